@@ -1,0 +1,1 @@
+"""ZodiacEdge: a Datalog engine whose rules are live."""

@@ -1,0 +1,1 @@
+"""The command `zodiac`, one file per command."""

@@ -1,0 +1,1 @@
+"""Engines that evaluate programs; `reference` is the definition of right."""

@@ -1,0 +1,158 @@
+"""What can go wrong, as data.
+
+The exception tree::
+
+    ZodiacError                 anything a user can cause; carries diagnostics
+    ├── SyntaxProblem           text that does not follow the grammar
+    ├── CheckProblem            a program that parses and breaks a rule of the language
+    ├── StratificationProblem   a cycle through negation or aggregation
+    ├── LoadProblem             a file or a value that cannot be read or written
+    ├── LimitReached            a limit on facts, rounds, seconds or memory
+    ├── EvaluationProblem       an evaluation error in strict mode
+    └── UsageProblem            a call or an option that makes no sense
+
+A `Diagnostic` has a stable code (`docs/diagnostics.md` lists them), says what is wrong and what to
+do, and knows where. This module renders diagnostics as text; only the command line prints them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Severity = Literal["error", "warning", "hint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named text that spans point into."""
+
+    name: str
+    text: str
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of an offset, both counted from 1."""
+        line = self.text.count("\n", 0, offset) + 1
+        return line, offset - (self.text.rfind("\n", 0, offset) + 1) + 1
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, counted from 1."""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a source: half-open character offsets."""
+
+    source: Source
+    start: int
+    end: int
+
+    def __repr__(self) -> str:
+        """Show the place as a person would write it: file:line:column."""
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+    def to(self, other: Span) -> Span:
+        """Return the span from the start of this one to the end of the other."""
+        return Span(self.source, self.start, other.end)
+
+    @property
+    def text(self) -> str:
+        """The source text of this stretch."""
+        return self.source.text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: a stable code, what is wrong, what to do about it, and where."""
+
+    code: str
+    message: str
+    note: str = ""
+    span: Span | None = None
+    severity: Severity = "error"
+    related: tuple[tuple[str, Span], ...] = ()
+
+    def render(self) -> str:
+        """Return the finding as text: place, source line with a marker, what is wrong, what to do."""
+        place = f"{self.span!r}: " if self.span else ""
+        parts = [f"{place}{self.severity} {self.code}: {self.message}"]
+        if self.span:
+            parts += _marked(self.span)
+        for label, span in self.related:
+            parts.append(f"{span!r}: {label}")
+            parts += _marked(span)
+        if self.note:
+            parts.append(f"  = {self.note}")
+        return "\n".join(parts)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the finding as plain values for JSON."""
+        found: dict[str, object] = {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "note": self.note,
+        }
+        if self.span:
+            line, column = self.span.source.position(self.span.start)
+            found |= {"file": self.span.source.name, "line": line, "column": column}
+        return found
+
+
+def _marked(span: Span) -> list[str]:
+    line, column = span.source.position(span.start)
+    text = span.source.line(line).replace("\t", " ")
+    width = max(1, min(span.end - span.start, len(text) - column + 1))
+    gutter = f"{line:>5} | "
+    return [f"{gutter}{text}", " " * (len(gutter) + column - 1) + "^" * width]
+
+
+class ZodiacError(Exception):
+    """Anything a user can cause. `diagnostics` holds every finding."""
+
+    def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
+        """Take one finding or several."""
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = found
+        super().__init__("\n".join(d.render() for d in found))
+
+
+class SyntaxProblem(ZodiacError):
+    """Text that does not follow the grammar."""
+
+
+class CheckProblem(ZodiacError):
+    """A program that parses and breaks a rule of the language."""
+
+
+class StratificationProblem(ZodiacError):
+    """A cycle of the rule dependency graph passes through negation or aggregation."""
+
+
+class LoadProblem(ZodiacError):
+    """A file or a value that cannot be read or written."""
+
+
+class LimitReached(ZodiacError):
+    """A limit on facts, rounds, seconds or memory ended the work."""
+
+
+class EvaluationProblem(ZodiacError):
+    """An evaluation error in strict mode."""
+
+
+class UsageProblem(ZodiacError):
+    """A call or an option that makes no sense."""
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """Return the known name most like the given one, if one is close enough to suggest."""
+    found = get_close_matches(name, known, n=1, cutoff=0.75)
+    return found[0] if found else None

@@ -1,0 +1,1 @@
+"""Facts in and out of files: RDF formats, CSV, Parquet, Arrow, JSON lines."""

@@ -1,0 +1,1 @@
+"""Text to checked syntax tree: ast, parser, printer, canonical form, checks."""

@@ -1,0 +1,237 @@
+"""The syntax tree: frozen types with source spans that take no part in equality.
+
+Unary atoms are `rdf:type` atoms here already: `C(x)` and `rdf:type(x, C)` are one tree, so the stages
+below the parser never meet a class as something special. A predicate is known by its `Predicate`, a
+name and an arity. An anonymous variable `_` has a name that no author can write, fresh each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from zodiacedge.terms import IRI, RDF_TYPE, BlankNode, Literal, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from zodiacedge.errors import Span
+
+ANONYMOUS = "_."
+
+
+class Predicate(NamedTuple):
+    """A predicate as people see it: a class is a name of arity 1."""
+
+    name: str
+    arity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable, by its name without the question mark."""
+
+    name: str
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether the author wrote `_`."""
+        return self.name.startswith(ANONYMOUS)
+
+
+Argument = Term | Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A relation's name applied to terms and variables. Classes are `rdf:type(x, C)`."""
+
+    relation: str
+    args: tuple[Argument, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def predicate(self) -> Predicate:
+        """The predicate as people see it; `rdf:type` itself where the class is not a constant IRI."""
+        return predicate_of(self.relation, self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A ground atom."""
+
+    relation: str
+    args: tuple[Term, ...]
+
+    @property
+    def predicate(self) -> Predicate:
+        """The predicate as people see it."""
+        return predicate_of(self.relation, self.args)
+
+
+def predicate_of(relation: str, args: tuple[Argument, ...]) -> Predicate:
+    """Return the predicate as people see it: `rdf:type(x, C)` belongs to the class `C`."""
+    if relation == RDF_TYPE and len(args) == 2 and isinstance(args[1], IRI):
+        return Predicate(args[1].value, 1)
+    return Predicate(relation, len(args))
+
+
+def atom(name: str, args: tuple[Argument, ...], span: Span | None = None) -> Atom:
+    """Return the atom of a predicate and its arguments; a class becomes `rdf:type`."""
+    if len(args) == 1:
+        return Atom(RDF_TYPE, (args[0], IRI(name)), span)
+    return Atom(name, args, span)
+
+
+def fact(name: str, *args: Term) -> Fact:
+    """Return the fact of a predicate and its terms; a class becomes `rdf:type`."""
+    if len(args) == 1:
+        return Fact(RDF_TYPE, (args[0], IRI(name)))
+    return Fact(name, args)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """Minus an expression."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Two expressions and one of `+ - * / % div **`."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A built-in function, or one that the host registered (`func:name`)."""
+
+    function: str
+    args: tuple[Expression, ...]
+    registered: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expression = IRI | BlankNode | Literal | Variable | Unary | Binary | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`not atom`."""
+
+    atom: Atom
+
+    @property
+    def span(self) -> Span | None:
+        """Where the atom stands."""
+        return self.atom.span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two expressions and one of `= != < <= > >=`."""
+
+    left: Expression
+    operator: str
+    right: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`variable := expression`."""
+
+    variable: Variable
+    expression: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """`op(variable) AS target`, one result of an aggregate."""
+
+    op: str
+    argument: Variable
+    target: Variable
+    distinct: bool = False
+    registered: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`AGGREGATE(body) ON groups WITH folds`. Only groups and targets are seen from outside."""
+
+    body: tuple[Conjunct, ...]
+    groups: tuple[Variable, ...]
+    folds: tuple[Fold, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Conjunct = Atom | Negation | Comparison | Binding | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: `label: head :- body .`, as the author wrote it."""
+
+    head: Atom
+    body: tuple[Conjunct, ...]
+    label: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def aggregate(self) -> Aggregate | None:
+        """The rule's aggregate, if it has one."""
+        return next((c for c in self.body if isinstance(c, Aggregate)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A body to answer. `columns` are the head's terms, or the named variables as they appear."""
+
+    columns: tuple[Argument, ...]
+    body: tuple[Conjunct, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A text that was read: rules, explicit facts as they stood, and the prefixes declared."""
+
+    rules: tuple[Rule, ...] = ()
+    facts: tuple[Atom, ...] = ()
+    prefixes: tuple[tuple[str, str], ...] = ()
+
+
+def variables(node: Expression | Conjunct) -> Iterator[Variable]:
+    """Yield the variables as they appear, those inside an aggregate included."""
+    match node:
+        case Variable():
+            yield node
+        case Atom(args=args) | Call(args=args):
+            for arg in args:
+                yield from variables(arg)
+        case Negation(atom=inner):
+            yield from variables(inner)
+        case Comparison(left=left, right=right) | Binary(left=left, right=right):
+            yield from variables(left)
+            yield from variables(right)
+        case Unary(operand=operand):
+            yield from variables(operand)
+        case Binding(variable=variable, expression=expression):
+            yield variable
+            yield from variables(expression)
+        case Aggregate(body=body, groups=groups, folds=folds):
+            for conjunct in body:
+                yield from variables(conjunct)
+            yield from groups
+            for fold in folds:
+                yield fold.argument
+                yield fold.target
+        case _:
+            return

@@ -1,0 +1,1 @@
+"""Changes of rules and facts, and what they make of the materialisation."""

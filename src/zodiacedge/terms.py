@@ -1,0 +1,293 @@
+"""IRIs, blank nodes and literals: what they are, when they are equal, how they are ordered.
+
+Numeric, boolean and dateTime literals are canonical from the moment they are made by `literal`: such
+a term is its datatype and its value. `value_of` gives a literal's value to comparisons and
+arithmetic, `order_key` the total order of the language, `from_python` and `to_python` cross the
+border to the host's own values. How terms are written in programs and cells is left to
+`language.printer`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+
+from zodiacedge.errors import Diagnostic, LoadProblem
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSD_STRING = XSD + "string"
+XSD_INTEGER = XSD + "integer"
+XSD_DECIMAL = XSD + "decimal"
+XSD_DOUBLE = XSD + "double"
+XSD_FLOAT = XSD + "float"
+XSD_BOOLEAN = XSD + "boolean"
+XSD_DATETIME = XSD + "dateTime"
+RDF_LANGSTRING = RDF + "langString"
+RDF_TYPE = RDF + "type"
+
+INTEGER_MIN = -(2**63)
+INTEGER_MAX = 2**63 - 1
+
+# The integer types of XSD with the range each allows; all are held as xsd:integer.
+_INTEGER_RANGES: dict[str, tuple[int, int]] = {
+    XSD_INTEGER: (INTEGER_MIN, INTEGER_MAX),
+    XSD + "long": (INTEGER_MIN, INTEGER_MAX),
+    XSD + "int": (-(2**31), 2**31 - 1),
+    XSD + "short": (-(2**15), 2**15 - 1),
+    XSD + "byte": (-(2**7), 2**7 - 1),
+    XSD + "nonNegativeInteger": (0, INTEGER_MAX),
+    XSD + "positiveInteger": (1, INTEGER_MAX),
+    XSD + "nonPositiveInteger": (INTEGER_MIN, 0),
+    XSD + "negativeInteger": (INTEGER_MIN, -1),
+    XSD + "unsignedLong": (0, INTEGER_MAX),
+    XSD + "unsignedInt": (0, 2**32 - 1),
+    XSD + "unsignedShort": (0, 2**16 - 1),
+    XSD + "unsignedByte": (0, 2**8 - 1),
+}
+NUMERIC_TYPES = frozenset({XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE, XSD_FLOAT})
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATETIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Value = int | float | bool | str | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IRI:
+    """A name: a full IRI, or a relative one kept as written."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlankNode:
+    """A node without a name; the label is local to the data it came with."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal in canonical form. Make one with `literal`, `string` or `from_python`."""
+
+    lexical: str
+    datatype: str = XSD_STRING
+    language: str = ""
+
+
+Term = IRI | BlankNode | Literal
+
+
+def iri(value: str) -> IRI:
+    """Return the IRI of a name; characters that no IRI may hold are refused."""
+    bad = _IRI_FORBIDDEN.search(value)
+    if bad:
+        raise LoadProblem(
+            Diagnostic(
+                "T001",
+                f"{value!r} is not an IRI: it holds {bad.group()!r}",
+                "percent-encode the character (a space is %20)",
+            )
+        )
+    return IRI(value)
+
+
+def string(text: str, language: str = "") -> Literal:
+    """Return a plain string, or a string tagged with a language."""
+    if language:
+        return Literal(text, RDF_LANGSTRING, language.lower())
+    return Literal(text)
+
+
+def integer(value: int) -> Literal:
+    """Return the xsd:integer of a 64-bit number."""
+    return Literal(str(value), XSD_INTEGER)
+
+
+def double(value: float) -> Literal:
+    """Return the xsd:double of a finite number, in shortest round-trip form."""
+    return Literal(_double_text(value), XSD_DOUBLE)
+
+
+def boolean(value: bool) -> Literal:  # noqa: FBT001 - the value itself, not a switch
+    """Return the xsd:boolean of a truth value."""
+    return Literal("true" if value else "false", XSD_BOOLEAN)
+
+
+def date_time(value: datetime) -> Literal:
+    """Return the xsd:dateTime of a moment; one without a time zone is in UTC."""
+    moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return Literal(f"{text}{fraction}Z", XSD_DATETIME)
+
+
+def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
+    """Return the literal of a lexical form and a datatype, canonical where the type has values here.
+
+    A form that its datatype does not allow, or a value beyond 64 bits, is kept as it is written: a
+    term without a value.
+    """
+    if datatype == XSD_STRING:
+        return Literal(lexical)
+    text = lexical.strip(" \t\r\n")
+    if datatype in _INTEGER_RANGES:
+        low, high = _INTEGER_RANGES[datatype]
+        if _in_64_bits(text) and low <= int(text) <= high:
+            return integer(int(text))
+    elif datatype == XSD_DECIMAL:
+        if (number := _finite(text, _DECIMAL)) is not None:
+            return Literal(_decimal_text(number), XSD_DECIMAL)
+    elif datatype in {XSD_DOUBLE, XSD_FLOAT}:
+        if (number := _finite(text, _DOUBLE)) is not None:
+            return Literal(_double_text(number), datatype)
+    elif datatype == XSD_BOOLEAN:
+        if text in {"true", "1", "false", "0"}:
+            return boolean(text in {"true", "1"})
+    elif datatype == XSD_DATETIME:
+        moment = _moment(text)
+        if moment is not None:
+            return date_time(moment)
+    return Literal(lexical, datatype)
+
+
+@lru_cache(maxsize=65536)
+def value_of(term: Term) -> Value | None:
+    """Return the value that comparisons and arithmetic see, or None where a term has none."""
+    if not isinstance(term, Literal):
+        return None
+    match term.datatype:
+        case t if t == XSD_STRING:
+            return term.lexical
+        case t if t == XSD_INTEGER:
+            return int(term.lexical) if _in_64_bits(term.lexical) else None
+        case t if t in NUMERIC_TYPES:
+            return _finite(term.lexical, _DECIMAL if t == XSD_DECIMAL else _DOUBLE)
+        case t if t == XSD_BOOLEAN:
+            return {"true": True, "false": False}.get(term.lexical)
+        case t if t == XSD_DATETIME:
+            return _moment(term.lexical)
+        case _:
+            return None
+
+
+def is_number(term: Term) -> bool:
+    """Whether a term is a number with a value."""
+    return isinstance(term, Literal) and term.datatype in NUMERIC_TYPES and value_of(term) is not None
+
+
+def order_key(term: Term) -> tuple[int, object, str, str, str]:
+    """Return a key for the total order of all terms (`language.md`, equality and order)."""
+    if isinstance(term, IRI):
+        return (6, term.value, "", "", "")
+    if isinstance(term, BlankNode):
+        return (7, term.label, "", "", "")
+    value = value_of(term)
+    ties = (term.datatype, term.lexical, term.language)
+    if term.datatype == XSD_STRING:
+        return (2, term.lexical, *ties)
+    if term.datatype == RDF_LANGSTRING:
+        return (3, term.lexical, *ties)
+    if value is None:
+        return (4, term.datatype, *ties)
+    if isinstance(value, bool):
+        return (5, value, *ties)
+    return (1 if isinstance(value, datetime) else 0, value, *ties)
+
+
+def from_python(value: object) -> Term:
+    """Return the term of a Python value: `str int float bool datetime` are literals."""
+    match value:
+        case IRI() | BlankNode() | Literal():
+            return value
+        case bool():
+            return boolean(value)
+        case int() if INTEGER_MIN <= value <= INTEGER_MAX:
+            return integer(value)
+        case float() if math.isfinite(value):
+            return double(value)
+        case str():
+            return string(value)
+        case datetime():
+            return date_time(value)
+        case Decimal() if value.is_finite():
+            return literal(format(value, "f"), XSD_DECIMAL)
+        case int() | float() | Decimal():
+            reason = f"{value!r} is no 64-bit integer and no finite number"
+        case _:
+            reason = f"a {type(value).__name__} is not a term"
+    raise LoadProblem(
+        Diagnostic("T002", reason, "use str, int, float, bool, datetime, or ze.iri('…') for a name")
+    )
+
+
+def to_python(term: Term) -> Value | Term:
+    """Return a literal's value as Python's own, and any other term as it is."""
+    value = value_of(term)
+    return term if value is None else value
+
+
+def _in_64_bits(text: str) -> bool:
+    # Leading zeros are no reason to refuse a number, but a megabyte of digits is not worth parsing.
+    if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 19:
+        return False
+    return INTEGER_MIN <= int(text) <= INTEGER_MAX
+
+
+def _finite(text: str, form: re.Pattern[str]) -> float | None:
+    number = float(text) if form.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else None
+
+
+def _double_text(value: float) -> str:
+    # The shortest digits that read back as the same double, in XSD's canonical shape: 2.55E1.
+    if value == 0:
+        return "0.0E0"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    text = "".join(map(str, digits))
+    power = int(exponent) + len(text) - 1
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{power}"
+
+
+def _decimal_text(value: float) -> str:
+    # A decimal's value is its nearest double, so that double's shortest digits are its form.
+    text = format(Decimal(repr(value + 0.0)).normalize(), "f")
+    if value == 0:
+        return "0.0"
+    return text if "." in text else text + ".0"
+
+
+def _moment(text: str) -> datetime | None:
+    found = _DATETIME.fullmatch(text)
+    if not found:
+        return None
+    year, month, day, hour, minute, second = (int(g) for g in found.groups()[:6])
+    fraction, zone = found.group(7), found.group(8)
+    midnight = hour == 24 and minute == second == 0 and not (fraction or "").strip(".0")
+    try:
+        moment = datetime(year, month, day, 0 if midnight else hour, minute, second, tzinfo=UTC)
+        if midnight:
+            moment += timedelta(days=1)
+        if fraction:
+            moment += timedelta(microseconds=round(Decimal(fraction) * 1_000_000))
+        if zone and zone != "Z":
+            hours, minutes = int(zone[1:3]), int(zone[4:6])
+            if hours > 14 or minutes > 59 or (hours == 14 and minutes):
+                return None
+            shift = timedelta(hours=hours, minutes=minutes)
+            moment = moment - shift if zone[0] == "+" else moment + shift
+    except (ValueError, OverflowError):
+        return None
+    return moment
