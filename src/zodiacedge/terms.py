@@ -90,6 +90,11 @@ class Literal:
 Term = IRI | BlankNode | Literal
 
 
+def is_iri(value: str) -> bool:
+    """Whether a text holds only characters that an IRI may hold."""
+    return not _IRI_FORBIDDEN.search(value)
+
+
 def iri(value: str) -> IRI:
     """Return the IRI of a name; characters that no IRI may hold are refused."""
     bad = _IRI_FORBIDDEN.search(value)

@@ -1,0 +1,375 @@
+"""Whether a program that parses makes sense.
+
+`RULE_CHECKS` look at one rule, `PROGRAM_CHECKS` at rules and facts together; each is a function that
+yields findings. A check needs no other check to have passed. Stratification is the graph's business
+(`graph.stratify`), and what a rule's equalities mean is `safety`'s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, Span, nearest
+from zodiacedge.language.ast import (
+    Aggregate,
+    Atom,
+    Binary,
+    Binding,
+    Call,
+    Comparison,
+    Conjunct,
+    Expression,
+    Negation,
+    Predicate,
+    Query,
+    Rule,
+    Unary,
+    Variable,
+    variables,
+)
+from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.printer import format_argument, format_predicate
+from zodiacedge.language.safety import Analysis, analyse, resolve
+from zodiacedge.language.spelling import Spelling
+from zodiacedge.language.unify import unifiable
+from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the host registered, by name; None where nobody can know."""
+
+    functions: Collection[str] | None = None
+    aggregates: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A program to check: its rules, the facts it states, and the predicates of facts loaded beside it."""
+
+    rules: tuple[Rule, ...]
+    facts: tuple[Atom, ...] = ()
+    loaded: Collection[Predicate] = ()
+    host: Host = field(default_factory=Host)
+
+
+def check(subject: Subject) -> list[Diagnostic]:
+    """Return every finding about a program, in the order of the text."""
+    found = [d for rule in subject.rules for one in RULE_CHECKS for d in one(rule, subject.host)]
+    found += [d for one in PROGRAM_CHECKS for d in one(subject)]
+    return sorted(found, key=_place)
+
+
+def check_query(query: Query, host: Host) -> list[Diagnostic]:
+    """Return every finding about a query."""
+    head = Atom("ans", query.columns, query.span)
+    rule = Rule(head, query.body, span=query.span)
+    return [d for one in RULE_CHECKS for d in one(rule, host)]
+
+
+def _place(found: Diagnostic) -> tuple[str, int]:
+    return (found.span.source.name, found.span.start) if found.span else ("", -1)
+
+
+# One rule
+
+
+def safe_variables(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
+    """Every variable of the head, of a comparison and of an expression is bound."""
+    analysis = analyse(rule.body)
+    for v in dict.fromkeys(variables(rule.head)):
+        if v not in analysis.bound:
+            yield _unsafe(v, "the head", rule.head.span or rule.span)
+    yield from _body_findings(analysis)
+    aggregate = rule.aggregate
+    if aggregate:
+        inner = analyse(aggregate.body)
+        yield from _body_findings(inner)
+        for v in aggregate.groups:
+            if v not in inner.bound:
+                yield _unsafe(v, "ON", aggregate.span)
+        for fold in aggregate.folds:
+            if fold.argument not in inner.bound:
+                yield _unsafe(fold.argument, fold.op, fold.span)
+
+
+def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
+    ambiguous = set(analysis.ambiguous)
+    for v, conjunct in analysis.unbound:
+        if v not in ambiguous:
+            what = "a binding" if isinstance(conjunct, Binding) else "a comparison"
+            yield _unsafe(v, what, conjunct.span)
+    for binding in analysis.rebound:
+        yield Diagnostic(
+            "C002",
+            f"{_show(binding.variable)} is bound already",
+            "to compare, write COMP(a, =, b); to bind, choose a fresh variable",
+            binding.span,
+        )
+    for v in analysis.ambiguous:
+        spans = [c.span for c in analysis.body if isinstance(c, Comparison | Binding) and v in variables(c)]
+        yield Diagnostic(
+            "C003",
+            f"two equalities could bind {_show(v)}",
+            f"say which one binds it: {_show(v)} := expression",
+            spans[0] if spans else None,
+        )
+    for v in analysis.shared_existentials:
+        spans = [c.span for c in analysis.body if isinstance(c, Negation) and v in variables(c)]
+        yield Diagnostic(
+            "C004",
+            f"{_show(v)} is shared by two negated atoms and bound by nothing positive",
+            "bind it in a positive atom, or rename it in one of them: `not p(X, Z)` says there is no Z",
+            spans[0],
+            related=tuple(("and here", s) for s in spans[1:] if s),
+        )
+
+
+def _unsafe(v: Variable, where: str, span: Span | None) -> Diagnostic:
+    note = "bind it in a positive atom of the body, or with ?v := expression"
+    if v.anonymous:
+        note = "`_` is a fresh variable each time: give it a name and bind it"
+    return Diagnostic("C001", f"{_show(v)} in {where} is bound by nothing", note, span)
+
+
+def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
+    """At most one aggregate, not nested, with fresh results."""
+    aggregates = [c for c in rule.body if isinstance(c, Aggregate)]
+    for extra in aggregates[1:]:
+        yield Diagnostic("C005", "a rule holds at most one AGGREGATE", "split it into two rules", extra.span)
+    for aggregate in aggregates:
+        for nested in aggregate.body:
+            if isinstance(nested, Aggregate):
+                yield Diagnostic(
+                    "C006",
+                    "an AGGREGATE cannot stand inside another",
+                    "give the inner one a rule and a predicate of its own",
+                    nested.span,
+                )
+        inner = {v for c in aggregate.body for v in variables(c)}
+        targets = Counter(fold.target for fold in aggregate.folds)
+        for fold in aggregate.folds:
+            if fold.target in inner or fold.target in aggregate.groups or targets[fold.target] > 1:
+                yield Diagnostic(
+                    "C007",
+                    f"the result {_show(fold.target)} is in use already",
+                    "a result needs a fresh variable",
+                    fold.span,
+                )
+        yield from _confusing_names(rule, aggregate, inner)
+
+
+def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> Iterator[Diagnostic]:
+    outside = {v for c in rule.body if c is not aggregate for v in variables(c)} | set(variables(rule.head))
+    seen = {*aggregate.groups, *(fold.target for fold in aggregate.folds)}
+    for v in sorted((inner & outside) - seen, key=lambda v: v.name):
+        yield Diagnostic(
+            "W001",
+            f"{_show(v)} inside the AGGREGATE is not the {_show(v)} outside",
+            f"to join them, add {_show(v)} to ON; otherwise rename one",
+            aggregate.span,
+            "warning",
+        )
+
+
+def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
+    """Functions exist and get as many arguments as they take; so do aggregates."""
+    for call in (call for c in _conjuncts(rule.body) for call in _calls(c)):
+        if call.registered:
+            if host.functions is not None and call.function not in host.functions:
+                yield _unregistered("function", f"func:{call.function}", host.functions, call.span)
+            continue
+        low, high = FUNCTIONS[call.function]
+        if len(call.args) < low or (high is not None and len(call.args) > high):
+            takes = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
+            yield Diagnostic(
+                "C008",
+                f"{call.function} takes {takes} argument{'' if takes == '1' else 's'}, not {len(call.args)}",
+                "see the list of functions in the language reference",
+                call.span,
+            )
+    for fold in rule.aggregate.folds if rule.aggregate else ():
+        if fold.registered and host.aggregates is not None and fold.op not in host.aggregates:
+            yield _unregistered("aggregate", fold.op, (*AGGREGATES, *host.aggregates), fold.span)
+
+
+def _unregistered(kind: str, name: str, known: Collection[str], span: Span | None) -> Diagnostic:
+    near = nearest(name.removeprefix("func:"), tuple(known))
+    hint = f"did you mean {near}?" if near else f"the host registers it with @kb.{kind}"
+    return Diagnostic("C009", f"no {kind} {name} is registered", hint, span)
+
+
+def _conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
+    for conjunct in body:
+        yield conjunct
+        if isinstance(conjunct, Aggregate):
+            yield from _conjuncts(conjunct.body)
+
+
+def _calls(node: Conjunct | Expression) -> Iterator[Call]:
+    match node:
+        case Call(args=args):
+            yield node
+            for arg in args:
+                yield from _calls(arg)
+        case Comparison(left=left, right=right) | Binary(left=left, right=right):
+            yield from _calls(left)
+            yield from _calls(right)
+        case Binding(expression=inner) | Unary(operand=inner):
+            yield from _calls(inner)
+        case _:
+            return
+
+
+# Rules and facts together
+
+
+def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
+    """A label names one rule."""
+    first: dict[str, Rule] = {}
+    for rule in subject.rules:
+        if not rule.label:
+            continue
+        other = first.setdefault(rule.label, rule)
+        if other is not rule and rule_key(other) != rule_key(rule):
+            yield Diagnostic(
+                "C010",
+                f"the label {rule.label} is in use",
+                "choose another label",
+                rule.span,
+                related=(("first used here", other.span),) if other.span else (),
+            )
+
+
+def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
+    """A rule that is there already, under whatever label, changes nothing."""
+    first: dict[str, Rule] = {}
+    for rule in subject.rules:
+        other = first.setdefault(rule_key(resolve(rule)), rule)
+        if other is not rule:
+            yield Diagnostic(
+                "W002",
+                "this rule is there already, up to variable names and the order of the body",
+                "remove one of them",
+                rule.span,
+                "warning",
+                related=(("first written here", other.span),) if other.span else (),
+            )
+
+
+def one_arity(subject: Subject) -> Iterator[Diagnostic]:
+    """A predicate has one arity; only a class and a property may share a name."""
+    first: dict[str, dict[int, Span | None]] = {}
+    for predicate in subject.loaded:
+        first.setdefault(predicate.name, {}).setdefault(predicate.arity, None)
+    for atom in _atoms(subject):
+        name, arity = atom.predicate
+        arities = first.setdefault(name, {})
+        if arity in arities:
+            continue
+        clash = next((a for a in arities if {a, arity} != {1, 2}), None)
+        arities[arity] = atom.span
+        if clash is not None:
+            there = arities[clash]
+            yield Diagnostic(
+                "C011",
+                f"{format_predicate(name)} has {arity} arguments here and {clash} elsewhere",
+                "one predicate has one arity: rename one of them",
+                atom.span,
+                related=(("elsewhere is here", there),) if there else (),
+            )
+
+
+def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
+    """What an aggregate rule defines has no other rule and no explicit facts."""
+    by_relation: dict[str, list[Rule]] = {}
+    for rule in subject.rules:
+        by_relation.setdefault(rule.head.relation, []).append(rule)
+    stated: dict[str, list[Atom]] = {}
+    for atom in subject.facts:
+        stated.setdefault(atom.relation, []).append(atom)
+    for rule in subject.rules:
+        if rule.aggregate is None:
+            continue
+        shown = format_predicate(rule.head.predicate.name)
+        for other in by_relation[rule.head.relation]:
+            if rule_key(other) != rule_key(rule) and unifiable(other.head, rule.head):
+                yield Diagnostic(
+                    "C012",
+                    f"{shown} is defined by an aggregate, so it may have no other rule",
+                    "give one of the two another predicate",
+                    rule.span,
+                    related=(("the other rule", other.span),) if other.span else (),
+                )
+        for atom in stated.get(rule.head.relation, ()):
+            if unifiable(atom, rule.head):
+                yield Diagnostic(
+                    "C013",
+                    f"{shown} is defined by an aggregate, so it may have no explicit facts",
+                    "state the facts under another predicate",
+                    atom.span,
+                )
+
+
+def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
+    """A predicate that nothing defines and no fact uses may be misspelt."""
+    known = {r.head.predicate for r in subject.rules} | {f.predicate for f in subject.facts}
+    known |= set(subject.loaded)
+    names = {p.name for p in known}
+    unknown: dict[str, Atom] = {}
+    for rule in subject.rules:
+        for atom in body_atoms(rule.body):
+            name = atom.predicate.name
+            if name not in names and name != RDF_TYPE:
+                unknown.setdefault(name, atom)
+    spelling = Spelling(names) if unknown else None
+    for name, atom in unknown.items():
+        near = spelling.nearest(name) if spelling else None
+        if near:
+            yield Diagnostic(
+                "W003",
+                f"no rule defines {format_predicate(name)} and no fact uses it",
+                f"did you mean {format_predicate(near)}?",
+                atom.span,
+                "warning",
+            )
+
+
+def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
+    """Yield the atoms of a body, negated and aggregated ones included."""
+    for conjunct in _conjuncts(body):
+        if isinstance(conjunct, Atom):
+            yield conjunct
+        elif isinstance(conjunct, Negation):
+            yield conjunct.atom
+
+
+def _atoms(subject: Subject) -> Iterator[Atom]:
+    for rule in subject.rules:
+        yield rule.head
+        yield from body_atoms(rule.body)
+    yield from subject.facts
+
+
+def _show(v: Variable) -> str:
+    return format_argument(v)
+
+
+RULE_CHECKS: tuple[Callable[[Rule, Host], Iterator[Diagnostic]], ...] = (
+    safe_variables,
+    sound_aggregate,
+    known_functions,
+)
+PROGRAM_CHECKS: tuple[Callable[[Subject], Iterator[Diagnostic]], ...] = (
+    unique_labels,
+    repeated_rules,
+    one_arity,
+    sole_aggregate_rule,
+    familiar_names,
+)

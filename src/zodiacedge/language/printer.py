@@ -1,0 +1,183 @@
+"""Syntax tree to text, such that parsing the text gives the same tree again."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from zodiacedge.language.ast import (
+    Aggregate,
+    Argument,
+    Atom,
+    Binary,
+    Binding,
+    Call,
+    Comparison,
+    Conjunct,
+    Expression,
+    Fact,
+    Negation,
+    Query,
+    Rule,
+    Unary,
+    Variable,
+)
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES, FUNCTION_PREFIX, RESERVED
+from zodiacedge.terms import (
+    IRI,
+    RDF_LANGSTRING,
+    RDF_TYPE,
+    XSD_BOOLEAN,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Literal,
+    Term,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_CONSTANT = re.compile(r"[^\W\d_A-Z]\w*")
+_LOCAL = re.compile(r"[^\W\d]\w*")
+_BARE_VARIABLE = re.compile(r"(?:[A-Z]|_[A-Za-z])\w*")
+_BLANK = re.compile(r"\w(?:[\w\-]|\.(?=[\w\-.]))*")
+_BARE_NUMBER = {
+    XSD_INTEGER: re.compile(r"[+-]?[0-9]+"),
+    XSD_DECIMAL: re.compile(r"[+-]?[0-9]+\.[0-9]+"),
+    XSD_DOUBLE: re.compile(r"[+-]?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]+"),
+}
+_STRING_ESCAPES = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+)
+_LEVEL = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "div": 2, "**": 4}
+_MINUS_LEVEL = 3
+_PRIMARY_LEVEL = 5
+
+
+def format_rule(rule: Rule, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return `label: head :- body .`."""
+    label = f"{rule.label}: " if rule.label else ""
+    return f"{label}{format_atom(rule.head, prefixes)} :- {format_body(rule.body, prefixes)} ."
+
+
+def format_query(query: Query, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return `?- body .`, or `ans(columns) :- body .` where the columns are not the body's own."""
+    columns = ", ".join(format_argument(c, prefixes) for c in query.columns)
+    return f"ans({columns}) :- {format_body(query.body, prefixes)} ."
+
+
+def format_body(body: tuple[Conjunct, ...], prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return the conjuncts, separated by commas."""
+    return ", ".join(format_conjunct(c, prefixes) for c in body)
+
+
+def format_conjunct(conjunct: Conjunct, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return one conjunct of a body."""
+    match conjunct:
+        case Atom():
+            return format_atom(conjunct, prefixes)
+        case Negation(atom=inner):
+            return f"not {format_atom(inner, prefixes)}"
+        case Comparison(left=left, operator=operator, right=right):
+            return f"{format_expression(left, prefixes)} {operator} {format_expression(right, prefixes)}"
+        case Binding(variable=variable, expression=expression):
+            return f"{_variable(variable)} := {format_expression(expression, prefixes)}"
+        case Aggregate(body=body, groups=groups, folds=folds):
+            on = f" ON {', '.join(map(_variable, groups))}" if groups else ""
+            results = ", ".join(
+                f"{f.op}({'DISTINCT ' if f.distinct else ''}{_variable(f.argument)}) AS {_variable(f.target)}"
+                for f in folds
+            )
+            return f"AGGREGATE({format_body(body, prefixes)}){on} WITH {results}"
+
+
+def format_atom(atom: Atom | Fact, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return an atom; `rdf:type` with a constant class is written as the class."""
+    args: tuple[Argument, ...] = atom.args
+    name = atom.relation
+    if name == RDF_TYPE and len(args) == 2 and isinstance(args[1], IRI):
+        name, args = args[1].value, args[:1]
+    return f"{format_predicate(name, prefixes)}({', '.join(format_argument(a, prefixes) for a in args)})"
+
+
+def format_predicate(name: str, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return a predicate's name: bare where that is possible."""
+    if _NAME.fullmatch(name) and name.lower() not in RESERVED:
+        return name
+    return _iri(name, prefixes)
+
+
+def format_argument(arg: Argument, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return a term or a variable."""
+    return _variable(arg) if isinstance(arg, Variable) else format_term(arg, prefixes)
+
+
+def format_term(term: Term, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return a constant in the language's own syntax."""
+    match term:
+        case IRI(value=value):
+            if _CONSTANT.fullmatch(value) and value[0].islower() and value.lower() not in RESERVED:
+                return value
+            return _iri(value, prefixes)
+        case BlankNode(label=label):
+            return f"_:{label}"
+        case Literal(lexical=lexical, datatype=datatype, language=language):
+            form = _BARE_NUMBER.get(datatype)
+            if form and form.fullmatch(lexical):
+                return lexical
+            if datatype == XSD_BOOLEAN and lexical in {"true", "false"}:
+                return lexical
+            quoted = quote(lexical)
+            if datatype == RDF_LANGSTRING:
+                return f"{quoted}@{language}"
+            return quoted if datatype == XSD_STRING else f"{quoted}^^{_iri(datatype, prefixes)}"
+
+
+def format_expression(
+    expression: Expression, prefixes: Mapping[str, str] = DEFAULT_PREFIXES, level: int = 0
+) -> str:
+    """Return an expression, in brackets where it binds less tightly than its surroundings ask."""
+    match expression:
+        case Unary(operand=operand):
+            inner = format_expression(operand, prefixes, _MINUS_LEVEL)
+            # -5 would be read as a number, not as minus applied to one.
+            text = f"-({inner})" if isinstance(operand, Literal) else f"-{inner}"
+            own = _MINUS_LEVEL
+        case Binary(operator=operator, left=left, right=right):
+            own = _LEVEL[operator]
+            left_level, right_level = (_PRIMARY_LEVEL, _MINUS_LEVEL) if operator == "**" else (own, own + 1)
+            text = (
+                f"{format_expression(left, prefixes, left_level)} {operator} "
+                f"{format_expression(right, prefixes, right_level)}"
+            )
+        case Call(function=function, args=args, registered=registered):
+            name = f"{FUNCTION_PREFIX}:{function}" if registered else function
+            return f"{name}({', '.join(format_expression(a, prefixes) for a in args)})"
+        case _:
+            text = format_argument(expression, prefixes)
+            own = _MINUS_LEVEL if text[0] in "+-" else _PRIMARY_LEVEL
+    return f"({text})" if own < level else text
+
+
+def quote(text: str) -> str:
+    """Return a text as a quoted string with its escapes."""
+    return f'"{text.translate(_STRING_ESCAPES)}"'
+
+
+def _variable(variable: Variable) -> str:
+    if variable.anonymous:
+        return "_"
+    name = variable.name
+    bare = _BARE_VARIABLE.fullmatch(name) and name.lower() not in RESERVED
+    return name if bare else f"?{name}"
+
+
+def _iri(value: str, prefixes: Mapping[str, str]) -> str:
+    for prefix, base in prefixes.items():
+        if base and value.startswith(base) and _LOCAL.fullmatch(value, len(base)):
+            return f"{prefix}:{value[len(base) :]}"
+    return f"<{value}>"

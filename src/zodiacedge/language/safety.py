@@ -1,0 +1,132 @@
+"""What binds the variables of a body, and which equalities are bindings.
+
+The order in which the author wrote the body plays no part. A variable is bound by a positive atom,
+by the aggregate's groups and results, or by a binding whose inputs are bound. An equality is a
+binding where one side is a variable that nothing else binds. A variable that only one negated atom
+holds is existential there. `analyse` says all that of one body; `checks` turns it into findings, and
+`resolve` returns the rule with its binding equalities made explicit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from zodiacedge.language.ast import (
+    Aggregate,
+    Atom,
+    Binding,
+    Comparison,
+    Conjunct,
+    Expression,
+    Negation,
+    Query,
+    Rule,
+    Variable,
+    variables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A body with its binding equalities made explicit, and what its variables are."""
+
+    body: tuple[Conjunct, ...]
+    bound: frozenset[Variable]
+    unbound: tuple[tuple[Variable, Conjunct], ...]
+    rebound: tuple[Binding, ...]
+    ambiguous: tuple[Variable, ...]
+    shared_existentials: tuple[Variable, ...]
+
+
+def analyse(body: tuple[Conjunct, ...]) -> Analysis:
+    """Analyse one body; an aggregate inside is seen from outside, by its groups and results."""
+    fixed = _bound_outright(body)
+    explicit = Counter(c.variable for c in body if isinstance(c, Binding))
+    rebound = tuple(
+        c for c in body if isinstance(c, Binding) and (c.variable in fixed or explicit[c.variable] > 1)
+    )
+    candidates = Counter(
+        side
+        for c in body
+        if isinstance(c, Comparison) and c.operator == "="
+        for side in {s for s in (c.left, c.right) if isinstance(s, Variable)}
+        if side not in fixed and side not in explicit
+    )
+    ambiguous = tuple(v for v, count in candidates.items() if count > 1)
+    resolved = tuple(_as_binding(c, candidates) for c in body)
+    bound = _saturate(fixed, [c for c in resolved if isinstance(c, Binding)])
+    negated = Counter(
+        v for c in resolved if isinstance(c, Negation) for v in set(variables(c)) if v not in bound
+    )
+    return Analysis(
+        resolved,
+        bound,
+        tuple(_unbound(resolved, bound)),
+        rebound,
+        ambiguous,
+        tuple(v for v, count in negated.items() if count > 1),
+    )
+
+
+def resolve(rule: Rule) -> Rule:
+    """Return a checked rule with its binding equalities made bindings, inside an aggregate too."""
+    return replace(rule, body=_resolved(rule.body))
+
+
+def resolve_query(query: Query) -> Query:
+    """Return a checked query with its binding equalities made bindings."""
+    return replace(query, body=_resolved(query.body))
+
+
+def _resolved(body: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
+    return tuple(
+        replace(c, body=_resolved(c.body)) if isinstance(c, Aggregate) else c for c in analyse(body).body
+    )
+
+
+def _bound_outright(body: Iterable[Conjunct]) -> frozenset[Variable]:
+    found: set[Variable] = set()
+    for conjunct in body:
+        if isinstance(conjunct, Atom):
+            found.update(variables(conjunct))
+        elif isinstance(conjunct, Aggregate):
+            found.update(conjunct.groups, (fold.target for fold in conjunct.folds))
+    return frozenset(found)
+
+
+def _as_binding(conjunct: Conjunct, candidates: Counter[Variable]) -> Conjunct:
+    if not isinstance(conjunct, Comparison) or conjunct.operator != "=":
+        return conjunct
+    left, right = conjunct.left, conjunct.right
+    sides: list[tuple[Variable, Expression]] = []
+    if isinstance(left, Variable) and left in candidates:
+        sides.append((left, right))
+    if isinstance(right, Variable) and right in candidates:
+        sides.append((right, left))
+    if len(sides) != 1:
+        return conjunct
+    return Binding(*sides[0], conjunct.span)
+
+
+def _saturate(fixed: frozenset[Variable], bindings: list[Binding]) -> frozenset[Variable]:
+    bound = set(fixed)
+    waiting = bindings
+    while waiting:
+        ready = [b for b in waiting if bound.issuperset(variables(b.expression))]
+        if not ready:
+            break
+        bound.update(b.variable for b in ready)
+        waiting = [b for b in waiting if b not in ready]
+    return frozenset(bound)
+
+
+def _unbound(body: Iterable[Conjunct], bound: frozenset[Variable]) -> Iterable[tuple[Variable, Conjunct]]:
+    for conjunct in body:
+        if isinstance(conjunct, Comparison | Binding):
+            seen = dict.fromkeys(variables(conjunct))
+            yield from ((v, conjunct) for v in seen if v not in bound)
