@@ -1,1 +1,75 @@
-"""Facts in and out of files: RDF formats, CSV, Parquet, Arrow, JSON lines."""
+"""Facts in and out of files: RDF formats, CSV, TSV, JSON lines, Parquet and Arrow.
+
+    sources   which files: paths, folders, globs, relation=path, formats by extension
+    streams   bytes, compressed or not
+    rdf · tabular · jsonl · arrow      one reader per family of formats
+    cells     terms as cells of a table
+    read      files in, batches of facts and a report out
+    rows      facts from Python values
+    write     one file per predicate, with rdftext and names beside it
+    report    bad lines, counts, progress
+    problems  the codes I001 and on
+
+`pyoxigraph` and `pyarrow` are loaded when a file needs them, not before. Applying facts to a knowledge
+base, and drawing progress, is left to those who call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.io.cells import read_cell, write_cell
+from zodiacedge.io.lines import ReadOptions
+from zodiacedge.io.read import Load, read, read_all
+from zodiacedge.io.report import BadLine, FileReport, LoadReport, Progress, ProgressCallback
+from zodiacedge.io.rows import facts_of_rows
+from zodiacedge.io.sources import Format, SourceFile, expand
+from zodiacedge.io.tabular import csv_line, tsv_line
+from zodiacedge.io.write import ExportReport, WrittenFile, write_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from zodiacedge.language.ast import Fact
+    from zodiacedge.terms import Term
+
+__all__ = [
+    "BadLine",
+    "ExportReport",
+    "FileReport",
+    "Format",
+    "Load",
+    "LoadReport",
+    "Progress",
+    "ProgressCallback",
+    "ReadOptions",
+    "SourceFile",
+    "WrittenFile",
+    "csv_line",
+    "expand",
+    "facts_of_rows",
+    "facts_of_table",
+    "read",
+    "read_all",
+    "read_cell",
+    "table_of",
+    "tsv_line",
+    "write_cell",
+    "write_facts",
+]
+
+
+def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
+    """Return the facts of an Arrow table's rows; refuse the table if a row is none."""
+    from zodiacedge.io import arrow  # noqa: PLC0415 - loads pyarrow
+
+    return arrow.facts_of_table(table, relation)
+
+
+def table_of(rows: Sequence[Sequence[Term]], names: Sequence[str]) -> pa.Table:
+    """Return rows of terms as an Arrow table, typed where one type holds a column exactly."""
+    from zodiacedge.io import arrow  # noqa: PLC0415 - loads pyarrow
+
+    return arrow.table_of(rows, names)

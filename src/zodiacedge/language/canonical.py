@@ -9,8 +9,6 @@ variable are settled one by one: both keep symmetric bodies cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
@@ -27,22 +25,24 @@ from zodiacedge.language.ast import (
     variables,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-# A conjunct as a flat template: strings, and variables where names are to be filled in.
-_Template = tuple["str | Variable", ...]
-_Colours = dict[Variable, int]
+# A conjunct written flat: words, with a variable where a name is to be filled in.
+_Flat = tuple["str | Variable", ...]
+# The same with variables as numbers, which hash and compare at once.
+_Template = tuple["str | int", ...]
+_Colours = dict[int, int]
 
 
 def rule_key(rule: Rule) -> str:
     """Return the rule's identity as a string."""
-    parts = _templates(rule)
-    names = {item for part in parts for item in part if isinstance(item, Variable)}
-    return _canonical(parts, dict.fromkeys(names, 0), 0)
+    number: dict[Variable, int] = {}
+    parts = [
+        tuple(number.setdefault(i, len(number)) if isinstance(i, Variable) else i for i in part)
+        for part in _conjuncts(rule)
+    ]
+    return _canonical(parts, dict.fromkeys(number.values(), 0), 0)
 
 
-def _templates(rule: Rule) -> list[_Template]:
+def _conjuncts(rule: Rule) -> list[_Flat]:
     outer = [c for c in rule.body if not isinstance(c, Aggregate)]
     parts = [("head", *_flat(rule.head)), *(("body", *_flat(c)) for c in outer)]
     aggregate = rule.aggregate
@@ -52,7 +52,10 @@ def _templates(rule: Rule) -> list[_Template]:
         inner = {v for c in aggregate.body for v in variables(c)}
         inner |= {fold.argument for fold in aggregate.folds}
         apart = {v: Variable(f"inner {v.name}") for v in inner - shared}
-        parts += [("inner", *_renamed(_flat(c), apart)) for c in aggregate.body]
+        parts += [
+            ("inner", *(apart.get(i, i) if isinstance(i, Variable) else i for i in _flat(c)))
+            for c in aggregate.body
+        ]
         parts += [("on", v) for v in aggregate.groups]
         parts += [
             (
@@ -65,11 +68,7 @@ def _templates(rule: Rule) -> list[_Template]:
     return list(dict.fromkeys(parts))
 
 
-def _renamed(part: _Template, names: Mapping[Variable, Variable]) -> _Template:
-    return tuple(names.get(item, item) if isinstance(item, Variable) else item for item in part)
-
-
-def _flat(node: Conjunct | Expression) -> _Template:
+def _flat(node: Conjunct | Expression) -> _Flat:
     match node:
         case Variable():
             return (node,)
@@ -95,35 +94,36 @@ def _flat(node: Conjunct | Expression) -> _Template:
 def _refine(parts: list[_Template], colours: _Colours) -> _Colours:
     # A variable's new colour is its old one and, for each place it stands at, what else stands there.
     while True:
-        places: dict[Variable, list[tuple[object, ...]]] = {v: [] for v in colours}
+        places: dict[int, list[tuple[str, tuple[int, ...]]]] = {v: [] for v in colours}
         for part in parts:
-            shape = tuple(colours[i] if isinstance(i, Variable) else i for i in part)
-            own = {i for i in part if isinstance(i, Variable)}
+            shape = tuple(colours[i] if isinstance(i, int) else i for i in part)
+            own = {i for i in part if isinstance(i, int)}
             for v in own:
                 where = tuple(n for n, i in enumerate(part) if i == v)
                 places[v].append((repr(shape), where))
-        keys = {v: (colours[v], sorted(places[v], key=repr)) for v in colours}
-        order = {key: n for n, key in enumerate(sorted({repr(k) for k in keys.values()}))}
-        finer = {v: order[repr(k)] for v, k in keys.items()}
-        if len(set(finer.values())) == len(set(colours.values())):
+        keys = {v: (colours[v], tuple(sorted(places[v]))) for v in colours}
+        order = {key: n for n, key in enumerate(sorted(set(keys.values())))}
+        finer = {v: order[key] for v, key in keys.items()}
+        distinct = len(set(finer.values()))
+        if distinct in {len(set(colours.values())), len(finer)}:
             return finer
         colours = finer
 
 
 def _canonical(parts: list[_Template], colours: _Colours, known: int) -> str:
-    # Variables of a colour of their own are settled: they get the next numbers and count as constants.
+    # ints of a colour of their own are settled: they get the next numbers and count as constants.
     # What is left falls into pieces that share no open variable, each with a least text of its own.
     colours = _refine(parts, colours)
     settled = [v for _, cell in sorted(_cells(colours).items()) if len(cell) == 1 for v in cell]
     numbers = {v: f"?{known + n}" for n, v in enumerate(settled)}
-    parts = [tuple(numbers.get(i, i) if isinstance(i, Variable) else i for i in part) for part in parts]
-    closed = [" ".join(map(str, part)) for part in parts if not any(isinstance(i, Variable) for i in part)]
+    parts = [tuple(numbers.get(i, i) if isinstance(i, int) else i for i in part) for part in parts]
+    closed = [" ".join(map(str, part)) for part in parts if not any(isinstance(i, int) for i in part)]
     pieces = [_piece(piece, colours, known + len(settled)) for piece in _pieces(parts)]
     return "\n".join([*sorted(closed), *(f"{{{text}}}" for text in sorted(pieces))])
 
 
 def _piece(parts: list[_Template], colours: _Colours, known: int) -> str:
-    own = {v: colours[v] for part in parts for v in part if isinstance(v, Variable)}
+    own = {v: colours[v] for part in parts for v in part if isinstance(v, int)}
     cells = _cells(own)
     if any(len(cell) == 1 for cell in cells.values()):
         return _canonical(parts, own, known)
@@ -132,17 +132,17 @@ def _piece(parts: list[_Template], colours: _Colours, known: int) -> str:
     return min(_canonical(parts, {**own, v: fresh}, known) for v in choices)
 
 
-def _cells(colours: _Colours) -> dict[int, list[Variable]]:
-    cells: dict[int, list[Variable]] = {}
+def _cells(colours: _Colours) -> dict[int, list[int]]:
+    cells: dict[int, list[int]] = {}
     for v, colour in colours.items():
         cells.setdefault(colour, []).append(v)
     return cells
 
 
 def _pieces(parts: list[_Template]) -> list[list[_Template]]:
-    pieces: list[tuple[set[Variable], list[_Template]]] = []
+    pieces: list[tuple[set[int], list[_Template]]] = []
     for part in parts:
-        names = {i for i in part if isinstance(i, Variable)}
+        names = {i for i in part if isinstance(i, int)}
         if not names:
             continue
         joined = [part]
@@ -157,11 +157,14 @@ def _pieces(parts: list[_Template]) -> list[list[_Template]]:
     return [piece for _, piece in pieces]
 
 
-def _representatives(parts: list[_Template], cell: list[Variable]) -> list[Variable]:
+def _representatives(parts: list[_Template], cell: list[int]) -> list[int]:
     whole = set(parts)
-    chosen: list[Variable] = []
+    chosen: list[int] = []
     for v in cell:
-        swaps = ({v: w, w: v} for w in chosen)
-        if not any({_renamed(part, swap) for part in parts} == whole for swap in swaps):
+        if not any({_swapped(part, v, w) for part in parts} == whole for w in chosen):
             chosen.append(v)
     return chosen
+
+
+def _swapped(part: _Template, v: int, w: int) -> _Template:
+    return tuple(w if i == v else v if i == w else i for i in part)

@@ -1,0 +1,76 @@
+# Every verb works as the first command on a fresh clone: each makes the environment it needs.
+#
+#   PYTHON    the interpreter that makes the environment (3.11 or newer)
+#   VENV      where the environment lives
+#   WORKERS   how many processes run the tests
+#   EXAMPLES  how many random examples each soak test tries
+#   ARGS      passed on to zodiac demo, pytest and the bench programs
+
+PYTHON   ?= python3
+VENV     ?= .venv
+WORKERS  ?= auto
+EXAMPLES ?= 20000
+ARGS     ?=
+
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+LOCK    := requirements/lock.txt
+PIP     := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+UV      ?= $(firstword $(wildcard $(BIN)/uv) uv)
+BENCHES := $(filter-out bench/_%,$(sort $(wildcard bench/*.py)))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench docs soak lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb text; do \
+		printf '  make %-7s %s\n' "$$verb" "$$text"; done
+
+setup: $(STAMP) ## make the environment and install the locked dependencies
+
+demo: $(STAMP) ## the wind farm of the paper, end to end
+	@$(BIN)/zodiac demo $(ARGS)
+
+test: $(STAMP) ## all tests but the soak runs
+	@$(PYTEST) $(ARGS)
+
+check: $(STAMP) ## lint, format, types, import contract, fast tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PYTEST) -m "not slow and not soak" $(ARGS)
+
+bench: $(STAMP) ## run the bench programs one after the other
+	@set -e; for program in $(BENCHES); do echo "== $$program"; $(BIN)/python "$$program" $(ARGS); done
+
+# Without --quiet, which would hide the warnings from --strict as well.
+docs: $(STAMP) ## build the documentation into site/; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+soak: $(STAMP) ## the long random runs: make soak EXAMPLES=50000
+	@ZODIAC_EXAMPLES=$(EXAMPLES) $(PYTEST) -m soak $(ARGS)
+
+lock: ## pin the dependencies again (needs uv); LOCK_FLAGS=--upgrade takes newer ones
+	@$(UV) pip compile pyproject.toml requirements/build.in --extra dev \
+		--universal --python-version 3.11 --generate-hashes --no-header --no-config --quiet \
+		$(LOCK_FLAGS) --output-file $(LOCK)
+	@{ printf '%s\n' \
+		'# Every dependency with its version and the hashes of its files, for Python 3.11 and newer on any system.' \
+		'# Made by `make lock` from pyproject.toml and requirements/build.in; not edited by hand.'; \
+		cat $(LOCK); } > $(LOCK).new
+	@mv $(LOCK).new $(LOCK)
+
+clean: ## remove what the other verbs made, the environment too
+	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(STAMP): $(LOCK) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "ZodiacEdge needs Python 3.11 or newer: name one with make PYTHON=python3.12 (or whatever yours is called)." >&2; \
+		exit 1; }
+	@echo "Installing the locked dependencies into $(VENV) (a minute or so, only when they change) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes --requirement $(LOCK)
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

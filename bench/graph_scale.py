@@ -1,0 +1,128 @@
+"""How long the rule graph takes at 10,000 rules: to build, and for one rule more or less.
+
+Three shapes: 556 renamed copies of the paper's rule set 2 side by side, one long chain, and one hub
+predicate that half of the rules write and the other half read. Targets: build under 3 s, one rule
+under 20 ms. Run with `python bench/graph_scale.py`; takes about a minute.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import re
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from zodiacedge.graph import HyperGraph
+from zodiacedge.language.parser import parse_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.language.ast import Rule
+
+RULES = 10_000
+TRIALS = 200
+RULE_SET_2 = Path(__file__).parent.parent / "examples" / "paper" / "rs2.rules"
+
+
+def keyed(text: str) -> dict[str, Rule]:
+    """Parse rules; here the place of a rule is key enough."""
+    return {f"k{place}": rule for place, rule in enumerate(parse_program(text).rules)}
+
+
+def copies() -> str:
+    """Return 556 renamed copies of rule set 2."""
+    text = RULE_SET_2.read_text(encoding="utf-8")
+    count = -(-RULES // 18)
+    return "\n".join(re.sub(r"\b([pr]\d+)\b", rf"\1_{copy}", text) for copy in range(count))
+
+
+def chain() -> str:
+    """Return a rule per step of a long chain."""
+    return "\n".join(f"c{i}: p{i + 1}(X, Y) :- p{i}(X, Y) ." for i in range(RULES))
+
+
+def hub() -> str:
+    """Return rules half of which write one predicate and half of which read it."""
+    half = RULES // 2
+    return "\n".join(
+        [f"w{i}: hub(X, Y) :- in{i}(X, Y) ." for i in range(half)]
+        + [f"r{i}: out{i}(X, Y) :- hub(X, Y) ." for i in range(half)]
+    )
+
+
+def one_more(rng: random.Random, shape: str) -> str:
+    """Return a rule that reads and writes predicates of the shape without closing a cycle."""
+    copy, i = rng.randrange(RULES // 18), rng.randrange(RULES - 1)
+    j = rng.randrange(i + 1, RULES)
+    return {
+        "copies": f"p30_{copy}(X, Y) :- p1{rng.randrange(1, 5)}_{copy}(Y, X), p5_{i % 556}(X, Y) .",
+        "chain": f"p{j + 1}(X, Y) :- p{i}(X, Y), extra(Y, X) .",
+        "hub": rng.choice(["hub(X, Y) :- in7(X, Y), extra(X, Y) .", "out9(X, Y) :- hub(Y, X) ."]),
+    }[shape]
+
+
+def timed(action: Callable[[], HyperGraph]) -> tuple[float, HyperGraph]:
+    """Return the seconds of one run, and its result."""
+    gc.collect()
+    start = perf_counter()
+    result = action()
+    return perf_counter() - start, result
+
+
+def report(what: str, seconds: list[float]) -> None:
+    """Print the best, the median and the worst of several runs."""
+    best, middle, worst = (1000 * x for x in (min(seconds), median(seconds), max(seconds)))
+    print(f"  {what:<34} best {best:8.2f} ms   median {middle:8.2f} ms   worst {worst:8.2f} ms")
+
+
+def measure(shape: str, text: str) -> None:
+    """Print the figures of one shape."""
+    rules = keyed(text)
+    seconds, graph = timed(lambda: HyperGraph.build(rules))
+    print(f"{shape}: {len(rules)} rules, {len(graph)} hyper-nodes, built in {seconds:.2f} s")
+    rng = random.Random(1)
+    adding, undoing, removing = [], [], []
+    for trial in range(TRIALS):
+        (extra,) = parse_program(one_more(rng, shape)).rules
+        took, grown = timed(lambda extra=extra, trial=trial: graph.update({f"x{trial}": extra})[0])
+        adding.append(took)
+        undoing.append(timed(lambda grown=grown, trial=trial: grown.update({}, [f"x{trial}"])[0])[0])
+        victim = rng.choice(list(rules))
+        removing.append(timed(lambda victim=victim: graph.update({}, [victim])[0])[0])
+    report("add one rule", adding)
+    report("remove the added rule", undoing)
+    report("remove any rule", removing)
+    live = graph
+    series = []
+    for trial in range(TRIALS):
+        (extra,) = parse_program(one_more(rng, shape)).rules
+        took, live = timed(lambda live=live, extra=extra, trial=trial: live.update({f"y{trial}": extra})[0])
+        series.append(took)
+    report("add one after the other", series)
+
+
+def measure_ring(text: str) -> None:
+    """Print the dearest single rules there are: one that merges all nodes, and its removal."""
+    graph = HyperGraph.build(keyed(text))
+    (closing,) = parse_program(f"p0(X, Y) :- p{RULES}(X, Y) .").rules
+    merging, ring = timed(lambda: graph.update({"closing": closing})[0])
+    (inside,) = parse_program("p7(X, Y) :- p3(X, Y), p5(X, Y) .").rules
+    joining, _ = timed(lambda: ring.update({"inside": inside})[0])
+    splitting, _ = timed(lambda: ring.update({}, ["closing"])[0])
+    print(f"ring: closing the chain into one node {1000 * merging:.0f} ms, one rule inside it", end=" ")
+    print(f"{1000 * joining:.0f} ms, opening it {1000 * splitting:.0f} ms")
+
+
+def main() -> None:
+    """Measure all shapes."""
+    for shape, text in (("copies", copies()), ("chain", chain()), ("hub", hub())):
+        measure(shape, text)
+    measure_ring(chain())
+
+
+if __name__ == "__main__":
+    main()

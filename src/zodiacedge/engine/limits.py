@@ -1,0 +1,82 @@
+"""Limits on derived facts, rounds, wall time and memory, and the meter that watches them."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zodiacedge.errors import Diagnostic, LimitReached, Span
+
+_STATM = Path("/proc/self/statm")
+_STEPS_BETWEEN_LOOKS = 4096
+
+
+def _most_memory() -> int:
+    # Leave a fifth of the machine to everything else.
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5
+    except (ValueError, OSError, AttributeError):
+        return 8 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a change may use up. The defaults protect a laptop; None is no limit."""
+
+    facts: int | None = 50_000_000
+    rounds: int | None = None
+    seconds: float | None = 3600.0
+    memory: int | None = field(default_factory=_most_memory)
+
+
+class Meter:
+    """Counts what one piece of work uses and ends it with an error when a limit is reached."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Start the clock."""
+        self._limits = limits
+        self._start = time.perf_counter()
+        self._steps = 0
+
+    def step(self, rule: str, span: Span | None) -> None:
+        """Count a step of a rule; look at the clock and the memory now and then."""
+        self._steps += 1
+        if self._steps % _STEPS_BETWEEN_LOOKS == 0:
+            self.look(rule, span)
+
+    def look(self, rule: str, span: Span | None) -> None:
+        """Compare wall time and memory with their limits."""
+        limits = self._limits
+        elapsed = time.perf_counter() - self._start
+        if limits.seconds is not None and elapsed > limits.seconds:
+            raise _reached(f"{limits.seconds:g} seconds", "seconds", rule, span)
+        if limits.memory is not None and _resident() > limits.memory:
+            raise _reached(f"{limits.memory:,} bytes of memory", "memory", rule, span)
+
+    def count(self, facts: int, rounds: int, rule: str, span: Span | None) -> None:
+        """Compare derived facts and rounds with their limits."""
+        limits = self._limits
+        if limits.facts is not None and facts > limits.facts:
+            raise _reached(f"{limits.facts:,} derived facts", "facts", rule, span)
+        if limits.rounds is not None and rounds > limits.rounds:
+            raise _reached(f"{limits.rounds:,} rounds", "rounds", rule, span)
+
+
+def _resident() -> int:
+    try:
+        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _reached(what: str, limit: str, rule: str, span: Span | None) -> LimitReached:
+    return LimitReached(
+        Diagnostic(
+            "E001",
+            f"the limit of {what} was reached in rule {rule}; nothing was changed",
+            f"a binding inside recursion may produce values for ever; or raise the limit ({limit})",
+            span,
+        )
+    )

@@ -1,0 +1,7 @@
+"""The evaluation error: an expression that has no value for a binding."""
+
+from __future__ import annotations
+
+
+class NoValue(Exception):
+    """An expression, a comparison or a fold has no result; the binding is dropped."""

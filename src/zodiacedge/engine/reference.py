@@ -1,0 +1,287 @@
+"""The reference evaluator: Python sets, the whole language, the executable definition of right.
+
+Hyper-nodes are evaluated in topological order, each by applying all of its rules to all visible facts
+until nothing new appears. It is kept obvious and is never optimised: whatever another engine
+computes must equal this.
+
+An evaluation error drops the binding it happens in, whatever the order of the body: the rest of the
+body is still evaluated as far as it can be, and the error counts only where everything else holds.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings
+from zodiacedge.engine.factset import FactSet
+from zodiacedge.engine.folds import accepts, fold
+from zodiacedge.engine.limits import Meter
+from zodiacedge.engine.novalue import NoValue
+from zodiacedge.engine.values import compare, evaluate
+from zodiacedge.errors import Diagnostic, EvaluationProblem
+from zodiacedge.language.ast import (
+    Aggregate,
+    Argument,
+    Atom,
+    Binding,
+    Comparison,
+    Conjunct,
+    Fact,
+    Negation,
+    Query,
+    Rule,
+    Variable,
+    variables,
+)
+from zodiacedge.language.printer import format_argument, format_rule, format_term
+from zodiacedge.language.safety import analyse
+from zodiacedge.terms import Term, order_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.graph.hrdg import HyperGraph
+
+_Binding = dict[Variable, Term]
+
+
+@dataclass(slots=True)
+class _Errors:
+    # What evaluation errors dropped in one application of a rule.
+    found: dict[frozenset[tuple[Variable, Term]], str] = field(default_factory=dict)
+
+    def add(self, binding: _Binding, reason: str) -> None:
+        shown = ", ".join(
+            f"{format_argument(v)} = {format_term(t)}" for v, t in binding.items() if not v.anonymous
+        )
+        self.found[frozenset(binding.items())] = f"{reason} ({shown})" if shown else reason
+
+    def summary(self) -> Dropped | None:
+        return Dropped(len(self.found), min(self.found.values())) if self.found else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMaterialisation:
+    """The state of the reference evaluator: a set of facts per node, and all that is visible."""
+
+    runs: tuple[NodeRun, ...]
+    dropped: Mapping[str, Dropped]
+    segments: Mapping[frozenset[str], frozenset[Fact]]
+    facts: FactSet
+
+    def visible(self) -> frozenset[Fact]:
+        """All facts: explicit ones and those of every segment."""
+        return frozenset(self.facts)
+
+    def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
+        """All facts that the hyper-node of these rules derives."""
+        return self.segments[rules]
+
+    def derived(self) -> frozenset[Fact]:
+        """The union of all segments, explicit too or not."""
+        return frozenset().union(*self.segments.values())
+
+    def answer(self, query: Query, settings: Settings) -> Answer:
+        """Answer a resolved query."""
+        errors = _Errors()
+        found = {
+            tuple(_value(c, binding) for c in query.columns)
+            for binding in solutions(query.body, self.facts, settings.registry, errors)
+        }
+        rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
+        return Answer(tuple(rows), errors.summary())
+
+
+class ReferenceEngine:
+    """The engine `reference`."""
+
+    name = "reference"
+
+    def materialise(
+        self,
+        rules: Mapping[str, Rule],
+        graph: HyperGraph,
+        facts: Iterable[Fact],
+        settings: Settings,
+    ) -> ReferenceMaterialisation:
+        """Evaluate checked and resolved rules, given by key, over explicit facts."""
+        visible = FactSet(facts)
+        meter = Meter(settings.limits)
+        segments: dict[frozenset[str], frozenset[Fact]] = {}
+        dropped: dict[str, Dropped] = {}
+        runs: list[NodeRun] = []
+        order = graph.order
+        total = 0
+        for place, node in enumerate(order):
+            start = time.perf_counter()
+            keys = sorted(node.rules)
+            labels = tuple(rules[k].label or format_rule(rules[k]) for k in keys)
+            segment: set[Fact] = set()
+            new = True
+            rounds = 0
+            while new:
+                rounds += 1
+                new = False
+                for key in keys:
+                    errors = _Errors()
+                    for fact in apply(rules[key], visible, settings.registry, errors, meter):
+                        if fact not in segment:
+                            segment.add(fact)
+                            total += 1
+                            meter.count(total, rounds, _name(rules[key]), rules[key].span)
+                        new = visible.add(fact) or new
+                    _record(dropped, key, errors)
+                if settings.progress:
+                    settings.progress(Progress(place, len(order), labels, rounds, total))
+            if settings.strict:
+                _refuse_errors(rules, keys, dropped)
+            segments[frozenset(keys)] = frozenset(segment)
+            runs.append(NodeRun(labels, rounds, len(segment), time.perf_counter() - start))
+        return ReferenceMaterialisation(tuple(runs), dropped, segments, visible)
+
+
+def apply(
+    rule: Rule, facts: FactSet, registry: Registry, errors: _Errors, meter: Meter | None = None
+) -> set[Fact]:
+    """Return the heads of all instances of a rule whose bodies hold."""
+    found: set[Fact] = set()
+    for binding in solutions(rule.body, facts, registry, errors):
+        if meter:
+            meter.step(_name(rule), rule.span)
+        found.add(Fact(rule.head.relation, tuple(_value(a, binding) for a in rule.head.args)))
+    return found
+
+
+def solutions(
+    body: tuple[Conjunct, ...], facts: FactSet, registry: Registry, errors: _Errors
+) -> Iterator[_Binding]:
+    """Yield every binding under which a resolved body holds."""
+    bound = analyse(body).bound
+    plan = _evaluation_order(body)
+    rows = {id(c): _aggregate_rows(c, facts, registry, errors) for c in plan if isinstance(c, Aggregate)}
+
+    def extend(place: int, binding: _Binding, problem: str) -> Iterator[_Binding]:
+        if place == len(plan):
+            if problem:
+                errors.add(binding, problem)
+            else:
+                yield binding
+            return
+        conjunct = plan[place]
+        match conjunct:
+            case Atom():
+                for longer in facts.match(conjunct, binding):
+                    yield from extend(place + 1, longer, problem)
+                return
+            case Aggregate():
+                for row in rows[id(conjunct)]:
+                    if all(binding.get(v, t) == t for v, t in row.items()):
+                        yield from extend(place + 1, {**binding, **row}, problem)
+                return
+            case _:
+                pass
+        if any(v in bound and v not in binding for v in _inputs(conjunct)):
+            # An earlier error left an input without a value: this one cannot be judged.
+            yield from extend(place + 1, binding, problem)
+            return
+        try:
+            match conjunct:
+                case Binding(variable=variable, expression=expression):
+                    binding = {**binding, variable: evaluate(expression, binding, registry)}
+                case Comparison(left=left, operator=sign, right=right):
+                    holds = compare(
+                        evaluate(left, binding, registry), sign, evaluate(right, binding, registry)
+                    )
+                    if not holds:
+                        return
+                case Negation(atom=atom):
+                    if any(True for _ in facts.match(atom, binding)):
+                        return
+        except NoValue as error:
+            problem = problem or str(error)
+        yield from extend(place + 1, binding, problem)
+
+    yield from extend(0, {}, "")
+
+
+def _evaluation_order(body: tuple[Conjunct, ...]) -> list[Conjunct]:
+    # The aggregate, then whatever can be judged, else the atom that leaves the fewest variables open.
+    order: list[Conjunct] = [c for c in body if isinstance(c, Aggregate)]
+    waiting = [c for c in body if not isinstance(c, Aggregate)]
+    final = analyse(body).bound
+    bound: set[Variable] = set()
+    for aggregate in (c for c in order if isinstance(c, Aggregate)):
+        bound.update(aggregate.groups, (f.target for f in aggregate.folds))
+    while waiting:
+        ready = [c for c in waiting if not isinstance(c, Atom) and bound.issuperset(set(_inputs(c)) & final)]
+        atoms = [c for c in waiting if isinstance(c, Atom)]
+        chosen = ready[0] if ready else min(atoms, key=lambda a: len(set(variables(a)) - bound))
+        order.append(chosen)
+        waiting.remove(chosen)
+        bound.update(v for v in variables(chosen) if v in final)
+    return order
+
+
+def _inputs(conjunct: Conjunct) -> Iterator[Variable]:
+    return variables(conjunct.expression if isinstance(conjunct, Binding) else conjunct)
+
+
+def _aggregate_rows(
+    aggregate: Aggregate, facts: FactSet, registry: Registry, errors: _Errors
+) -> list[_Binding]:
+    groups: dict[tuple[Term, ...], list[_Binding]] = {}
+    for binding in solutions(aggregate.body, facts, registry, errors):
+        try:
+            for one in aggregate.folds:
+                accepts(one.op, binding[one.argument])
+        except NoValue as error:
+            errors.add(binding, str(error))
+            continue
+        groups.setdefault(tuple(binding[v] for v in aggregate.groups), []).append(binding)
+    rows: list[_Binding] = []
+    for group, members in groups.items():
+        row = dict(zip(aggregate.groups, group, strict=True))
+        try:
+            for one in aggregate.folds:
+                terms: Iterable[Term] = [m[one.argument] for m in members]
+                row[one.target] = fold(one.op, list(set(terms) if one.distinct else terms), registry)
+        except NoValue as error:
+            errors.add(dict(zip(aggregate.groups, group, strict=True)), str(error))
+            continue
+        rows.append(row)
+    return rows
+
+
+def _value(arg: Argument, binding: Mapping[Variable, Term]) -> Term:
+    return binding[arg] if isinstance(arg, Variable) else arg
+
+
+def _name(rule: Rule) -> str:
+    return rule.label or format_rule(rule)
+
+
+def _record(dropped: dict[str, Dropped], key: str, errors: _Errors) -> None:
+    # The last round sees everything that the earlier ones saw.
+    summary = errors.summary()
+    if summary:
+        dropped[key] = summary
+    else:
+        dropped.pop(key, None)
+
+
+def _refuse_errors(rules: Mapping[str, Rule], keys: list[str], dropped: Mapping[str, Dropped]) -> None:
+    found = [
+        Diagnostic(
+            "E002",
+            f"rule {_name(rules[k])} drops {dropped[k].count:,} bindings: {dropped[k].example}",
+            "strict mode refuses evaluation errors; nothing was changed",
+            rules[k].span,
+        )
+        for k in keys
+        if k in dropped
+    ]
+    if found:
+        raise EvaluationProblem(found)

@@ -1,0 +1,187 @@
+"""Hyper-nodes in the making: a topological order that takes one group of rules more.
+
+Ranks are integers with wide gaps, unique, and lower at the tail of every edge than at its head. A new
+group goes between the highest rank that leads to it and the lowest that it leads to. Only where these
+cross is there anything to search, and only between the two (Pearce and Kelly's dynamic topological
+order): groups that both lead to the new one and are led to by it close a cycle and join it, the
+others trade ranks among themselves. A draft is made for one change and thrown away; names of nodes,
+and what a change means for the old ones, are left to `hrdg`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from zodiacedge.graph.rdg import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from zodiacedge.graph.rdg import RuleGraph
+
+GAP = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNode:
+    """A strongly connected component of the rule dependency graph.
+
+    Rules stand in the order they came. Edges go from lower to higher rank; ranks have gaps and mean
+    nothing else.
+    """
+
+    id: int
+    rules: tuple[str, ...]
+    rank: int
+
+    @property
+    def name(self) -> str:
+        """The node's name for people: `hn3`."""
+        return f"hn{self.id}"
+
+
+class Draft:
+    """A mutable copy of a graph's nodes. New ones have negative ids until the change is settled."""
+
+    def __init__(
+        self, rules: RuleGraph, nodes: dict[int, HyperNode], homes: dict[str, int], ranks: list[int]
+    ) -> None:
+        """Take ownership of the three tables; `ranks` is sorted."""
+        self.rules = rules
+        self.nodes = nodes
+        self.homes = homes
+        self.ranks = ranks
+        self.fresh: dict[int, None] = {}
+        self._last_id = 0
+
+    def drop(self, node: int) -> None:
+        """Take a node out."""
+        gone = self.nodes.pop(node)
+        self.fresh.pop(node, None)
+        for key in gone.rules:
+            del self.homes[key]
+        del self.ranks[bisect_left(self.ranks, gone.rank)]
+
+    def insert(self, group: tuple[str, ...]) -> None:
+        """Put in rules that are one component as far as they go; merge the cycles they close."""
+        low = max(self._ranks_of(Walk(self.rules).backward(group)), default=None)
+        high = min(self._ranks_of(Walk(self.rules).forward(group)), default=None)
+        if low is None or high is None or low < high:
+            self._put(group, self._slot(group, low, high))
+            return
+        ahead = self._reach(Walk(self.rules).forward, group, lambda rank: rank <= low)
+        behind = self._reach(Walk(self.rules).backward, group, lambda rank: rank >= high)
+        cycle = ahead & behind
+        before = self._by_rank(behind - cycle)
+        after = self._by_rank(ahead - cycle)
+        pool = sorted(self.nodes[node].rank for node in ahead | behind)
+        members = [key for node in cycle for key in self.nodes[node].rules]
+        for node in cycle:
+            self.drop(node)
+        self._reassign(before, pool[: len(before)])
+        self._reassign(after, pool[len(pool) - len(after) :])
+        if cycle:
+            rank = pool[len(before)]
+            insort(self.ranks, rank)
+        else:
+            rank = self._between(group, before[-1], after[0])
+        self._put(self.rules.in_order((*group, *members)), rank)
+
+    def replace_all(self, groups: Iterable[tuple[tuple[str, ...], int | None]]) -> None:
+        """Take all nodes anew, in topological order: rules, and the id of a node that stays as it is."""
+        nodes, self.nodes, self.homes, self.ranks, self.fresh = self.nodes, {}, {}, [], {}
+        for place, (group, known) in enumerate(groups):
+            rank = (place + 1) * GAP
+            self.ranks.append(rank)
+            if known is None:
+                self._put(group, rank)
+            else:
+                self.nodes[known] = replace(nodes[known], rank=rank)
+                self.homes.update(dict.fromkeys(group, known))
+
+    def _put(self, group: tuple[str, ...], rank: int) -> None:
+        self._last_id -= 1
+        node = self._last_id
+        self.nodes[node] = HyperNode(node, group, rank)
+        self.fresh[node] = None
+        self.homes.update(dict.fromkeys(group, node))
+
+    def _ranks_of(self, keys: Iterable[str]) -> Iterator[int]:
+        # Rules of the change that have no home yet are met again when it is their turn.
+        homes, nodes = self.homes, self.nodes
+        for key in keys:
+            home = homes.get(key)
+            if home is not None:
+                yield nodes[home].rank
+
+    def _reach(
+        self,
+        step: Callable[[Iterable[str]], Iterator[str]],
+        group: tuple[str, ...],
+        within: Callable[[int], bool],
+    ) -> set[int]:
+        seen: set[int] = set()
+        waiting = [group]
+        while waiting:
+            for key in step(waiting.pop()):
+                home = self.homes.get(key)
+                if home is not None and home not in seen and within(self.nodes[home].rank):
+                    seen.add(home)
+                    waiting.append(self.nodes[home].rules)
+        return seen
+
+    def _by_rank(self, nodes: Iterable[int]) -> list[int]:
+        return sorted(nodes, key=lambda node: self.nodes[node].rank)
+
+    def _reassign(self, nodes: list[int], ranks: list[int]) -> None:
+        # The ranks come from the nodes in motion themselves, so `self.ranks` is the same set afterwards,
+        # except for those that merged nodes gave back, which `drop` took out.
+        for node in nodes:
+            del self.ranks[bisect_left(self.ranks, self.nodes[node].rank)]
+        for node, rank in zip(nodes, ranks, strict=True):
+            self.nodes[node] = replace(self.nodes[node], rank=rank)
+        for rank in ranks:
+            insort(self.ranks, rank)
+
+    def _slot(self, group: tuple[str, ...], low: int | None, high: int | None) -> int:
+        # Where one side is open the end of the order is as good as any place, and never crowded.
+        if high is None:
+            rank = (self.ranks[-1] if self.ranks else 0) + GAP
+            self.ranks.append(rank)
+        elif low is None:
+            rank = self.ranks[0] - GAP
+            self.ranks.insert(0, rank)
+        else:
+            found = self._free(group, low, high)
+            if found is None:
+                places = bisect_left(self.ranks, low), bisect_left(self.ranks, high)
+                self._relabel()
+                found = self._free(group, *(self.ranks[place] for place in places))
+            if found is None:
+                raise AssertionError("a fresh gap has room")
+            rank = found
+            insort(self.ranks, rank)
+        return rank
+
+    def _between(self, group: tuple[str, ...], before: int, after: int) -> int:
+        return self._slot(group, self.nodes[before].rank, self.nodes[after].rank)
+
+    def _free(self, group: tuple[str, ...], low: int, high: int) -> int | None:
+        # A hash spreads neighbours over the gap; halving it each time would fill it after 64 of them.
+        width = high - low - 1
+        rank = low + 1 + (crc32(group[0].encode()) * width >> 32)
+        place = bisect_left(self.ranks, rank)
+        while rank < high and place < len(self.ranks) and self.ranks[place] == rank:
+            rank, place = rank + 1, place + 1
+        return rank if rank < high else None
+
+    def _relabel(self) -> None:
+        fresh = {node.rank: (place + 1) * GAP for place, node in enumerate(self._all_by_rank())}
+        self.nodes = {id_: replace(node, rank=fresh[node.rank]) for id_, node in self.nodes.items()}
+        self.ranks = list(fresh.values())
+
+    def _all_by_rank(self) -> list[HyperNode]:
+        return sorted(self.nodes.values(), key=lambda node: node.rank)

@@ -1,0 +1,34 @@
+"""How rules and predicates are called in messages and drawings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from zodiacedge.language.printer import format_predicate, format_rule
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from zodiacedge.language.ast import Predicate, Rule
+
+_LONGEST = 72
+
+
+def rule_name(rule: Rule) -> str:
+    """Return a rule's label or, without one, its text as far as it is short."""
+    if rule.label:
+        return rule.label
+    text = format_rule(rule)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def predicate_name(predicate: Predicate) -> str:
+    """Return a predicate's name and arity: `p/2`."""
+    return f"{format_predicate(predicate.name)}/{predicate.arity}"
+
+
+def short_name(predicate: Predicate) -> str:
+    """Return the last part of a predicate's name, for places where a whole IRI is too long."""
+    if predicate.name == RDF_TYPE:
+        return "rdf:type"
+    return re.split(r"[#/]", predicate.name.rstrip("#/"))[-1] or predicate.name
