@@ -65,6 +65,13 @@ class Draft:
             del self.homes[key]
         del self.ranks[bisect_left(self.ranks, gone.rank)]
 
+    def shrink(self, node: int, rest: tuple[str, ...]) -> None:
+        """Take rules out of a node that stays one component; its place in the order stays good."""
+        old = self.nodes.pop(node)
+        for key in old.rules:
+            del self.homes[key]
+        self._put(rest, old.rank)
+
     def insert(self, group: tuple[str, ...]) -> None:
         """Put in rules that are one component as far as they go; merge the cycles they close."""
         low = max(self._ranks_of(Walk(self.rules).backward(group)), default=None)
@@ -72,8 +79,8 @@ class Draft:
         if low is None or high is None or low < high:
             self._put(group, self._slot(group, low, high))
             return
-        ahead = self._reach(Walk(self.rules).forward, group, lambda rank: rank <= low)
-        behind = self._reach(Walk(self.rules).backward, group, lambda rank: rank >= high)
+        ahead = self._reach(Walk(self.rules).forward, group, high, low, end=low)
+        behind = self._reach(Walk(self.rules).backward, group, high, low, end=high)
         cycle = ahead & behind
         before = self._by_rank(behind - cycle)
         after = self._by_rank(ahead - cycle)
@@ -121,16 +128,24 @@ class Draft:
         self,
         step: Callable[[Iterable[str]], Iterator[str]],
         group: tuple[str, ...],
-        within: Callable[[int], bool],
+        lowest: int,
+        highest: int,
+        *,
+        end: int,
     ) -> set[int]:
         seen: set[int] = set()
         waiting = [group]
         while waiting:
             for key in step(waiting.pop()):
                 home = self.homes.get(key)
-                if home is not None and home not in seen and within(self.nodes[home].rank):
+                if home is None or home in seen:
+                    continue
+                rank = self.nodes[home].rank
+                if lowest <= rank <= highest:
                     seen.add(home)
-                    waiting.append(self.nodes[home].rules)
+                    # What lies beyond the node at the end is out of range: it need not be entered.
+                    if rank != end:
+                        waiting.append(self.nodes[home].rules)
         return seen
 
     def _by_rank(self, nodes: Iterable[int]) -> list[int]:

@@ -164,28 +164,42 @@ class HyperGraph:
             graph = replace(self, rules=rules)
             return graph, GraphChange(self, graph, (), (), (), ())
         rules = rules.changed(come, gone)
-        dirty = dict.fromkeys(self.homes[key] for key in gone)
-        draft = self._draft(rules, dirty, come)
+        draft = self._draft(rules, gone, come)
         graph, lineages = self._settle(draft, come)
-        lost = tuple(self.nodes[n] for n in dirty if all(key in gone for key in self.nodes[n].rules))
-        return graph, GraphChange(self, graph, tuple(come), tuple(gone), lineages, lost)
+        dirty = self._ranked({self.homes[key] for key in gone})
+        dropped = tuple(node for node in dirty if all(key in gone for key in node.rules))
+        return graph, GraphChange(self, graph, tuple(come), tuple(gone), lineages, dropped)
 
-    def _draft(self, rules: RuleGraph, dirty: Iterable[int], come: Collection[str]) -> Draft:
+    def _draft(self, rules: RuleGraph, gone: Collection[str], come: Collection[str]) -> Draft:
         draft = Draft(rules, dict(self.nodes), dict(self.homes), list(self.ranks))
-        groups: list[tuple[str, ...]] = []
-        for node in dirty:
-            rest = [key for key in self.nodes[node].rules if key in rules.shapes]
-            groups += rules.components(rest)
+        torn: dict[int, list[str]] = {}
+        for key in gone:
+            torn.setdefault(self.homes[key], []).append(key)
+        parts = {node: self._parts(rules, node, lost) for node, lost in torn.items()}
+        groups = [group for node in parts if len(parts[node]) > 1 for group in parts[node]]
         groups += [(key,) for key in come]
         if len(groups) > max(_FEW, len(rules) // _SHARE):
             everything = rules.components(rules.shapes.keys())
             draft.replace_all((group, self._unaltered(group)) for group in everything)
-        else:
-            for node in dirty:
+            return draft
+        for node, left in parts.items():
+            if len(left) == 1:
+                draft.shrink(node, left[0])
+            else:
                 draft.drop(node)
-            for group in groups:
-                draft.insert(group)
+        for group in groups:
+            draft.insert(group)
         return draft
+
+    def _parts(self, rules: RuleGraph, node: int, lost: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the components of what is left of a node."""
+        rest = tuple(key for key in self.nodes[node].rules if key in rules.shapes)
+        # Most rules of a large node are not what holds it together, and that is soon seen.
+        if len(lost) == 1 and len(rest) > _FEW:
+            shape = self.rules.shapes[next(iter(lost))]
+            if rules.connected_without(shape, frozenset(rest)):
+                return [rest]
+        return rules.components(rest)
 
     def _unaltered(self, group: tuple[str, ...]) -> int | None:
         home = self.homes.get(group[0])

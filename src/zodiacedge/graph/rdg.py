@@ -9,6 +9,7 @@ Components and their order are left to `hrdg`.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from zodiacedge.graph.patterns import Pattern, PatternIndex, pattern_of
 from zodiacedge.language.ast import Aggregate, Atom, Negation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from zodiacedge.language.ast import Rule
 
@@ -180,6 +181,19 @@ class RuleGraph:
         )
         return [tuple(component) for component in found if component]
 
+    def connected_without(self, lost: RuleShape, rest: frozenset[str]) -> bool:
+        """Whether the rest of a component of several rules still is one after it lost a rule.
+
+        Every path through the lost rule went from a rule that it read to a rule that reads it, so it
+        is enough that those all reach these. They do if all lead to one of these, and that one to all.
+        """
+        sources = {key for body in (*lost.positive, *lost.negative) for key in self.deriving(body)} & rest
+        targets = {key for key, _, _ in self.readers(lost.head)} & rest
+        pivot = min(targets, key=lambda key: self.shapes[key].serial)
+        return _covers(Walk(self).backward, pivot, sources, rest) and _covers(
+            Walk(self).forward, pivot, targets, rest
+        )
+
 
 class Walk:
     """A walk over rules that enters each pattern once, however many rules share it."""
@@ -217,6 +231,22 @@ class Walk:
                     if head not in self._heads:
                         self._heads.add(head)
                         yield from graph.writers[head]
+
+
+def _covers(
+    step: Callable[[Iterable[str]], Iterator[str]], start: str, wanted: set[str], within: frozenset[str]
+) -> bool:
+    """Whether a walk inside some rules meets all that are wanted; it ends as soon as it has."""
+    missing = wanted - {start}
+    seen = {start}
+    waiting = deque([start])
+    while missing and waiting:
+        for key in step((waiting.popleft(),)):
+            if key in within and key not in seen:
+                seen.add(key)
+                missing.discard(key)
+                waiting.append(key)
+    return not missing
 
 
 def _written(rules: list[tuple[str, RuleShape]]) -> Pairs:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import tempfile
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
@@ -43,7 +43,7 @@ from zodiacedge.terms import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
+    from decimal import Decimal
 
 _ARITY = b"zodiacedge.arity"
 _MAGIC = b"ARROW1"
@@ -75,7 +75,7 @@ def read_columnar(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact
 def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
     """Return the facts of an Arrow table's rows; refuse the table if a row is none."""
     name = relation_name(relation)
-    source = SourceFile(_table_path(), Format.ARROW, relation=name)
+    source = SourceFile(Path("<table>"), Format.ARROW, relation=name)
     reading = FileReading(source, ReadOptions())
     batches = (b for b in table.to_batches(max_chunksize=reading.options.batch_size))
     facts = [f for batch in _facts(table.schema, batches, reading) for f in batch]
@@ -106,12 +106,6 @@ def write_columnar(
     options = pa.ipc.IpcWriteOptions(compression=ARROW_CODECS[compression])
     with pa.ipc.new_file(stream, table.schema, options=options) as writer:
         writer.write_table(table)
-
-
-def _table_path() -> Path:
-    from pathlib import Path  # noqa: PLC0415 - a name for reports, not a place
-
-    return Path("<table>")
 
 
 def _read_file(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:

@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How to read: see `zodiacedge.io.read`."""
+    """How to read files: the options of `read`, together."""
 
     header: bool = False
     base: str = ""
@@ -52,11 +52,12 @@ class FileReading:
 
 
 class Line(NamedTuple):
-    """A line with its number, counted from 1, and the offset of its first byte."""
+    """A line with its number, counted from 1, the offset of its first byte, and how it ended."""
 
     number: int
     offset: int
     data: bytes
+    ending: bytes = b"\n"
 
 
 def numbered(stream: IO[bytes]) -> Iterator[Line]:
@@ -66,7 +67,6 @@ def numbered(stream: IO[bytes]) -> Iterator[Line]:
         data = raw
         if number == 1 and data.startswith(BOM):
             data = data[3:]
-        if data.endswith(b"\n"):
-            data = data[:-2] if data.endswith(b"\r\n") else data[:-1]
-        yield Line(number, offset, data)
+        ending = b"\r\n" if data.endswith(b"\r\n") else b"\n" if data.endswith(b"\n") else b""
+        yield Line(number, offset, data[: len(data) - len(ending)], ending)
         offset += len(raw)

@@ -77,7 +77,7 @@ def writing(path: Path | str) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise problem(
             "I015",
-            f"{path} cannot be written: a string holds half of a surrogate pair, {error.object[error.start]!r}",
+            f"{path} cannot be written: {error.object[error.start]!r} is half of a surrogate pair",
             "repair the string where it is made; no file format here can hold it",
         ) from error
     except OSError as error:

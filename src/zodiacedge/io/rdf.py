@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING
 import pyoxigraph as ox
 
 from zodiacedge.errors import LoadProblem
-from zodiacedge.io.lines import BOM, FileReading
+from zodiacedge.io.lines import BOM, FileReading, Line
 from zodiacedge.io.problems import problem
 from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import BLOCK
@@ -100,7 +100,8 @@ def _read_lines(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]
         start = len(BOM) if not offset and chunk.startswith(BOM) else 0
         batch = _all_lines(chunk[start:], form, facts)
         if batch is None:
-            batch = list(_line_by_line(chunk, start, (number, offset), form, facts, reading))
+            lines = _lines(chunk, start, number, offset)
+            batch = list(_line_by_line(lines, form, facts, reading))
         if batch:
             yield batch
         number += chunk.count(b"\n")
@@ -124,43 +125,43 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
 
 def _all_lines(chunk: bytes, form: ox.RdfFormat, facts: _Facts) -> list[Fact] | None:
     """Return the facts of many lines, or None where a line is not one triple by itself."""
-    statements = _IDLE.sub(b"", chunk if chunk.endswith(b"\n") else chunk + b"\n")
-    if _LONE_RETURN.search(statements):
+    # The lenient reading lets a string run over the end of a line, and a carriage return ends one.
+    # Without the second, there are as many triples as lines only if every line is one.
+    if b"\r" in chunk and _LONE_RETURN.search(chunk):
         return None
+    text = chunk if chunk.endswith(b"\n") else chunk + b"\n"
     try:
-        found = facts.of_all(ox.parse(statements, form, lenient=True))
+        found = facts.of_all(ox.parse(text, form, lenient=True))
+        if len(found) != text.count(b"\n"):
+            text = _IDLE.sub(b"", text)
+            found = facts.of_all(ox.parse(text, form, lenient=True))
     except (SyntaxError, _UnfitError):
         return None
-    # The lenient reading lets a string run over the end of a line; then there are fewer triples.
-    return found if len(found) == statements.count(b"\n") else None
+    return found if len(found) == text.count(b"\n") else None
+
+
+def _lines(chunk: bytes, start: int, number: int, offset: int) -> Iterator[Line]:
+    for data in chunk.split(b"\n"):
+        yield Line(number, offset, data[start:])
+        start = 0
+        number += 1
+        offset += len(data) + 1
 
 
 def _line_by_line(
-    chunk: bytes,
-    start: int,
-    place: tuple[int, int],
-    form: ox.RdfFormat,
-    facts: _Facts,
-    reading: FileReading,
+    lines: Iterable[Line], form: ox.RdfFormat, facts: _Facts, reading: FileReading
 ) -> Iterator[Fact]:
-    number, offset = place
-    for line in chunk.split(b"\n"):
-        data = line[start:]
-        start = 0
+    for number, offset, data, _ in lines:
         # A carriage return ends a line of N-Triples too, so no string can run over one.
-        for part in data.split(b"\r"):
-            if not part:
-                continue
+        for part in filter(None, data.split(b"\r")):
             try:
                 yield from facts.of_all(ox.parse(part, form, lenient=True))
             except SyntaxError as error:
                 star = b"<<" in part
                 reason = "triple terms (RDF-star) are not supported" if star else _words(error)
-                reading.report(number, offset, reason, line)
+                reading.report(number, offset, reason, data)
             except _UnfitError as error:
-                reading.report(number, offset, str(error), line)
-        number += 1
-        offset += len(line) + 1
+                reading.report(number, offset, str(error), data)
 
 
 def _words(error: SyntaxError, *, column: bool = True) -> str:
@@ -180,7 +181,7 @@ class _Facts:
         self._names: dict[str, str] = {}
         self._iris: dict[str, IRI] = {}
         self._relations: dict[str, str] = {}
-        self._literals: dict[ox.Literal, Literal] = {}
+        self._literals: dict[tuple[str, str], Literal] = {}
 
     def of_all(self, quads: Iterable[ox.Quad]) -> list[Fact]:
         """Return the facts of quads; raise if one is none."""
@@ -190,29 +191,32 @@ class _Facts:
             literals.clear()
         named, tagged = ox.NamedNode, ox.Literal
         facts: list[Fact] = []
-        # The hot loop of every load: no call where a look-up does.
-        for subject, predicate, value, _ in quads:
-            s: Term | None = iris.get(subject.value) if type(subject) is named else None
+        # The hot loop of every load: no call where a look-up does, and each getter once.
+        for quad in quads:
+            node = quad.subject
+            s: Term | None = iris.get(node.value) if type(node) is named else None
             if s is None:
-                s = self._node(subject)
-            if type(value) is named:
-                o: Term | None = iris.get(value.value)
+                s = self._node(node)
+            value = quad.object
+            if type(value) is tagged:
+                key = (value.value, value.datatype.value)
+                o: Term | None = literals.get(key)
+                if o is None:
+                    o = _literal(value)
+                    if not value.language:
+                        literals[key] = o
+            else:
+                o = iris.get(value.value) if type(value) is named else None
                 if o is None:
                     o = self._node(value)
-            elif type(value) is tagged:
-                o = literals.get(value)
-                if o is None:
-                    o = literals[value] = _literal(value)
-            else:
-                o = self._node(value)
-            name = predicate.value
+            name = quad.predicate.value
             relation = relations.get(name)
             if relation is None:
                 relation = relations[name] = _iri(name).value
             facts.append(Fact(relation, (s, o)))
         return facts
 
-    def _node(self, node: ox.NamedNode | ox.BlankNode | ox.Triple) -> IRI | BlankNode:
+    def _node(self, node: object) -> IRI | BlankNode:
         if isinstance(node, ox.NamedNode):
             made = self._iris[node.value] = _iri(node.value)
             return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import IO, TYPE_CHECKING
 
@@ -14,11 +15,12 @@ from zodiacedge.io.streams import open_source
 from zodiacedge.io.tabular import read_tabular
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.io.report import BadLine, ProgressCallback
     from zodiacedge.language.ast import Fact
+
+Spec = str | os.PathLike[str]
 
 
 class Load:
@@ -57,12 +59,11 @@ class Load:
         for at, (file, prefix) in enumerate(zip(self.files, prefixes, strict=True)):
             one = FileReading(file, self._options, self._findings, blank_prefix=prefix)
             before = facts
-            with reading(file.path):
-                for batch in _batches(one):
-                    if batch:
-                        facts += len(batch)
-                        yield batch
-                    self._tell(file, sum(sizes[:at]) + min(one.meter.bytes, sizes[at]), sum(sizes), facts)
+            for batch in _batches(one):
+                if batch:
+                    facts += len(batch)
+                    yield batch
+                self._tell(file, sum(sizes[:at]) + min(one.meter.bytes, sizes[at]), sum(sizes), facts)
             self._reports.append(FileReport(str(file.path), file.format.value, facts - before, one.bad))
             self._seconds = time.monotonic() - started
             self._tell(file, sum(sizes[: at + 1]), sum(sizes), facts)
@@ -74,8 +75,8 @@ class Load:
             self._progress(Progress(str(file.path), done, total, facts, self._findings.total))
 
 
-def read(
-    specs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+def read(  # noqa: PLR0913 - each keyword is an option that users set alone
+    specs: Spec | Iterable[Spec],
     *,
     header: bool = False,
     base: str = "",
@@ -97,7 +98,7 @@ def read(
         progress: Called after each batch and at the end of each file.
         on_bad_line: Called for each bad line, for those who want all of them.
     """
-    several = [specs] if isinstance(specs, str) or hasattr(specs, "__fspath__") else list(specs)
+    several = [specs] if isinstance(specs, (str, os.PathLike)) else list(specs)
     options = ReadOptions(
         header=header, base=base, strict=strict, batch_size=batch_size, keep_bad_lines=keep_bad_lines
     )
@@ -105,11 +106,7 @@ def read(
 
 
 def read_all(
-    specs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    *,
-    header: bool = False,
-    base: str = "",
-    strict: bool = False,
+    specs: Spec | Iterable[Spec], *, header: bool = False, base: str = "", strict: bool = False
 ) -> tuple[list[Fact], LoadReport]:
     """Return all facts of files at once, and the report: `read` for those who need no stream."""
     load = read(specs, header=header, base=base, strict=strict)
@@ -118,8 +115,9 @@ def read_all(
 
 
 def _batches(one: FileReading) -> Iterator[list[Fact]]:
-    with open_source(one.source.path, one.source.compression, one.meter) as stream:
-        yield from _reader(one.source.format)(stream, one)
+    source = one.source
+    with reading(source.path), open_source(source.path, source.compression, one.meter) as stream:
+        yield from _reader(source.format)(stream, one)
 
 
 def _reader(form: Format) -> Callable[[IO[bytes], FileReading], Iterator[list[Fact]]]:

@@ -116,9 +116,7 @@ def listed_files(folder: Path) -> dict[str, tuple[str, int]]:
     try:
         for entry in json.loads(data)["predicates"]:
             name, arity, file = entry["predicate"], entry["arity"], entry["file"]
-            if not (isinstance(name, str) and isinstance(arity, int) and isinstance(file, str)):
-                raise TypeError
-            listed[file] = (relation_name(name), arity)
+            listed[str(file)] = (relation_name(str(name)), int(arity))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise problem(
             "I020",

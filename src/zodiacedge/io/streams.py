@@ -46,6 +46,15 @@ class _Counted(io.RawIOBase):
         self._meter.bytes += count
         return count
 
+    def seekable(self) -> bool:
+        return self._raw.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._raw.tell()
+
     def close(self) -> None:
         self._raw.close()
         super().close()

@@ -141,17 +141,18 @@ def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
             continue
         record = [line]
         cells = _cells(line.data)
+        never_closed = isinstance(cells, int)
         if isinstance(cells, int):
             # A cell was opened and not closed: the record ends where the quotes are even again.
             record += _continued(line.data.count(b'"', cells), waiting, lines)
-            cells = _cells(b"\n".join(part.data for part in record))
+            cells = _cells(_joined(record))
         if isinstance(cells, list):
             try:
                 yield line, [c.decode() for c in cells]
             except UnicodeDecodeError as error:
                 reading.report(line.number, line.offset, _not_utf8(error), line.data)
             continue
-        reason = cells if isinstance(cells, str) else "a quote is opened and never closed"
+        reason = "a quote is opened and not closed" if never_closed else str(cells)
         reading.report(line.number, line.offset, reason, line.data)
         waiting.extendleft(reversed(record[1:]))
 
@@ -165,6 +166,10 @@ def _continued(quotes: int, waiting: deque[Line], lines: Iterator[Line]) -> Iter
         size += len(line.data) + 1
         quotes += line.data.count(b'"')
         yield line
+
+
+def _joined(record: list[Line]) -> bytes:
+    return b"".join(line.data + line.ending for line in record)[: -len(record[-1].ending) or None]
 
 
 def _cells(data: bytes) -> list[bytes] | str | int:

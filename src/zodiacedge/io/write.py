@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from zodiacedge.errors import LoadProblem
 from zodiacedge.io.jsonl import json_line
@@ -23,14 +23,13 @@ from zodiacedge.io.rdftext import check_rdf, nt_lines, turtle_lines
 from zodiacedge.io.sources import MANIFEST, Format, listed_files
 from zodiacedge.io.streams import COMPRESSIONS, open_target
 from zodiacedge.io.tabular import tabular_lines
-from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import order_key
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Sequence
 
-    from zodiacedge.language.ast import Fact
+    from zodiacedge.language.ast import Fact, Predicate
     from zodiacedge.terms import Term
 
 Rows = list[tuple["Term", ...]]
@@ -68,7 +67,7 @@ class ExportReport:
         return sum(f.rows for f in self.files)
 
 
-def write_facts(
+def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alone
     facts: Iterable[Fact],
     folder: str | os.PathLike[str],
     *,
@@ -87,13 +86,11 @@ def write_facts(
         predicates: Predicates that get a file even where they have no facts.
         base: For Turtle, the `@base` to declare, against which readers resolve relative IRIs.
     """
-    made = _format(form, compression)
+    layout = _layout(form, compression, base)
     relations = _relations(facts, predicates)
-    if made in {Format.NTRIPLES, Format.TURTLE}:
+    if layout.form in {Format.NTRIPLES, Format.TURTLE}:
         check_rdf(relations)
-    columnar = made in _COLUMNAR
-    extension = made.value if columnar or not compression else f"{made.value}.{compression}"
-    names = file_names(relations, extension)
+    names = file_names(relations, layout.extension)
     target = Path(folder)
     with writing(target):
         target.mkdir(parents=True, exist_ok=True)
@@ -101,7 +98,7 @@ def write_facts(
     try:
         for predicate, rows in relations.items():
             with writing(target / names[predicate]):
-                _write_one(stage / names[predicate], made, compression, predicate, rows, base)
+                _write_one(stage / names[predicate], layout, predicate, rows)
         with writing(target / MANIFEST):
             (stage / MANIFEST).write_text(_manifest(relations, names), encoding="utf-8")
             _move(stage, target, [*names.values(), MANIFEST])
@@ -111,19 +108,35 @@ def write_facts(
     return ExportReport(target, files)
 
 
-def _format(form: Format | str, compression: str) -> Format:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How the files of an export look."""
+
+    form: Format
+    compression: str
+    base: str
+
+    @property
+    def columnar(self) -> bool:
+        return self.form in _COLUMNAR
+
+    @property
+    def extension(self) -> str:
+        outside = self.compression and not self.columnar
+        return f"{self.form.value}.{self.compression}" if outside else self.form.value
+
+
+def _layout(form: Format | str, compression: str, base: str) -> _Layout:
     known = {f.value: f for f in WRITABLE}
-    made = form if isinstance(form, Format) else known.get(form)
-    if made not in WRITABLE:
-        name = form.value if isinstance(form, Format) else form
+    name = form.value if isinstance(form, Format) else form
+    made = known.get(name)
+    if made is None:
         raise problem("I017", f"{name} is not a format to write", f"formats: {', '.join(known)}")
     allowed = _COLUMNAR.get(made, ("", *COMPRESSIONS))
     if compression not in allowed:
         offer = ", ".join(c for c in allowed if c)
-        raise problem(
-            "I017", f"{made.value} cannot be compressed with {compression}", f"choose one of: {offer}"
-        )
-    return made
+        raise problem("I017", f"{name} cannot be compressed with {compression}", f"choose one of: {offer}")
+    return _Layout(made, compression, base)
 
 
 def _relations(facts: Iterable[Fact], predicates: Iterable[Predicate]) -> dict[Predicate, Rows]:
@@ -139,34 +152,27 @@ def _row_key(row: tuple[Term, ...]) -> tuple[tuple[int, object, str, str, str], 
     return tuple(map(order_key, row))
 
 
-def _write_one(
-    path: Path, form: Format, compression: str, predicate: Predicate, rows: Rows, base: str
-) -> None:
-    columnar = form in _COLUMNAR
-    with open_target(path, "" if columnar else compression) as stream:
-        if columnar:
+def _write_one(path: Path, layout: _Layout, predicate: Predicate, rows: Rows) -> None:
+    with open_target(path, "" if layout.columnar else layout.compression) as stream:
+        if layout.columnar:
             from zodiacedge.io.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
 
-            write_columnar(stream, form, compression, predicate.arity, rows)
+            write_columnar(stream, layout.form, layout.compression, predicate.arity, rows)
         else:
-            _write_lines(stream, _lines(form, predicate, rows, base))
+            for line in _lines(layout, predicate, rows):
+                stream.write(line.encode() + b"\n")
 
 
-def _lines(form: Format, predicate: Predicate, rows: Rows, base: str) -> Iterator[str]:
-    match form:
+def _lines(layout: _Layout, predicate: Predicate, rows: Rows) -> Iterator[str]:
+    match layout.form:
         case Format.NTRIPLES:
             return nt_lines(predicate, rows)
         case Format.TURTLE:
-            return turtle_lines(predicate, rows, base)
+            return turtle_lines(predicate, rows, layout.base)
         case Format.JSONL:
             return (json_line(predicate.name, row) for row in rows)
         case _:
-            return tabular_lines(form, predicate.arity, rows)
-
-
-def _write_lines(stream: IO[bytes], lines: Iterator[str]) -> None:
-    for line in lines:
-        stream.write(line.encode() + b"\n")
+            return tabular_lines(layout.form, predicate.arity, rows)
 
 
 def _manifest(relations: dict[Predicate, Rows], names: dict[Predicate, str]) -> str:

@@ -1,0 +1,5 @@
+"""`python -m zodiacedge` is the command `zodiac`."""
+
+from zodiacedge.cli import main
+
+main()

@@ -1,0 +1,110 @@
+"""The group of commands, their exit codes, and how errors reach the user.
+
+Exit codes: 0 well, 1 an error of the user's program or data, 2 usage, 130 interrupted. A traceback is
+shown only with `--debug`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from zodiacedge.cli.console import Console
+from zodiacedge.errors import ZodiacError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COMMANDS = {
+    "check": "parse and check rule files; all findings at once",
+    "demo": "the wind farm of the paper, with a story a newcomer can follow",
+    "graph": "draw the hyper rule dependency graph",
+    "run": "load, materialise, answer queries, export",
+}
+_Command = TypeVar("_Command", bound="Callable[..., None]")
+
+
+class _Commands(click.Group):
+    # Commands are imported when they are called: `zodiac check` need not load what `zodiac run` needs.
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        found: click.Command = import_module(f"zodiacedge.cli.{cmd_name}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from zodiacedge.errors import nearest  # noqa: PLC0415 - only where a name is wrong
+
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            near = nearest(args[0], tuple(_COMMANDS))
+            hint = f" Did you mean {near}?" if near else f" Commands: {', '.join(_COMMANDS)}."
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="zodiacedge", prog_name="zodiac")
+def zodiac() -> None:
+    """ZodiacEdge: a Datalog engine whose rules are live.
+
+    \b
+    Example:
+      zodiac check farm.rules
+      zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
+    """  # noqa: D301 - \b is click's mark for text that it must not wrap
+
+
+def common(function: _Command) -> _Command:
+    """Give a command `--json` and `--debug`, and turn errors into messages and exit codes."""
+
+    @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+    @click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong.")
+    @functools.wraps(function)
+    def call(*args: object, as_json: bool, debug: bool, **options: object) -> None:
+        console = Console(as_json=as_json)
+        try:
+            function(console, *args, **options)
+        except ZodiacError as problem:
+            if debug:
+                raise
+            console.fail(problem.diagnostics)
+            sys.exit(1)
+        except KeyboardInterrupt:
+            console.note("interrupted; nothing was changed")
+            sys.exit(130)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough.
+            sys.stderr.close()
+            sys.exit(1)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception as problem:
+            if debug:
+                raise
+            console.note(f"a mistake of ours: {type(problem).__name__}: {problem}")
+            console.note("run the command again with --debug and send us what it prints")
+            sys.exit(1)
+
+    return call  # type: ignore[return-value]
+
+
+def main() -> None:
+    """Run the command line."""
+    zodiac()

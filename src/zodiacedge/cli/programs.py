@@ -1,0 +1,111 @@
+"""Rule files in, programs with every finding out."""
+
+from __future__ import annotations
+
+import glob
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, LoadProblem, StratificationProblem
+from zodiacedge.graph import HyperGraph
+from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.checks import Subject, check
+from zodiacedge.language.parser import read_program
+from zodiacedge.language.safety import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zodiacedge.language.ast import Atom, Rule
+
+EXTENSION = ".rules"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A rule file's name and text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that some rule files say: rules, facts, prefixes, and findings about them."""
+
+    files: tuple[RuleFile, ...]
+    rules: tuple[Rule, ...]
+    facts: tuple[Atom, ...]
+    prefixes: tuple[tuple[str, str], ...]
+    findings: tuple[Diagnostic, ...]
+    graph: HyperGraph
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The findings that are errors."""
+        return tuple(d for d in self.findings if d.severity == "error")
+
+
+def rule_files(paths: Iterable[str]) -> tuple[RuleFile, ...]:
+    """Return the rule files that files, folders and globs name, each once, in order."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        found |= dict.fromkeys(_expanded(path))
+    return tuple(RuleFile(str(path), _text(path)) for path in found)
+
+
+def read_rules(paths: Iterable[str]) -> Reading:
+    """Read and check rule files as one program: syntax, checks and stratification."""
+    files = rule_files(paths)
+    rules: list[Rule] = []
+    facts: list[Atom] = []
+    prefixes: dict[str, str] = {}
+    findings: list[Diagnostic] = []
+    for file in files:
+        program, found = read_program(file.text, file.name)
+        rules += program.rules
+        facts += program.facts
+        prefixes |= dict(program.prefixes)
+        findings += found
+    findings += check(Subject(tuple(rules), tuple(facts)))
+    graph = HyperGraph()
+    if not any(d.severity == "error" for d in findings):
+        try:
+            graph = HyperGraph.build({rule_key(r): r for r in map(resolve, rules)})
+        except StratificationProblem as problem:
+            findings += problem.diagnostics
+    order = {file.name: n for n, file in enumerate(files)}
+    findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
+    return Reading(files, tuple(rules), tuple(facts), tuple(prefixes.items()), tuple(findings), graph)
+
+
+def _expanded(path: str) -> list[Path]:
+    here = Path(path)
+    if here.is_dir():
+        inside = sorted(here.rglob(f"*{EXTENSION}"))
+        if not inside:
+            raise _problem(f"the folder {path} holds no {EXTENSION} file", "name the files themselves")
+        return inside
+    if here.exists():
+        return [here]
+    matches = sorted(map(Path, glob.glob(path, recursive=True)))  # noqa: PTH207 - a whole pattern
+    if matches:
+        return [one for match in matches for one in _expanded(str(match))]
+    raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise _problem(f"{path} cannot be read: {error.strerror or error}", "check its rights") from error
+    except UnicodeDecodeError as error:
+        raise _problem(
+            f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}",
+            "save it as UTF-8",
+        ) from error
+
+
+def _problem(message: str, note: str) -> LoadProblem:
+    return LoadProblem(Diagnostic("U004", message, note))

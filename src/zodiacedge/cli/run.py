@@ -1,0 +1,172 @@
+"""`zodiac run`: one shot. Load, materialise, print counts, answer queries, export."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.programs import read_rules
+from zodiacedge.engine.limits import Limits
+from zodiacedge.errors import CheckProblem
+from zodiacedge.io import ExportReport, LoadReport, write_facts
+from zodiacedge.knowledge import ENGINES, Answers, KnowledgeBase, open_kb
+from zodiacedge.language.printer import format_term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zodiacedge.cli.console import Console
+    from zodiacedge.maintenance.report import ChangeReport
+
+_FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
+
+
+def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
+    defaults = Limits()
+    for option in (
+        click.option("--max-facts", type=int, default=defaults.facts, show_default=True),
+        click.option("--max-rounds", type=int, default=defaults.rounds, help="Rounds of one node."),
+        click.option("--max-seconds", type=float, default=defaults.seconds, show_default=True),
+        click.option("--max-memory", type=int, default=defaults.memory, help="Bytes of the process."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("run")
+@click.argument("rules", nargs=-1, required=True, metavar="RULES...")
+@click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
+@click.option("--engine", type=click.Choice(tuple(ENGINES)), default="reference", show_default=True)
+@click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
+@click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="csv", show_default=True)
+@click.option("--what", type=click.Choice(("derived", "all")), default="derived", show_default=True)
+@click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
+@click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
+@click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the run.")
+@_limit_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    rules: tuple[str, ...],
+    facts: tuple[str, ...],
+    engine: str,
+    queries: tuple[str, ...],
+    out: str | None,
+    form: str,
+    what: str,
+    header: bool,
+    base: str,
+    strict: bool,
+    max_facts: int | None,
+    max_rounds: int | None,
+    max_seconds: float | None,
+    max_memory: int | None,
+) -> None:
+    r"""Load rules and facts, materialise, and show what follows.
+
+    RULES are files, folders or globs. The table shows derived facts per predicate.
+
+    \b
+    Example:
+      zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
+      zodiac run rs2.rules --facts ds2.nt --json
+    """
+    reading = read_rules(rules)
+    if reading.errors:
+        raise CheckProblem(reading.findings)
+    limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
+    with console.evaluating() as bar:
+        kb = open_kb(engine=engine, limits=limits, strict=strict, progress=bar.node)
+        with kb.change() as change:
+            for file in reading.files:
+                change.add_rules(file.text, file.name)
+            if facts:
+                change.load(*facts, header=header, base=base, strict=strict, progress=bar.load)
+    report = change.report
+    console.findings(report.warnings)
+    answers = [(text, kb.query(text)) for text in queries]
+    _show(console, kb, report, change.loads)
+    for text, answer in answers:
+        _show_answers(console, text, answer)
+    exported = None
+    if out:
+        exported = _export(kb, out, form, everything=what == "all")
+        console.text(f"wrote {exported.rows:,} facts to {len(exported.files)} files in {out}")
+    if console.as_json:
+        console.json(_document(kb, report, change.loads, answers) | _export_document(exported))
+
+
+def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequence[LoadReport]) -> None:
+    for load in loads:
+        if load.bad:
+            console.note(f"{load.bad:,} bad lines were skipped:")
+            for bad in load.bad_lines:
+                console.note(f"  {bad}")
+    derived = kb.derived()
+    console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
+    for rule, dropped in report.dropped.items():
+        console.note(f"rule {rule} dropped {dropped.count:,} bindings, for example: {dropped.example}")
+    console.text(
+        f"{len(kb.explicit):,} explicit facts, {sum(derived.values()):,} derived facts, "
+        f"{len(kb.graph())} hyper-nodes, {report.seconds:.3f} s"
+    )
+
+
+def _show_answers(console: Console, text: str, answers: Answers) -> None:
+    console.findings(answers.warnings)
+    console.text(f"\n{text}")
+    if not answers.columns:
+        console.text("yes" if answers else "no")
+        return
+    console.table(answers.columns, [[format_term(t) for t in row] for row in answers.rows])
+    console.text(f"{len(answers):,} row{'' if len(answers) == 1 else 's'}")
+    if answers.dropped:
+        console.note(f"{answers.dropped.count:,} bindings were dropped: {answers.dropped.example}")
+
+
+def _export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> ExportReport:
+    heads = {rule.head.predicate for rule in kb.rules}
+    facts = kb.facts()
+    derived = {f.predicate for f in kb.state.derived()} | heads
+    chosen = facts if everything else {f for f in facts if f.predicate in derived}
+    return write_facts(chosen, out, form=form, predicates=heads)
+
+
+def _export_document(report: ExportReport | None) -> dict[str, object]:
+    if report is None:
+        return {}
+    files = [file.path.name for file in report.files]
+    return {"export": {"folder": str(report.folder), "rows": report.rows, "files": files}}
+
+
+def _document(
+    kb: KnowledgeBase,
+    report: ChangeReport,
+    loads: Sequence[LoadReport],
+    answers: Sequence[tuple[str, Answers]],
+) -> dict[str, object]:
+    derived = kb.derived()
+    warnings = [*report.warnings, *(w for _, answer in answers for w in answer.warnings)]
+    return {
+        "explicit": len(kb.explicit),
+        "derived": derived,
+        "derived_total": sum(derived.values()),
+        "seconds": report.seconds,
+        "hyper_nodes": len(kb.graph()),
+        "nodes": report.to_dict()["nodes"],
+        "dropped": report.to_dict()["dropped"],
+        "loads": [load.to_dict() for load in loads],
+        "queries": [
+            {
+                "query": text,
+                "columns": list(answer.columns),
+                "rows": [[format_term(t) for t in row] for row in answer.rows],
+            }
+            for text, answer in answers
+        ],
+        "warnings": [w.to_dict() for w in warnings],
+    }

@@ -1,0 +1,325 @@
+"""The knowledge base: the façade that users import.
+
+A knowledge base holds rules and facts and keeps what follows from them. A change is one transaction:
+it is committed whole, or refused and nothing has changed.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.limits import Limits
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.engine.registry import Fold, Function, Registry
+from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
+from zodiacedge.language.checks import Host, body_atoms, check_query
+from zodiacedge.language.parser import ground, parse_program, parse_query
+from zodiacedge.language.printer import format_argument
+from zodiacedge.language.safety import resolve_query
+from zodiacedge.maintenance.change import Change, Program, prepare
+from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
+from zodiacedge.maintenance.report import ChangeReport, per_predicate
+from zodiacedge.terms import Term, Value, to_python
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from zodiacedge.engine.api import Dropped, Engine, Materialisation, Progress
+    from zodiacedge.graph import HyperGraph
+    from zodiacedge.io import LoadReport, ProgressCallback
+    from zodiacedge.language.ast import Fact, Predicate, Rule
+
+ENGINES: dict[str, Callable[[], Engine]] = {"reference": ReferenceEngine}
+_Callable = TypeVar("_Callable", bound="Callable[..., object]")
+
+
+def open_kb(
+    *,
+    engine: str = "reference",
+    limits: Limits | None = None,
+    strict: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> KnowledgeBase:
+    """Open a knowledge base in memory.
+
+    Args:
+        engine: Which engine evaluates; `reference` is the definition, on Python sets.
+        limits: What one change may use up; the defaults protect a laptop.
+        strict: Whether an evaluation error fails the change instead of dropping its binding.
+        progress: Called with the node and round at which the engine is.
+    """
+    if engine not in ENGINES:
+        near = nearest(engine, tuple(ENGINES))
+        raise UsageProblem(
+            Diagnostic(
+                "U001",
+                f"there is no engine {engine}",
+                f"did you mean {near}?" if near else f"choose one of: {', '.join(ENGINES)}",
+            )
+        )
+    settings = Settings(limits=limits or Limits(), strict=strict, progress=progress)
+    return KnowledgeBase(ENGINES[engine](), settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The rows of a query, distinct and in the total order, with the names of their columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Term, ...], ...]
+    warnings: tuple[Diagnostic, ...] = ()
+    dropped: Dropped | None = None
+
+    def __iter__(self) -> Iterator[tuple[Value | Term, ...]]:
+        """Yield rows as Python values; terms without a value, IRIs among them, stay terms."""
+        for row in self.rows:
+            yield tuple(map(to_python, row))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        """Whether there is an answer: yes or no, for a ground query."""
+        return bool(self.rows)
+
+
+class KnowledgeBase:
+    """Rules, explicit facts, and all that follows from them."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        """Start empty; use `zodiacedge.open` instead."""
+        self._engine = engine
+        self._settings = settings
+        self._program = Program()
+        self._prefixes: dict[str, str] = {}
+        self._version = 0
+        self._state = self._materialise(self._program)
+
+    @property
+    def version(self) -> int:
+        """How many changes were committed."""
+        return self._version
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in force."""
+        return tuple(self._program.rules.values())
+
+    @property
+    def explicit(self) -> frozenset[Fact]:
+        """The explicit facts."""
+        return self._program.facts
+
+    @property
+    def state(self) -> Materialisation:
+        """What the engine made of rules and facts."""
+        return self._state
+
+    def graph(self) -> HyperGraph:
+        """Return the hyper rule dependency graph."""
+        return self._program.graph
+
+    def facts(self) -> frozenset[Fact]:
+        """Return all visible facts."""
+        return self._state.visible()
+
+    def derived(self) -> dict[str, int]:
+        """Count derived facts per predicate, explicit too or not; predicates with rules are all named."""
+        heads = {rule.head.predicate for rule in self.rules}
+        return per_predicate(self._state.derived(), heads, self._known())
+
+    def change(self) -> Transaction:
+        """Begin a change: `with kb.change() as c: …` commits at the end of the block."""
+        return Transaction(self)
+
+    def apply(self, change: Change) -> ChangeReport:
+        """Carry out a change as one transaction, or raise and leave everything as it was."""
+        start = time.perf_counter()
+        prepared = prepare(self._program, change, self._host())
+        before = self._state.visible()
+        state = self._materialise(prepared.program)
+        after = state.visible()
+        self._program, self._state = prepared.program, state
+        self._version += 1
+        atoms = [atom for rule in prepared.rules_added for atom in body_atoms(rule.body)]
+        warnings = (*prepared.warnings, *mistaken_constants(atoms, prepared.program.facts))
+        return ChangeReport(
+            self._version - 1,
+            self._version,
+            prepared.rules_added,
+            prepared.rules_removed,
+            len(prepared.facts_added),
+            len(prepared.facts_removed),
+            after - before,
+            before - after,
+            tuple(state.runs),
+            {self._program.rules[key].label or key: d for key, d in state.dropped.items()},
+            warnings,
+            time.perf_counter() - start,
+        )
+
+    def query(self, text: str) -> Answers:
+        """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
+        query = parse_query(text, prefixes=self._prefixes)
+        found = check_query(query, self._host())
+        errors = [d for d in found if d.severity == "error"]
+        if errors:
+            raise CheckProblem(errors)
+        warnings = [d for d in found if d.severity != "error"]
+        atoms = tuple(body_atoms(query.body))
+        warnings += unknown_predicates(atoms, self._known())
+        warnings += mistaken_constants(atoms, self._program.facts)
+        answer = self._state.answer(resolve_query(query), self._settings)
+        columns = tuple(format_argument(c).removeprefix("?") for c in query.columns)
+        return Answers(columns, answer.rows, tuple(warnings), answer.dropped)
+
+    def function(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
+        """Register a Python function; rules call it as `func:name(…)`. May be used as a decorator."""
+        named = Function(name or call.__name__, call, vectorised)
+        self._register(self._settings.registry.with_function(named))
+        return call
+
+    def aggregate(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
+        """Register an aggregate: it gets a group's values as a list, in the total order."""
+        named = Fold(name or call.__name__, call, vectorised)
+        self._register(self._settings.registry.with_fold(named))
+        return call
+
+    def add_prefixes(self, prefixes: Iterable[tuple[str, str]]) -> None:
+        """Make prefixes known to later texts: queries and changes."""
+        self._prefixes.update(prefixes)
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that texts may use."""
+        return dict(self._prefixes)
+
+    def _register(self, registry: Registry) -> None:
+        old = self._settings
+        self._settings = Settings(registry, old.limits, old.strict, old.progress)
+
+    def _host(self) -> Host:
+        registry = self._settings.registry
+        return Host(tuple(registry.functions), tuple(registry.folds))
+
+    def _materialise(self, program: Program) -> Materialisation:
+        return self._engine.materialise(program.rules, program.graph, program.facts, self._settings)
+
+    def _known(self) -> set[Predicate]:
+        found = {fact.predicate for fact in self._state.visible()}
+        return found | {a.predicate for r in self.rules for a in (r.head, *body_atoms(r.body))}
+
+
+class Transaction:
+    """Collects a change; the `with` block commits it, an exception in the block drops it."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        """Begin with nothing to do."""
+        self._kb = kb
+        self._add_rules: list[Rule] = []
+        self._remove_rules: list[str | Rule] = []
+        self._add_facts: list[Fact] = []
+        self._remove_facts: list[Fact] = []
+        self._prefixes: dict[str, str] = kb.prefixes
+        self._report: ChangeReport | None = None
+        self.loads: list[LoadReport] = []
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Commit, unless the block failed."""
+        if kind is None:
+            self._report = self._kb.apply(self.collected())
+            self._kb.add_prefixes(self._prefixes.items())
+
+    @property
+    def report(self) -> ChangeReport:
+        """What the change did, once it is committed."""
+        if self._report is None:
+            raise UsageProblem(Diagnostic("U002", "the change is not committed yet", "end the with block"))
+        return self._report
+
+    def collected(self) -> Change:
+        """Return the change as collected so far."""
+        return Change(
+            tuple(self._add_rules),
+            tuple(self._remove_rules),
+            tuple(self._add_facts),
+            tuple(self._remove_facts),
+        )
+
+    def add_rules(self, text: str, name: str = "<text>") -> None:
+        """Add the rules and facts of a program text."""
+        rules, facts = self._read(text, name)
+        self._add_rules += rules
+        self._add_facts += facts
+
+    def remove_rules(self, text: str, name: str = "<text>") -> None:
+        """Remove rules, by label or by text up to variable names."""
+        if text.replace("-", "_").strip().isidentifier():
+            self._remove_rules.append(text.strip())
+            return
+        rules, facts = self._read(text, name)
+        self._remove_rules += rules
+        self._remove_facts += facts
+
+    def add_facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str = "") -> None:
+        """Add facts.
+
+        They come as program text, as rows `(predicate, value, …)`, as rows `(value, …)` of the relation
+        given, or as an Arrow table of the relation given.
+        """
+        self._add_facts += self._facts(facts, relation)
+
+    def remove_facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str = "") -> None:
+        """Remove explicit facts, given as for `add_facts`."""
+        self._remove_facts += self._facts(facts, relation)
+
+    def load(
+        self,
+        *sources: str | os.PathLike[str],
+        header: bool = False,
+        base: str = "",
+        strict: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> LoadReport:
+        """Add the facts of files, folders and globs; formats go by extension."""
+        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
+
+        loading = io.read(sources, header=header, base=base, strict=strict, progress=progress)
+        for batch in loading:
+            self._add_facts += batch
+        self.loads.append(loading.report)
+        return loading.report
+
+    def _read(self, text: str, name: str) -> tuple[list[Rule], list[Fact]]:
+        program = parse_program(text, name, self._prefixes)
+        self._prefixes |= dict(program.prefixes)
+        return list(program.rules), [ground(atom) for atom in program.facts]
+
+    def _facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str) -> list[Fact]:
+        if isinstance(facts, str):
+            rules, found = self._read(facts, "<text>")
+            if rules:
+                raise UsageProblem(Diagnostic("U003", "expected facts, found a rule", "use add_rules"))
+            return found
+        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
+
+        if hasattr(facts, "schema"):
+            return io.facts_of_table(facts, relation)
+        return io.facts_of_rows(facts, relation or None)

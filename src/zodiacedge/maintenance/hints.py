@@ -1,0 +1,72 @@
+"""Warnings that only the facts can tell: names that nobody knows, strings taken for IRIs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, nearest
+from zodiacedge.language.printer import format_predicate, quote
+from zodiacedge.language.spelling import Spelling
+from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from zodiacedge.language.ast import Atom, Fact, Predicate
+
+_MOST_NAMES = 500
+
+
+def mistaken_constants(atoms: Iterable[Atom], facts: Iterable[Fact]) -> Iterator[Diagnostic]:
+    """Warn of a constant that no loaded IRI matches but that equals a loaded string.
+
+    `wt1` is an IRI in a rule and a string in a CSV cell.
+    """
+    asked: dict[str, Atom] = {}
+    for atom in atoms:
+        for place, arg in enumerate(atom.args):
+            if isinstance(arg, IRI) and not (atom.relation == RDF_TYPE and place == 1):
+                asked.setdefault(arg.value, atom)
+    if not asked:
+        return
+    names: set[str] = set()
+    texts: set[str] = set()
+    for fact in facts:
+        for term in fact.args:
+            if isinstance(term, IRI):
+                names.add(term.value)
+            elif isinstance(term, Literal) and term.datatype == XSD_STRING and term.lexical in asked:
+                texts.add(term.lexical)
+    for value, atom in asked.items():
+        if value in texts and value not in names:
+            yield Diagnostic(
+                "W005",
+                f"no fact holds the IRI <{value}>, but some hold the string {quote(value)}",
+                f"a bare name is an IRI in a rule and a string in a table cell: write {quote(value)} for "
+                f"the string, or <{value}> in the table",
+                atom.span,
+                "warning",
+            )
+
+
+def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> Iterator[Diagnostic]:
+    """Warn of predicates that no rule and no fact has, with the nearest name."""
+    names = {p.name for p in known}
+    for atom in atoms:
+        name, arity = atom.predicate
+        if atom.predicate in known or name == RDF_TYPE:
+            continue
+        arities = sorted(p.arity for p in known if p.name == name)
+        near = Spelling(names).nearest(name) or nearest(name, sorted(names)[:_MOST_NAMES])
+        hint = "no rule and no fact uses it"
+        if arities:
+            hint = f"it is known with {' and '.join(map(str, arities))} arguments"
+        elif near:
+            hint = f"did you mean {format_predicate(near)}?"
+        yield Diagnostic(
+            "W004",
+            f"nobody knows {format_predicate(name)} with {arity} argument{'' if arity == 1 else 's'}",
+            hint,
+            atom.span,
+            "warning",
+        )
