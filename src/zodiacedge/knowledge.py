@@ -147,13 +147,11 @@ class KnowledgeBase:
         before = self._state.visible()
         state = self._materialise(prepared.program)
         after = state.visible()
-        self._program, self._state = prepared.program, state
-        self._version += 1
         atoms = [atom for rule in prepared.rules_added for atom in body_atoms(rule.body)]
         warnings = (*prepared.warnings, *mistaken_constants(atoms, prepared.program.facts))
-        return ChangeReport(
-            self._version - 1,
+        report = ChangeReport(
             self._version,
+            self._version + 1,
             prepared.rules_added,
             prepared.rules_removed,
             len(prepared.facts_added),
@@ -161,10 +159,13 @@ class KnowledgeBase:
             after - before,
             before - after,
             tuple(state.runs),
-            {self._program.rules[key].label or key: d for key, d in state.dropped.items()},
+            {prepared.program.rules[key].label or key: d for key, d in state.dropped.items()},
             warnings,
             time.perf_counter() - start,
         )
+        # Everything that can fail, or be interrupted, lies behind us.
+        self._program, self._state, self._version = prepared.program, state, report.version_after
+        return report
 
     def query(self, text: str) -> Answers:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""

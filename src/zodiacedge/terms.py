@@ -3,8 +3,8 @@
 Numeric, boolean and dateTime literals are canonical from the moment they are made by `literal`: such
 a term is its datatype and its value. `value_of` gives a literal's value to comparisons and
 arithmetic, `order_key` the total order of the language, `from_python` and `to_python` cross the
-border to the host's own values. How terms are written in programs and cells is left to
-`language.printer`.
+border to the host's own values. How terms are written is left to `language.printer` for programs and
+to `io.cells` for tables.
 """
 
 from __future__ import annotations
@@ -126,6 +126,11 @@ def double(value: float) -> Literal:
     return Literal(_double_text(value), XSD_DOUBLE)
 
 
+def decimal(value: float) -> Literal:
+    """Return the xsd:decimal of a finite number."""
+    return Literal(_decimal_text(value), XSD_DECIMAL)
+
+
 def boolean(value: bool) -> Literal:  # noqa: FBT001 - the value itself, not a switch
     """Return the xsd:boolean of a truth value."""
     return Literal("true" if value else "false", XSD_BOOLEAN)
@@ -133,7 +138,7 @@ def boolean(value: bool) -> Literal:  # noqa: FBT001 - the value itself, not a s
 
 def date_time(value: datetime) -> Literal:
     """Return the xsd:dateTime of a moment; one without a time zone is in UTC."""
-    moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    moment = _in_utc(value) or value
     text = moment.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
     return Literal(f"{text}{fraction}Z", XSD_DATETIME)
@@ -150,14 +155,14 @@ def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
     text = lexical.strip(" \t\r\n")
     if datatype in _INTEGER_RANGES:
         low, high = _INTEGER_RANGES[datatype]
-        if _in_64_bits(text) and low <= int(text) <= high:
-            return integer(int(text))
+        if _in_64_bits(text) and low <= (number := _int(text)) <= high:
+            return integer(number)
     elif datatype == XSD_DECIMAL:
-        if (number := _finite(text, _DECIMAL)) is not None:
-            return Literal(_decimal_text(number), XSD_DECIMAL)
+        if (real := _finite(text, _DECIMAL)) is not None:
+            return decimal(real)
     elif datatype in {XSD_DOUBLE, XSD_FLOAT}:
-        if (number := _finite(text, _DOUBLE)) is not None:
-            return Literal(_double_text(number), datatype)
+        if (real := _finite(text, _DOUBLE)) is not None:
+            return Literal(_double_text(real), datatype)
     elif datatype == XSD_BOOLEAN:
         if text in {"true", "1", "false", "0"}:
             return boolean(text in {"true", "1"})
@@ -177,7 +182,7 @@ def value_of(term: Term) -> Value | None:
         case t if t == XSD_STRING:
             return term.lexical
         case t if t == XSD_INTEGER:
-            return int(term.lexical) if _in_64_bits(term.lexical) else None
+            return _int(term.lexical) if _in_64_bits(term.lexical) else None
         case t if t in NUMERIC_TYPES:
             return _finite(term.lexical, _DECIMAL if t == XSD_DECIMAL else _DOUBLE)
         case t if t == XSD_BOOLEAN:
@@ -225,10 +230,12 @@ def from_python(value: object) -> Term:
             return double(value)
         case str():
             return string(value)
-        case datetime():
-            return date_time(value)
+        case datetime() if (moment := _in_utc(value)) is not None:
+            return date_time(moment)
         case Decimal() if value.is_finite():
             return literal(format(value, "f"), XSD_DECIMAL)
+        case datetime():
+            reason = f"{value!r} is before the year 1 or after 9999 in UTC"
         case int() | float() | Decimal():
             reason = f"{value!r} is no 64-bit integer and no finite number"
         case _:
@@ -244,11 +251,23 @@ def to_python(term: Term) -> Value | Term:
     return term if value is None else value
 
 
+def _in_utc(value: datetime) -> datetime | None:
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
 def _in_64_bits(text: str) -> bool:
     # Leading zeros are no reason to refuse a number, but a megabyte of digits is not worth parsing.
-    if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 19:
-        return False
-    return INTEGER_MIN <= int(text) <= INTEGER_MAX
+    digits = text.lstrip("+-").lstrip("0")
+    return bool(_INTEGER.fullmatch(text)) and len(digits) <= 19 and INTEGER_MIN <= _int(text) <= INTEGER_MAX
+
+
+def _int(text: str) -> int:
+    # Python refuses to read thousands of leading zeros.
+    digits = int(text.lstrip("+-").lstrip("0") or "0")
+    return -digits if text[0] == "-" else digits
 
 
 def _finite(text: str, form: re.Pattern[str]) -> float | None:
@@ -260,15 +279,19 @@ def _double_text(value: float) -> str:
     # The shortest digits that read back as the same double, in XSD's canonical shape: 2.55E1.
     if value == 0:
         return "0.0E0"
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    text = "".join(map(str, digits))
-    power = int(exponent) + len(text) - 1
-    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{power}"
+    mantissa, _, power = float.__repr__(value).partition("e")
+    sign = "-" if mantissa[0] == "-" else ""
+    whole, _, part = mantissa.lstrip("-").partition(".")
+    digits = whole if part == "0" else whole + part
+    leading = digits.lstrip("0")
+    exponent = int(power or 0) + len(whole) - 1 - (len(digits) - len(leading))
+    shown = leading.rstrip("0")
+    return f"{sign}{shown[0]}.{shown[1:] or '0'}E{exponent}"
 
 
 def _decimal_text(value: float) -> str:
     # A decimal's value is its nearest double, so that double's shortest digits are its form.
-    text = format(Decimal(repr(value + 0.0)).normalize(), "f")
+    text = format(Decimal(float.__repr__(value + 0.0)).normalize(), "f")
     if value == 0:
         return "0.0"
     return text if "." in text else text + ".0"

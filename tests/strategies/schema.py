@@ -29,30 +29,38 @@ TEXTS = ('"x"', '"ab"', '"x"@en')
 class Profile:
     """What a random program may hold."""
 
-    kinds: tuple[Kind, ...] = ("node", "node", "node", "num", "num", "text", "any")
-    numbers: tuple[str, ...] = ("1", "2", "0", "3", "1e0", "2.5e0", "1.5")
+    palettes: tuple[tuple[Kind, ...], ...] = (
+        ("node", "num"),
+        ("node",),
+        ("node", "node", "num"),
+        ("node", "num", "num", "text"),
+        ("node", "node", "num", "any"),
+    )
+    """The kinds of columns that one program has; the first is the most frequent."""
+    numbers: tuple[str, ...] = ("1", "2", "0", "1e0", "2.5e0")
     aggregates: bool = True
     variable_classes: bool = True
     integers_only: bool = False
     mistakes: bool = True
     """Whether kinds are mixed up now and then, so that bindings are dropped."""
-    most_rules: int = 9
+    most_rules: int = 8
+    """Beside the first rule of each predicate."""
     most_atoms: int = 3
-    most_rows: int = 6
-    arities: tuple[int, ...] = (4, 24, 48, 16, 8)
+    most_rows: int = 10
+    arities: tuple[int, ...] = (4, 22, 52, 15, 7)
     """Weights of the arities 0, 1, 2, 3, 4."""
 
 
 FULL = Profile()
 INTEGERS = Profile(
-    kinds=("num",),
+    palettes=(("num",),),
     numbers=("1", "2", "0", "3", "4"),
     aggregates=False,
     variable_classes=False,
     integers_only=True,
     mistakes=False,
 )
-TINY = Profile(most_rules=6, most_rows=4, arities=(4, 28, 56, 12, 0))
+TINY = Profile(most_rules=4, most_rows=6, arities=(4, 28, 56, 12, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +79,17 @@ class Schema:
 
     profile: Profile
     preds: tuple[Pred, ...]
+    nodes: int = 3
     class_level: int | None = None
     """The level of all classes, where `rdf:type` with a variable class may occur."""
 
     def heads(self) -> tuple[Pred, ...]:
         """The predicates that rules may define."""
         return tuple(p for p in self.preds if p.level > 0)
+
+    def ring(self) -> list[Pred]:
+        """Predicates alike on one level, if there are such."""
+        return [p for p in self.preds if p.name[0] == "q"]
 
     def readable(self, level: int) -> tuple[Pred, ...]:
         """The predicates that stand on a level or below."""
@@ -95,7 +108,7 @@ class Schema:
         classes = tuple(p.name for p in self.preds if len(p.kinds) == 1)
         match kind:
             case "node":
-                return NODES
+                return NODES[: self.nodes]
             case "num":
                 return self.profile.numbers
             case "text":
@@ -103,7 +116,7 @@ class Schema:
             case "class":
                 return classes
             case "any":
-                return (*NODES[:2], *self.profile.numbers[:3], TEXTS[0], "true", "_:n1")
+                return ("a", "1", "true", "1.5", "_:n1", TEXTS[0])
 
 
 @lru_cache(maxsize=1024)
@@ -116,32 +129,39 @@ def random_schema(dice: Dice, profile: Profile = FULL) -> Schema:
     """Return random predicates."""
     variable = profile.variable_classes and dice.chance(20)
     class_level = 1 + dice.number(0, 1) if variable else None
-    preds = [Pred("e0", ("node", "node") if "node" in profile.kinds else ("num", "num"), 0)]
+    kinds = dice.pick(profile.palettes)
+    preds = [Pred("e0", (kinds[0], kinds[0]), 0)]
     for number in range(1, 3 + dice.number(0, 1)):
-        preds.append(_pred(dice, profile, f"e{number}", 0, class_level))
+        preds.append(_pred(dice, profile, f"e{number}", 0, class_level, kinds))
     if variable:
         preds += [Pred("sub", ("class", "class"), 0), Pred("k0", ("node",), class_level or 0)]
-    for number in range(3 + dice.number(0, 3)):
-        level = 1 + dice.amount(5, 3, 2)
-        made = _pred(dice, profile, f"p{number}", level, class_level)
+    for number in range(2 + dice.number(0, 3)):
+        level = 1 + dice.amount(6, 3, 1)
+        made = _pred(dice, profile, f"p{number}", level, class_level, kinds)
         if profile.aggregates and dice.chance(25) and not (variable and len(made.kinds) == 1):
             made = Pred(made.name, made.kinds, made.level, aggregated=True)
         preds.append(made)
+    if dice.chance(45):
+        # Predicates alike on one level, for rings.
+        level = 1 + dice.number(0, 1)
+        columns = (kinds[0], kinds[0]) if dice.chance(70) else (kinds[0], kinds[-1], kinds[0])
+        preds += [Pred(f"q{number}", columns, level) for number in range(2 + dice.number(0, 1))]
     if dice.chance(10):
         # One name, a class and a property.
         classes = [p for p in preds if len(p.kinds) == 1]
         if classes:
-            kind = profile.kinds[0]
-            preds.append(Pred(dice.pick(classes).name, (kind, kind), 1))
-    return Schema(profile, tuple(preds), class_level)
+            preds.append(Pred(dice.pick(classes).name, (kinds[0], kinds[0]), 1))
+    return Schema(profile, tuple(preds), 3 + dice.number(0, 1), class_level)
 
 
-def _pred(dice: Dice, profile: Profile, name: str, level: int, class_level: int | None) -> Pred:
+def _pred(
+    dice: Dice, profile: Profile, name: str, level: int, class_level: int | None, palette: tuple[Kind, ...]
+) -> Pred:
     arity = (2, 1, 0, 3, 4)[dice.amount(*(profile.arities[n] for n in (2, 1, 0, 3, 4)))]
     if arity == 0 and level == 0:
         arity = 2
     if arity == 2 and dice.chance(35):
         # Closures need two columns alike.
-        return Pred(name, (profile.kinds[0], profile.kinds[0]), level)
-    kinds = tuple(dice.pick(profile.kinds) for _ in range(arity))
+        return Pred(name, (palette[0], palette[0]), level)
+    kinds = tuple(dice.pick(palette) for _ in range(arity))
     return Pred(name, kinds, class_level if arity == 1 and class_level is not None else level)

@@ -7,6 +7,7 @@ shown only with `--debug`.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +26,7 @@ _COMMANDS = {
     "graph": "draw the hyper rule dependency graph",
     "run": "load, materialise, answer queries, export",
 }
+_INTERRUPTED = 130
 _Command = TypeVar("_Command", bound="Callable[..., None]")
 
 
@@ -87,14 +89,15 @@ def common(function: _Command) -> _Command:
             console.fail(problem.diagnostics)
             sys.exit(1)
         except KeyboardInterrupt:
-            console.note("interrupted; nothing was changed")
-            sys.exit(130)
-        except BrokenPipeError:
-            # Whoever read our output has seen enough.
-            sys.stderr.close()
-            sys.exit(1)
-        except (click.ClickException, click.exceptions.Exit):
+            console.note("interrupted")
+            sys.exit(_INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
+        except MemoryError:
+            if debug:
+                raise
+            console.note("there is not enough memory for this")
+            sys.exit(1)
         except Exception as problem:
             if debug:
                 raise
@@ -102,9 +105,23 @@ def common(function: _Command) -> _Command:
             console.note("run the command again with --debug and send us what it prints")
             sys.exit(1)
 
+    # Raw docstrings cannot hold click's mark for text that it must not wrap.
+    call.__doc__ = (function.__doc__ or "").replace(r"\b", "\b")
     return call  # type: ignore[return-value]
 
 
 def main() -> None:
     """Run the command line."""
-    zodiac()
+    try:
+        code = zodiac.main(prog_name="zodiac", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except click.Abort:
+        click.echo("zodiac: interrupted", err=True)
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)

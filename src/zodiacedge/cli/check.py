@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.console import diagnostics_document, many
 from zodiacedge.cli.programs import read_rules
 
 if TYPE_CHECKING:
@@ -33,9 +34,8 @@ def command(console: Console, rules: tuple[str, ...]) -> None:
     errors = len(reading.errors)
     warnings = len(reading.findings) - errors
     console.text(
-        f"{len(reading.files)} file{_s(len(reading.files))}, {len(reading.rules)} rule"
-        f"{_s(len(reading.rules))}, {len(reading.facts)} fact{_s(len(reading.facts))}: "
-        f"{errors} error{_s(errors)}, {warnings} warning{_s(warnings)}"
+        f"{many(len(reading.files), 'file')}, {many(len(reading.rules), 'rule')}, "
+        f"{many(len(reading.facts), 'fact')}: {many(errors, 'error')}, {many(warnings, 'warning')}"
     )
     if console.as_json:
         console.json(
@@ -44,14 +44,8 @@ def command(console: Console, rules: tuple[str, ...]) -> None:
                 "rules": len(reading.rules),
                 "facts": len(reading.facts),
                 "hyper_nodes": len(reading.graph),
-                "errors": errors,
-                "warnings": warnings,
-                "diagnostics": [one.to_dict() for one in reading.findings],
+                **diagnostics_document(reading.findings),
             }
         )
     if errors:
         sys.exit(1)
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

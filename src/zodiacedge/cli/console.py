@@ -7,6 +7,7 @@ and nothing else.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ class Console:
     def __init__(self, *, as_json: bool) -> None:
         """Say whether standard output is for a machine."""
         self.as_json = as_json
+        self._bar: _Bar | None = None
 
     def json(self, document: object) -> None:
         """Write the one JSON document."""
@@ -48,20 +50,20 @@ class Console:
         for one in found:
             word = f"{one.severity} {one.code}:"
             coloured = click.style(word, fg=_COLOURS[one.severity], bold=True)
-            click.echo(one.render().replace(word, coloured, 1), err=True)
+            click.echo(one.render().replace(word, coloured, 1), err=True, color=_colour())
 
     def fail(self, found: Sequence[Diagnostic]) -> None:
         """Report what ended the command."""
         self.findings(found)
         if self.as_json:
-            self.json({"errors": [one.to_dict() for one in found]})
+            self.json(diagnostics_document(found))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Write a table: columns of numbers to the right, others to the left."""
         if self.as_json:
             return
         body = [list(row) for row in rows]
-        widths = [max(len(c), *(len(row[n]) for row in body), 0) for n, c in enumerate(columns)]
+        widths = [max(map(len, cells)) for cells in zip(columns, *body, strict=True)]
         numeric = [bool(body) and all(_is_number(row[n]) for row in body) for n in range(len(columns))]
 
         def line(cells: Sequence[str]) -> str:
@@ -71,46 +73,39 @@ class Console:
             ]
             return "  ".join(parts).rstrip()
 
-        click.secho(line(list(columns)), bold=True)
-        for row in body:
-            click.echo(line(row))
+        click.secho(line(list(columns)), bold=True, color=_colour())
+        if body:
+            click.echo("\n".join(map(line, body)))
 
     @contextmanager
-    def loading(self) -> Iterator[_Bar]:
-        """Show a bar of bytes read while files load, on a terminal."""
-        with _bar("loading") as bar:
-            yield bar
+    def progress(self) -> Iterator[None]:
+        """Show how far loading and evaluation are, on a terminal. Nothing may be written meanwhile."""
+        if not sys.stderr.isatty():
+            yield
+            return
+        self._bar = _Bar()
+        try:
+            with self._bar.progress:
+                yield
+        finally:
+            self._bar = None
 
-    @contextmanager
-    def evaluating(self) -> Iterator[_Bar]:
-        """Show the node and round an engine is at, on a terminal."""
-        with _bar("evaluating") as bar:
-            yield bar
+    def loading(self, progress: LoadProgress) -> None:
+        """Take note of how far a load is."""
+        if self._bar:
+            what = f"{progress.facts:,} facts"
+            self._bar.move("loading", progress.bytes_read, progress.bytes_total, what)
+
+    def evaluating(self, progress: Progress) -> None:
+        """Take note of the node and round that an engine is at."""
+        if self._bar:
+            rules = ", ".join(progress.rules)
+            what = f"{rules[:40]}  round {progress.round}  {progress.facts:,} facts"
+            self._bar.move("evaluating", progress.node, progress.nodes, what)
 
 
 class _Bar:
-    # A progress bar, or nothing where nobody looks.
-
-    def __init__(self, show: Bar | None) -> None:
-        self._show = show
-
-    def load(self, progress: LoadProgress) -> None:
-        if self._show:
-            what = f"{progress.facts:,} facts"
-            self._show(progress.bytes_read, progress.bytes_total, what)
-
-    def node(self, progress: Progress) -> None:
-        if self._show:
-            rules = ", ".join(progress.rules)
-            what = f"{rules[:40]}  round {progress.round}  {progress.facts:,} facts"
-            self._show(progress.node + 1, progress.nodes, what)
-
-
-class Bar:
-    """A rich progress bar."""
-
-    def __init__(self, title: str) -> None:
-        """Draw it."""
+    def __init__(self) -> None:
         from rich.console import Console as RichConsole  # noqa: PLC0415 - only terminals need it
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
@@ -119,25 +114,34 @@ class Bar:
             BarColumn(bar_width=30),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[what]}"),
+            TextColumn("{task.fields[what]}", markup=False),
             console=RichConsole(stderr=True),
             transient=True,
         )
-        self._task = self.progress.add_task(title, total=None, what="")
+        self._task = self.progress.add_task("", total=None, what="")
 
-    def __call__(self, done: int, total: int, what: str) -> None:
-        """Move it."""
-        self.progress.update(self._task, completed=done, total=total or 1, what=what)
+    def move(self, title: str, done: int, total: int, what: str) -> None:
+        self.progress.update(self._task, description=title, completed=done, total=total or 1, what=what)
 
 
-@contextmanager
-def _bar(title: str) -> Iterator[_Bar]:
-    if not sys.stderr.isatty():
-        yield _Bar(None)
-        return
-    bar = Bar(title)
-    with bar.progress:
-        yield _Bar(bar)
+def diagnostics_document(found: Sequence[Diagnostic]) -> dict[str, object]:
+    """Return findings as every command's JSON shows them."""
+    errors = sum(one.severity == "error" for one in found)
+    return {
+        "errors": errors,
+        "warnings": len(found) - errors,
+        "diagnostics": [one.to_dict() for one in found],
+    }
+
+
+def many(count: int, what: str) -> str:
+    """Return a count with its noun: 1 rule, 2 rules."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _colour() -> bool | None:
+    # None lets click look at the terminal; https://no-color.org tells the rest.
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _is_number(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from zodiacedge.language.parser import read_program
 from zodiacedge.language.safety import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from zodiacedge.language.ast import Atom, Rule
 
@@ -70,14 +71,31 @@ def read_rules(paths: Iterable[str]) -> Reading:
         findings += found
     findings += check(Subject(tuple(rules), tuple(facts)))
     graph = HyperGraph()
-    if not any(d.severity == "error" for d in findings):
-        try:
-            graph = HyperGraph.build({rule_key(r): r for r in map(resolve, rules)})
-        except StratificationProblem as problem:
-            findings += problem.diagnostics
+    try:
+        graph = HyperGraph.build({rule_key(r): r for r in map(resolve, _sound(rules, findings))})
+    except StratificationProblem as problem:
+        findings += problem.diagnostics
     order = {file.name: n for n, file in enumerate(files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
     return Reading(files, tuple(rules), tuple(facts), tuple(prefixes.items()), tuple(findings), graph)
+
+
+def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:
+    """Yield the rules without an error: a circle among these is one whatever becomes of the others."""
+    errors = [d.span for d in findings if d.span and d.severity == "error"]
+    if not errors:
+        yield from rules
+        return
+    places: dict[str, list[int]] = {}
+    for span in errors:
+        places.setdefault(span.source.name, []).append(span.start)
+    for starts in places.values():
+        starts.sort()
+    for rule in rules:
+        if rule.span:
+            starts = places.get(rule.span.source.name, [])
+            if bisect_left(starts, rule.span.start) == bisect_left(starts, rule.span.end):
+                yield rule
 
 
 def _expanded(path: str) -> list[Path]:

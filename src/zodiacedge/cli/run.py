@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.output import check_folder
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.engine.limits import Limits
-from zodiacedge.errors import CheckProblem
+from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.io import ExportReport, LoadReport, write_facts
 from zodiacedge.knowledge import ENGINES, Answers, KnowledgeBase, open_kb
+from zodiacedge.language.checks import Host, check_query
+from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.errors import Diagnostic
     from zodiacedge.maintenance.report import ChangeReport
 
 _FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
@@ -26,10 +32,32 @@ _FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
 def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
     defaults = Limits()
     for option in (
-        click.option("--max-facts", type=int, default=defaults.facts, show_default=True),
-        click.option("--max-rounds", type=int, default=defaults.rounds, help="Rounds of one node."),
-        click.option("--max-seconds", type=float, default=defaults.seconds, show_default=True),
-        click.option("--max-memory", type=int, default=defaults.memory, help="Bytes of the process."),
+        click.option(
+            "--max-memory",
+            type=click.IntRange(min=1),
+            default=defaults.memory,
+            help="The most bytes of the process; four fifths of the machine's if not given.",
+        ),
+        click.option(
+            "--max-seconds",
+            type=click.FloatRange(min=0),
+            default=defaults.seconds,
+            show_default=True,
+            help="The longest an evaluation may take.",
+        ),
+        click.option(
+            "--max-rounds",
+            type=click.IntRange(min=1),
+            default=defaults.rounds,
+            help="The most rounds of one hyper-node; any number if not given.",
+        ),
+        click.option(
+            "--max-facts",
+            type=click.IntRange(min=0),
+            default=defaults.facts,
+            show_default=True,
+            help="The most derived facts.",
+        ),
     ):
         function = option(function)
     return function
@@ -41,8 +69,12 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--engine", type=click.Choice(tuple(ENGINES)), default="reference", show_default=True)
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
 @click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="csv", show_default=True)
-@click.option("--what", type=click.Choice(("derived", "all")), default="derived", show_default=True)
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="Of the export.  [default: csv]")
+@click.option(
+    "--what",
+    type=click.Choice(("derived", "all")),
+    help="Export predicates that have a rule, or all.  [default: derived]",
+)
 @click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
 @click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
 @click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the run.")
@@ -56,8 +88,8 @@ def command(  # noqa: PLR0913 - one argument per option
     engine: str,
     queries: tuple[str, ...],
     out: str | None,
-    form: str,
-    what: str,
+    form: str | None,
+    what: str | None,
     header: bool,
     base: str,
     strict: bool,
@@ -75,17 +107,22 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
       zodiac run rs2.rules --facts ds2.nt --json
     """
+    if not out and (form or what):
+        raise click.UsageError("--format and --what describe an export: add --out DIR.")
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
+    _check_queries(queries, dict(reading.prefixes))
+    if out:
+        check_folder(Path(out))
     limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
-    with console.evaluating() as bar:
-        kb = open_kb(engine=engine, limits=limits, strict=strict, progress=bar.node)
+    with console.progress():
+        kb = open_kb(engine=engine, limits=limits, strict=strict, progress=console.evaluating)
         with kb.change() as change:
             for file in reading.files:
                 change.add_rules(file.text, file.name)
             if facts:
-                change.load(*facts, header=header, base=base, strict=strict, progress=bar.load)
+                change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
     report = change.report
     console.findings(report.warnings)
     answers = [(text, kb.query(text)) for text in queries]
@@ -94,25 +131,42 @@ def command(  # noqa: PLR0913 - one argument per option
         _show_answers(console, text, answer)
     exported = None
     if out:
-        exported = _export(kb, out, form, everything=what == "all")
-        console.text(f"wrote {exported.rows:,} facts to {len(exported.files)} files in {out}")
+        exported = _export(kb, out, form or "csv", everything=what == "all")
+        facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
+        console.text(f"wrote {facts_written} to {files} in {out}")
     if console.as_json:
         console.json(_document(kb, report, change.loads, answers) | _export_document(exported))
+
+
+def _check_queries(queries: Sequence[str], prefixes: dict[str, str]) -> None:
+    # Before the long work, and all of them at once.
+    found: list[Diagnostic] = []
+    for number, text in enumerate(queries, 1):
+        name = f"<query {number}>" if len(queries) > 1 else "<query>"
+        try:
+            found += check_query(parse_query(text, name, prefixes), Host((), ()))
+        except SyntaxProblem as problem:
+            found += problem.diagnostics
+    if any(d.severity == "error" for d in found):
+        raise CheckProblem(found)
 
 
 def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequence[LoadReport]) -> None:
     for load in loads:
         if load.bad:
-            console.note(f"{load.bad:,} bad lines were skipped:")
+            console.note(f"{many(load.bad, 'bad line')} skipped:")
             for bad in load.bad_lines:
                 console.note(f"  {bad}")
+            if load.bad > len(load.bad_lines):
+                console.note(f"  … and {load.bad - len(load.bad_lines):,} more")
     derived = kb.derived()
-    console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
+    if derived:
+        console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
     for rule, dropped in report.dropped.items():
-        console.note(f"rule {rule} dropped {dropped.count:,} bindings, for example: {dropped.example}")
+        console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
     console.text(
-        f"{len(kb.explicit):,} explicit facts, {sum(derived.values()):,} derived facts, "
-        f"{len(kb.graph())} hyper-nodes, {report.seconds:.3f} s"
+        f"{many(len(kb.explicit), 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
+        f"{many(len(kb.graph()), 'hyper-node')}, {report.seconds:.3f} s"
     )
 
 
@@ -123,9 +177,9 @@ def _show_answers(console: Console, text: str, answers: Answers) -> None:
         console.text("yes" if answers else "no")
         return
     console.table(answers.columns, [[format_term(t) for t in row] for row in answers.rows])
-    console.text(f"{len(answers):,} row{'' if len(answers) == 1 else 's'}")
+    console.text(many(len(answers), "row"))
     if answers.dropped:
-        console.note(f"{answers.dropped.count:,} bindings were dropped: {answers.dropped.example}")
+        console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
 
 
 def _export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> ExportReport:

@@ -51,7 +51,7 @@ class Meter:
         limits = self._limits
         elapsed = time.perf_counter() - self._start
         if limits.seconds is not None and elapsed > limits.seconds:
-            raise _reached(f"{limits.seconds:g} seconds", "seconds", rule, span)
+            raise _reached(f"{limits.seconds:g} s", "seconds", rule, span)
         if limits.memory is not None and _resident() > limits.memory:
             raise _reached(f"{limits.memory:,} bytes of memory", "memory", rule, span)
 

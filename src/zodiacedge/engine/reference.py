@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings
@@ -40,7 +41,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.terms import Term, order_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
@@ -87,9 +88,10 @@ class ReferenceMaterialisation:
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
         errors = _Errors()
+        tick = partial(Meter(settings.limits).step, "the query", query.span)
         found = {
             tuple(_value(c, binding) for c in query.columns)
-            for binding in solutions(query.body, self.facts, settings.registry, errors)
+            for binding in solutions(query.body, self.facts, settings.registry, errors, tick)
         }
         rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), errors.summary())
@@ -143,27 +145,31 @@ class ReferenceEngine:
         return ReferenceMaterialisation(tuple(runs), dropped, segments, visible)
 
 
-def apply(
-    rule: Rule, facts: FactSet, registry: Registry, errors: _Errors, meter: Meter | None = None
-) -> set[Fact]:
+def apply(rule: Rule, facts: FactSet, registry: Registry, errors: _Errors, meter: Meter) -> set[Fact]:
     """Return the heads of all instances of a rule whose bodies hold."""
-    found: set[Fact] = set()
-    for binding in solutions(rule.body, facts, registry, errors):
-        if meter:
-            meter.step(_name(rule), rule.span)
-        found.add(Fact(rule.head.relation, tuple(_value(a, binding) for a in rule.head.args)))
-    return found
+    tick = partial(meter.step, _name(rule), rule.span)
+    return {
+        Fact(rule.head.relation, tuple(_value(a, binding) for a in rule.head.args))
+        for binding in solutions(rule.body, facts, registry, errors, tick)
+    }
 
 
 def solutions(
-    body: tuple[Conjunct, ...], facts: FactSet, registry: Registry, errors: _Errors
+    body: tuple[Conjunct, ...],
+    facts: FactSet,
+    registry: Registry,
+    errors: _Errors,
+    tick: Callable[[], None],
 ) -> Iterator[_Binding]:
-    """Yield every binding under which a resolved body holds."""
+    """Yield every binding under which a resolved body holds; `tick` is called for every step on the way."""
     bound = analyse(body).bound
     plan = _evaluation_order(body)
-    rows = {id(c): _aggregate_rows(c, facts, registry, errors) for c in plan if isinstance(c, Aggregate)}
+    rows = {
+        id(c): _aggregate_rows(c, facts, registry, errors, tick) for c in plan if isinstance(c, Aggregate)
+    }
 
     def extend(place: int, binding: _Binding, problem: str) -> Iterator[_Binding]:
+        tick()
         if place == len(plan):
             if problem:
                 errors.add(binding, problem)
@@ -230,10 +236,14 @@ def _inputs(conjunct: Conjunct) -> Iterator[Variable]:
 
 
 def _aggregate_rows(
-    aggregate: Aggregate, facts: FactSet, registry: Registry, errors: _Errors
+    aggregate: Aggregate,
+    facts: FactSet,
+    registry: Registry,
+    errors: _Errors,
+    tick: Callable[[], None],
 ) -> list[_Binding]:
     groups: dict[tuple[Term, ...], list[_Binding]] = {}
-    for binding in solutions(aggregate.body, facts, registry, errors):
+    for binding in solutions(aggregate.body, facts, registry, errors, tick):
         try:
             for one in aggregate.folds:
                 accepts(one.op, binding[one.argument])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.graph.change import GraphChange, Lineage
 from zodiacedge.graph.draft import Draft, HyperNode
-from zodiacedge.graph.patterns import carried, pattern_of
+from zodiacedge.graph.patterns import carried, pattern_of, unify
 from zodiacedge.graph.rdg import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # One rule more costs up to a pass over the node it joins, a rebuild one pass over everything.
 _FEW = 16
 _SHARE = 64
+# Below this, taking components outright is no dearer than asking first whether that is needed.
+_LARGE = 16
 
 
 class Neighbours(NamedTuple):
@@ -115,7 +117,8 @@ class HyperGraph:
     def recursive(self, node: int) -> bool:
         """Whether the node's rules can feed each other or themselves."""
         rules = self.nodes[node].rules
-        return len(rules) > 1 or any(reader == rules[0] for reader, _ in self.rules.edges_from(rules[0]))
+        shape = self.rules.shapes[rules[0]]
+        return len(rules) > 1 or any(unify(shape.head, p) for p in (*shape.positive, *shape.negative))
 
     def defines(self, node: int) -> tuple[Predicate, ...]:
         """Return the predicates of the node's heads, as people see them."""
@@ -126,12 +129,14 @@ class HyperGraph:
         for node in self.order:
             via: dict[tuple[int, bool], dict[Predicate, None]] = {}
             for head in dict.fromkeys(self.rules.shapes[key].head for key in node.rules):
-                for reader, body, negative in self.rules.readers(head):
-                    target = self.homes[reader]
-                    if target != node.id:
-                        via.setdefault((target, negative), {})[carried(head, body)] = None
+                for body in self.rules.bodies.unifying(head):
+                    predicate = carried(head, body)
+                    for negative, readers in enumerate((self.rules.positive, self.rules.negative)):
+                        for reader in readers[body]:
+                            via.setdefault((self.homes[reader], bool(negative)), {})[predicate] = None
             for target, negative in sorted(via, key=lambda edge: (self.nodes[edge[0]].rank, edge[1])):
-                yield Edge(node.id, target, negative, tuple(via[target, negative]))
+                if target != node.id:
+                    yield Edge(node.id, target, negative, tuple(via[target, negative]))
 
     def plan(self, starts: Iterable[int]) -> tuple[HyperNode, ...]:
         """Return the given nodes and all that they lead to, in topological order (Algorithm 4)."""
@@ -178,7 +183,8 @@ class HyperGraph:
         parts = {node: self._parts(rules, node, lost) for node, lost in torn.items()}
         groups = [group for node in parts if len(parts[node]) > 1 for group in parts[node]]
         groups += [(key,) for key in come]
-        if len(groups) > max(_FEW, len(rules) // _SHARE):
+        # A first graph is taken whole, too, however small: its nodes are then numbered as rules came.
+        if not self.nodes or len(groups) > max(_FEW, len(rules) // _SHARE):
             everything = rules.components(rules.shapes.keys())
             draft.replace_all((group, self._unaltered(group)) for group in everything)
             return draft
@@ -195,7 +201,7 @@ class HyperGraph:
         """Return the components of what is left of a node."""
         rest = tuple(key for key in self.nodes[node].rules if key in rules.shapes)
         # Most rules of a large node are not what holds it together, and that is soon seen.
-        if len(lost) == 1 and len(rest) > _FEW:
+        if len(lost) == 1 and len(rest) > _LARGE:
             shape = self.rules.shapes[next(iter(lost))]
             if rules.connected_without(shape, frozenset(rest)):
                 return [rest]

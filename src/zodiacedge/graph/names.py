@@ -18,7 +18,7 @@ def rule_name(rule: Rule) -> str:
     """Return a rule's label or, without one, its text as far as it is short."""
     if rule.label:
         return rule.label
-    text = format_rule(rule)
+    text = format_rule(rule).removesuffix(".").rstrip()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

@@ -114,7 +114,7 @@ def _atoms(rule: Rule) -> Iterator[tuple[Atom, Manner]]:
 
 
 def _diagnose(rules: RuleGraph, cycle: tuple[Step, ...]) -> Diagnostic:
-    names = {step.source: rule_name(rules.shapes[step.source].rule) for step in cycle}
+    names = {step.source: _quoted(rules.shapes[step.source].rule) for step in cycle}
     manners = dict.fromkeys(step.manner for step in cycle if step.manner)
     through = " and ".join({"not": "`not`", "aggregate": "an aggregate"}[manner] for manner in manners)
     lines = [
@@ -141,6 +141,10 @@ def _diagnose(rules: RuleGraph, cycle: tuple[Step, ...]) -> Diagnostic:
             if step.span
         ),
     )
+
+
+def _quoted(rule: Rule) -> str:
+    return rule.label or f"`{rule_name(rule)}`"
 
 
 def _reads(step: Step) -> str:

@@ -73,7 +73,8 @@ def read_jsonl(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
 
 def json_line(predicate: str, terms: Sequence[Term]) -> str:
     """Return a fact as a line of JSON, without the line break."""
-    if not terms:
+    # An empty name is not one that a file's name could be trusted to hold.
+    if predicate and not terms:
         return "true"
     name = json.dumps(predicate, ensure_ascii=False)
     return f'{{"predicate":{name},"args":[{",".join(map(_json_cell, terms))}]}}'

@@ -24,7 +24,18 @@ from zodiacedge.io.problems import problem
 from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import BLOCK
 from zodiacedge.language.ast import Fact
-from zodiacedge.terms import IRI, RDF_LANGSTRING, BlankNode, Literal, Term, iri, literal, string
+from zodiacedge.terms import (
+    IRI,
+    RDF,
+    RDF_LANGSTRING,
+    XSD_STRING,
+    BlankNode,
+    Literal,
+    Term,
+    iri,
+    literal,
+    string,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +48,7 @@ _FORMATS = {
     Format.RDFXML: ox.RdfFormat.RDF_XML,
     Format.JSONLD: ox.RdfFormat.JSON_LD,
 }
+_TAGGED = frozenset({RDF_LANGSTRING, RDF + "dirLangString"})
 _CACHE = 1 << 17
 # Lines that state nothing: blank ones and comments.
 _IDLE = re.compile(rb"^[ \t\r]*(?:#[^\n]*)?\n", re.MULTILINE)
@@ -180,12 +192,12 @@ class _Facts:
         self._rename = rename
         self._names: dict[str, str] = {}
         self._iris: dict[str, IRI] = {}
-        self._relations: dict[str, str] = {}
+        self._checked: dict[str, str] = {}
         self._literals: dict[tuple[str, str], Literal] = {}
 
     def of_all(self, quads: Iterable[ox.Quad]) -> list[Fact]:
         """Return the facts of quads; raise if one is none."""
-        iris, relations, literals = self._iris, self._relations, self._literals
+        iris, checked, literals = self._iris, self._checked, self._literals
         if len(iris) + len(literals) > _CACHE:
             iris.clear()
             literals.clear()
@@ -199,20 +211,19 @@ class _Facts:
                 s = self._node(node)
             value = quad.object
             if type(value) is tagged:
-                key = (value.value, value.datatype.value)
-                o: Term | None = literals.get(key)
+                text, datatype = value.value, value.datatype.value
+                # Plain strings are many and seldom the same, so they are made, not looked up.
+                o: Term | None = Literal(text) if datatype == XSD_STRING else literals.get((text, datatype))
                 if o is None:
-                    o = _literal(value)
-                    if not value.language:
-                        literals[key] = o
+                    o = self._literal(text, datatype, value)
             else:
                 o = iris.get(value.value) if type(value) is named else None
                 if o is None:
                     o = self._node(value)
             name = quad.predicate.value
-            relation = relations.get(name)
+            relation = checked.get(name)
             if relation is None:
-                relation = relations[name] = _iri(name).value
+                relation = checked[name] = _iri(name).value
             facts.append(Fact(relation, (s, o)))
         return facts
 
@@ -223,6 +234,16 @@ class _Facts:
         if isinstance(node, ox.BlankNode):
             return BlankNode(self._prefix + (self._label(node.value) if self._rename else node.value))
         raise _UnfitError("triple terms (RDF-star) are not supported")
+
+    def _literal(self, text: str, datatype: str, value: ox.Literal) -> Literal:
+        if datatype in _TAGGED:
+            # Not to be looked up by text and datatype: the tag is a part of the term.
+            return _tagged(value)
+        known = self._checked.get(datatype)
+        if known is None:
+            known = self._checked[datatype] = _iri(datatype).value
+        made = self._literals[text, datatype] = literal(text, known)
+        return made
 
     def _label(self, label: str) -> str:
         if _ANONYMOUS.fullmatch(label):
@@ -238,12 +259,9 @@ def _iri(value: str) -> IRI:
         raise _UnfitError(error.diagnostics[0].message) from error
 
 
-def _literal(value: ox.Literal) -> Literal:
-    if value.language:
-        if value.direction:
-            raise _UnfitError("strings with a base direction (RDF 1.2) are not supported")
-        return string(value.value, value.language)
-    datatype = _iri(value.datatype.value).value
-    if datatype == RDF_LANGSTRING:
+def _tagged(value: ox.Literal) -> Literal:
+    if value.direction:
+        raise _UnfitError("strings with a base direction (RDF 1.2) are not supported")
+    if not value.language:
         raise _UnfitError("an rdf:langString has no language tag")
-    return literal(value.value, datatype)
+    return string(value.value, value.language)

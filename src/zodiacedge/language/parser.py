@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 _CONJUNCTIONS = frozenset({",", "&", "∧"})
 _NEGATIONS = frozenset({"!", "¬"})
+# Far beyond what people write, and well within what every stage can walk by recursion.
+_MOST_CONJUNCTS = 400
+_DEEPEST = 100
 
 
 def read_program(
@@ -129,6 +132,7 @@ class _Parser:
         self._prefixes = {**DEFAULT_PREFIXES, **prefixes}
         self._declared: dict[str, str] = {}
         self._anonymous = 0
+        self._depth = 0
 
     # Statements
 
@@ -181,7 +185,7 @@ class _Parser:
 
     def _statement(self) -> Rule | Atom | None:
         start = self._scanner.skip_space()
-        self._anonymous = 0
+        self._anonymous = self._depth = 0
         token = self._scanner.peek(operand=True)
         if token.text == "@":
             self._at_declaration()
@@ -257,6 +261,13 @@ class _Parser:
                     self._scanner.peek(operand=True),
                 )
             conjuncts.append(self._conjunct())
+            if len(conjuncts) > _MOST_CONJUNCTS:
+                raise self._problem(
+                    "L021",
+                    f"a body of more than {_MOST_CONJUNCTS} conjuncts",
+                    "split the rule, with a predicate for each part",
+                    self._scanner.peek(operand=False),
+                )
         return tuple(conjuncts)
 
     def _take_conjunction(self) -> bool:
@@ -339,7 +350,9 @@ class _Parser:
         form = "an aggregate is AGGREGATE(body) ON ?g WITH op(?x) AS ?v"
         start = self._take(operand=True).start
         self._expect("(", form)
+        self._deeper()
         body = self._body()
+        self._depth -= 1
         self._expect(")", form)
         groups: list[Variable] = []
         if self._sees_word("on"):
@@ -434,33 +447,57 @@ class _Parser:
     def _value(self) -> Expression:
         return self._expression(self._sum())
 
+    def _deeper(self) -> None:
+        # Callers put the depth back when they are done; a broken statement starts anew.
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._problem(
+                "L020",
+                f"more than {_DEEPEST} levels of brackets or operators",
+                "bind parts of it to variables first: ?v := expression",
+                self._scanner.peek(operand=True),
+            )
+
     def _sum(self) -> _Operand:
+        depth = self._depth
         left = self._product()
         while (token := self._scanner.peek(operand=False)).text in {"+", "-"}:
+            self._deeper()
             self._scanner.take(token)
             left = Binary(token.text, self._expression(left), self._expression(self._product()))
+        self._depth = depth
         return left
 
     def _product(self) -> _Operand:
+        depth = self._depth
         left = self._minus()
         while (token := self._scanner.peek(operand=False)).text in {"*", "/", "%", "div"}:
+            self._deeper()
             self._scanner.take(token)
             left = Binary(token.text, self._expression(left), self._expression(self._minus()))
+        self._depth = depth
         return left
 
     def _minus(self) -> _Operand:
-        if self._sees("-", operand=True):
-            self._take(operand=True)
-            return Unary(self._expression(self._minus()))
-        return self._power()
+        if not self._sees("-", operand=True):
+            return self._power()
+        depth = self._depth
+        self._deeper()
+        self._take(operand=True)
+        negated = Unary(self._expression(self._minus()))
+        self._depth = depth
+        return negated
 
     def _power(self) -> _Operand:
         token = self._scanner.peek(operand=True)
         base = self._primary()
         if not self._sees("**", operand=False):
             return base
+        depth = self._depth
+        self._deeper()
         self._take(operand=False)
         exponent = self._expression(self._minus())
+        self._depth = depth
         if token.kind == "number" and token.text[0] in "+-":
             # As everywhere, a power binds before the sign: -2 ** 2 is -(2 ** 2).
             power = Binary("**", _number(token.text[1:]), exponent)
@@ -501,8 +538,10 @@ class _Parser:
             case "iri" | "prefixed" | "name":
                 return self._named(token)
             case "sign" if token.text == "(":
+                self._deeper()
                 inner = self._value()
                 self._expect(")", "a bracket is closed by `)`")
+                self._depth -= 1
                 return inner
             case _:
                 raise self._unexpected(token, "a term, a variable or an atom")
@@ -510,6 +549,7 @@ class _Parser:
     def _named(self, token: Token) -> _Operand:
         if self._sees("(", operand=False):
             self._take(operand=False)
+            self._deeper()
             args: list[Expression] = []
             if not self._sees(")", operand=True):
                 args.append(self._value())
@@ -517,6 +557,7 @@ class _Parser:
                     self._take(operand=False)
                     args.append(self._value())
             self._expect(")", "arguments are separated by `,` and closed by `)`")
+            self._depth -= 1
             return _Application(token, tuple(args), self._scanner.span(token.start))
         if token.kind != "name":
             return self._iri(token)

@@ -1,49 +1,62 @@
 """Session files: changes to play one after the other, each with the net change that is expected.
 
     # a comment
+    @prefix ex: <http://example.org/> .
     begin
     + r1: p(X) :- q(X) .        a rule or a fact comes
     - q(a) .                    a fact goes
-    - r4                        a rule goes, by label
+    - r4                        a rule goes, by its label, alone on its line
     - p(X) :- s(X) .            or by its text
     commit
-    + p(b) .                    expected: these facts appear, visible before or not counts,
-    - p(a) .                    and these disappear, and nothing else
+    + p(b) .                    expected: these facts become visible,
+    - p(a) .                    these are visible no more, and nothing else changes
     count p 3                   expected: p has this many visible facts
 
 `commit` may be followed by nothing: then nothing is checked but the counts. `commit none` expects that
 nothing visible changes, and `refuse CODE` in the place of `commit` that the change is refused with that
-code. Statements may go over several lines, as in a program.
+code and nothing changes.
+
+A session is cut into entries by the scanner of the language, so a statement may go over several lines
+and hold whatever a program may. All statements are then read in one go by the parser of the language.
+Playing a session is left to whoever has a knowledge base; `shortfalls` compares.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem
+from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.parser import ground, read_program
+from zodiacedge.language.printer import format_atom
+from zodiacedge.language.scanner import Scanner
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.maintenance.change import Change
+from zodiacedge.maintenance.report import ChangeReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from zodiacedge.language.ast import Fact, Rule
+_WORD = re.compile(r"(begin|commit|refuse|count)(?![\w(:])")
+_LABEL = re.compile(r"[ \t]*([^\W\d][\w\-]*)[ \t]*(?=[\r\n]|#|//|\Z)")
+_NONE = re.compile(r"[ \t]+(none)\b")
+_CODE = re.compile(r"[ \t]+([A-Z][0-9]{3})\b")
+_COUNT = re.compile(r"[ \t]+(?P<name><[^\s<>]*>|[^\s<>/]+)(?P<arity>/[0-9]+)?[ \t]+(?P<number>[0-9]+)(?!\S)")
+_LINE = re.compile(r"[^\n]*")
 
-_ENTRY = re.compile(
-    r"^[ \t]*(?:(?P<sign>[+-])|(?P<word>begin|commit|refuse|count)\b)(?P<rest>.*?)(?=^[ \t]*(?:[+-]|begin\b"
-    r"|commit\b|refuse\b|count\b)|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-_LABEL = re.compile(r"[^\W\d][\w\-]*")
-_COMMENT = re.compile(r"^\s*(?:#|//).*$", re.MULTILINE)
-_TRAILING_COMMENT = re.compile(r"\s(?:#|//).*$", re.MULTILINE)
+_Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count", "prefix"]
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a step should come to: a net change, a refusal, counts; None is not checked."""
+    """What a step should come to: a net change, a refusal, counts; None is not checked.
+
+    Counts are of visible facts by the name of a predicate, or by name and arity as in `p/2`.
+    """
 
     inserted: frozenset[Fact] | None = None
     deleted: frozenset[Fact] | None = None
@@ -60,6 +73,131 @@ class Step:
     span: Span
 
 
+def parse_session(
+    text: str, name: str = "<session>", prefixes: Mapping[str, str] | None = None
+) -> tuple[Step, ...]:
+    """Read a session, or raise with every finding."""
+    cutter = _Cutter(Source(name, text))
+    entries = tuple(cutter.entries())
+    reader = _Reader(Source(name, text), prefixes or {})
+    steps = reader.steps(entries)
+    found = cutter.found + reader.found
+    if found:
+        raise SyntaxProblem(sorted(found, key=lambda d: d.span.start if d.span else 0))
+    return steps
+
+
+def shortfalls(
+    expected: Expectation, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+) -> list[str]:
+    """Return in words how a step differs from what was expected.
+
+    The outcome is the report of a commit, or the findings that a change was refused with; `visible` are
+    all facts after it.
+    """
+    found: list[str] = []
+    if not isinstance(outcome, ChangeReport):
+        codes = sorted({d.code for d in outcome if d.severity == "error"})
+        if expected.refused not in codes:
+            wish = f"with {expected.refused}" if expected.refused else "not at all"
+            found.append(f"refused with {', '.join(codes)}, expected {wish}")
+    elif expected.refused:
+        found.append(f"committed, expected to be refused with {expected.refused}")
+    else:
+        for sign, wanted, got in (
+            ("+", expected.inserted, outcome.inserted),
+            ("-", expected.deleted, outcome.deleted),
+        ):
+            if wanted is not None:
+                found += [f"missing: {sign} {text}" for text in sorted(map(format_atom, wanted - got))]
+                found += [f"not expected: {sign} {text}" for text in sorted(map(format_atom, got - wanted))]
+    if expected.counts:
+        predicates = Counter(fact.predicate for fact in visible)
+        counts = Counter({f"{p.name}/{p.arity}": n for p, n in predicates.items()})
+        for predicate, n in predicates.items():
+            counts[predicate.name] += n
+        found += [
+            f"{name} has {counts[name]:,} facts, expected {number:,}"
+            for name, number in expected.counts
+            if counts[name] != number
+        ]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    # `text` is the label, code or predicate; the statement of + and - stands from `body` to `end`.
+    kind: _Kind
+    start: int
+    body: int
+    end: int
+    text: str = ""
+    number: int = 0
+
+
+class _Cutter:
+    """Cuts a session into entries, without reading the statements."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._scanner = Scanner(source)
+        self.found: list[Diagnostic] = []
+
+    def entries(self) -> Iterator[_Entry]:
+        text = self._source.text
+        scanner = self._scanner
+        while (start := scanner.skip_space()) < len(text):
+            entry = self._entry(start)
+            if entry is None:
+                line = _LINE.match(text, start)
+                scanner.position = line.end() if line else len(text)
+                self.found.append(
+                    Diagnostic(
+                        "S001",
+                        "expected `begin`, `+`, `-`, `commit`, `commit none`, `refuse CODE` or `count p N`",
+                        "docs/sessions.md describes the format",
+                        Span(self._source, start, max(scanner.position, start + 1)),
+                    )
+                )
+            else:
+                scanner.position = entry.end
+                yield entry
+
+    def _entry(self, start: int) -> _Entry | None:
+        text = self._source.text
+        if text[start] in "+-":
+            label = _LABEL.match(text, start + 1) if text[start] == "-" else None
+            if label:
+                return _Entry("label", start, start + 1, label.end(1), label.group(1))
+            return _Entry("+" if text[start] == "+" else "-", start, start + 1, self._statement(start + 1))
+        if text[start] == "@":
+            return _Entry("prefix", start, start, self._statement(start))
+        word = _WORD.match(text, start)
+        if word is None:
+            return None
+        end = word.end()
+        match word.group(1):
+            case "begin":
+                return _Entry("begin", start, end, end)
+            case "commit":
+                none = _NONE.match(text, end)
+                return _Entry("none" if none else "commit", start, end, none.end() if none else end)
+            case "refuse":
+                code = _CODE.match(text, end)
+                return _Entry("refuse", start, end, code.end(), code.group(1)) if code else None
+            case _:
+                count = _COUNT.match(text, end)
+                if count is None:
+                    return None
+                name = count["name"] + (count["arity"] or "")
+                return _Entry("count", start, end, count.end(), name, int(count["number"]))
+
+    def _statement(self, start: int) -> int:
+        self._scanner.position = start
+        self._scanner.to_statement_end()
+        return self._scanner.position
+
+
 @dataclass(slots=True)
 class _Draft:
     span: Span
@@ -70,9 +208,7 @@ class _Draft:
     inserted: list[Fact] = field(default_factory=list)
     deleted: list[Fact] = field(default_factory=list)
     counts: list[tuple[str, int]] = field(default_factory=list)
-    ended: bool = False
-    checked: bool = False
-    refused: str = ""
+    end: _Entry | None = None
 
     def step(self) -> Step:
         """Return the step that was read."""
@@ -82,101 +218,121 @@ class _Draft:
             tuple(self.add_facts),
             tuple(self.remove_facts),
         )
-        inserted = frozenset(self.inserted) if self.checked else None
-        deleted = frozenset(self.deleted) if self.checked else None
-        expected = Expectation(inserted, deleted, self.refused, tuple(self.counts))
+        none = self.end is not None and self.end.kind == "none"
+        checked = none or bool(self.inserted or self.deleted)
+        expected = Expectation(
+            frozenset(self.inserted) if checked else None,
+            frozenset(self.deleted) if checked else None,
+            self.end.text if self.end else "",
+            tuple(self.counts),
+        )
         return Step(change, expected, self.span)
 
 
-def parse_session(
-    text: str, name: str = "<session>", prefixes: Mapping[str, str] | None = None
-) -> tuple[Step, ...]:
-    """Read a session, or raise with every finding."""
-    reader = _Reader(Source(name, text), prefixes or {})
-    steps = tuple(draft.step() for draft in reader.drafts())
-    if reader.found:
-        raise SyntaxProblem(reader.found)
-    return steps
-
-
 class _Reader:
+    """Makes steps of entries."""
+
     def __init__(self, source: Source, prefixes: Mapping[str, str]) -> None:
         self._source = source
         self._prefixes = dict(prefixes)
         self.found: list[Diagnostic] = []
 
-    def drafts(self) -> Iterator[_Draft]:
+    def steps(self, entries: tuple[_Entry, ...]) -> tuple[Step, ...]:
+        statements = self._read(entries)
+        drafts: list[_Draft] = []
+        for entry in entries:
+            if entry.kind == "prefix":
+                continue
+            span = Span(self._source, entry.start, entry.end)
+            if entry.kind == "begin":
+                self._ended(drafts)
+                drafts.append(_Draft(span))
+                continue
+            if not drafts:
+                self._problem("a session starts with `begin`", "put it before this line", span)
+                drafts.append(_Draft(span))
+            self._add(drafts[-1], entry, statements[entry.start], span)
+        self._ended(drafts)
+        return tuple(draft.step() for draft in drafts)
+
+    def _read(self, entries: tuple[_Entry, ...]) -> dict[int, list[Rule | Atom]]:
+        """Read all statements at once, each where it stands, and return them by entry."""
         text = self._source.text
-        draft: _Draft | None = None
-        first = _ENTRY.search(text)
-        self._preamble(text[: first.start()] if first else text)
-        for entry in _ENTRY.finditer(text):
-            start = entry.start() + len(entry.group()) - len(entry.group().lstrip())
-            span = Span(self._source, start, max(start + 1, entry.end()))
-            if entry.group("word") == "begin":
-                if draft:
-                    yield self._ended(draft)
-                draft = _Draft(span)
-            elif draft is None:
-                self._problem("a session starts with `begin`", span)
-                return
-            elif entry.group("sign"):
-                self._statement(draft, entry, span)
-            else:
-                self._word(draft, entry, span)
-        if draft:
-            yield self._ended(draft)
-
-    def _preamble(self, text: str) -> None:
-        program, found = read_program(text, self._source.name, self._prefixes)
+        kept: list[str] = []
+        at = 0
+        for entry in entries:
+            if entry.kind in {"+", "-", "prefix"}:
+                kept += [_blank(text[at : entry.body]), text[entry.body : entry.end]]
+                at = entry.end
+        program, found = read_program("".join(kept), self._source.name, self._prefixes)
         self._prefixes |= dict(program.prefixes)
-        self.found += found
-        if program.rules or program.facts:
-            span = Span(self._source, 0, 1)
-            self._problem("only prefixes may stand before the first `begin`", span)
+        self.found += [replace(d, span=d.span and replace(d.span, source=self._source)) for d in found]
+        starts = [entry.start for entry in entries]
+        statements: dict[int, list[Rule | Atom]] = {start: [] for start in starts}
+        read: list[Rule | Atom] = [*program.rules, *program.facts]
+        for one in read:
+            if one.span:
+                statements[starts[bisect_right(starts, one.span.start) - 1]].append(one)
+        return statements
 
-    def _ended(self, draft: _Draft) -> _Draft:
-        if not draft.ended:
-            self._problem("this `begin` has no `commit`", draft.span)
-        return draft
+    def _ended(self, drafts: list[_Draft]) -> None:
+        if drafts and drafts[-1].end is None:
+            self._problem(
+                "this step has no `commit`",
+                "end it with `commit`, `commit none` or `refuse CODE`",
+                drafts[-1].span,
+            )
 
-    def _word(self, draft: _Draft, entry: re.Match[str], span: Span) -> None:
-        words = _TRAILING_COMMENT.sub("", _COMMENT.sub("", entry.group("rest"))).split()
-        match entry.group("word"), words:
-            case "commit", [] | ["none"] if not draft.ended:
-                draft.ended = True
-                draft.checked = words == ["none"]
-            case "refuse", [code] if not draft.ended:
-                draft.ended = True
-                draft.refused = code
-            case "count", [predicate, number] if draft.ended and number.isdigit():
-                draft.counts.append((predicate, int(number)))
-            case _:
-                self._problem("expected `commit`, `commit none`, `refuse CODE` or `count p N`", span)
-
-    def _statement(self, draft: _Draft, entry: re.Match[str], span: Span) -> None:
-        text, adds = entry.group("rest"), entry.group("sign") == "+"
-        label = _TRAILING_COMMENT.sub("", _COMMENT.sub("", text)).strip()
-        if not adds and not draft.ended and _LABEL.fullmatch(label):
-            draft.remove_rules.append(label)
-            return
-        # The statement is read in place, so that findings point into the session file.
-        blank = " " * entry.start("rest")
-        padded = re.sub(r"[^\n]", " ", self._source.text[: entry.start("rest")]) or blank
-        program, found = read_program(padded + text, self._source.name, self._prefixes)
-        self.found += found
-        facts = [ground(atom) for atom in program.facts]
-        if draft.ended:
-            if program.rules:
-                self._problem("what is expected after `commit` are facts", span)
-            draft.checked = True
-            (draft.inserted if adds else draft.deleted).extend(facts)
-        elif adds:
-            draft.add_rules.extend(program.rules)
-            draft.add_facts.extend(facts)
+    def _add(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom], span: Span) -> None:
+        if entry.kind in {"commit", "none", "refuse"}:
+            if draft.end:
+                self._problem("this step has ended already", "start the next one with `begin`", span)
+            draft.end = entry
+        elif entry.kind == "count":
+            if not draft.end:
+                self._problem("a count is expected after `commit`", "move it there", span)
+            draft.counts.append((self._name(entry.text, span), entry.number))
+        elif draft.end is None:
+            self._change(draft, entry, statements)
+        elif entry.kind == "label" or any(isinstance(one, Rule) for one in statements):
+            self._problem(
+                "only facts may be expected", "start the next change with `begin`, or write a fact", span
+            )
+        elif draft.end.kind != "commit":
+            self._problem(
+                "no change is expected here",
+                "a step that expects facts ends with `commit` alone",
+                span,
+            )
         else:
-            draft.remove_rules.extend(program.rules)
-            draft.remove_facts.extend(facts)
+            facts = [ground(one) for one in statements if isinstance(one, Atom)]
+            (draft.inserted if entry.kind == "+" else draft.deleted).extend(facts)
 
-    def _problem(self, message: str, span: Span) -> None:
-        self.found.append(Diagnostic("S001", message, "see the session format in the docs", span))
+    def _change(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom]) -> None:
+        if entry.kind == "label":
+            draft.remove_rules.append(entry.text)
+        for one in statements:
+            if isinstance(one, Rule):
+                (draft.add_rules if entry.kind == "+" else draft.remove_rules).append(one)
+            else:
+                (draft.add_facts if entry.kind == "+" else draft.remove_facts).append(ground(one))
+
+    def _name(self, text: str, span: Span) -> str:
+        if text.startswith("<"):
+            return text[1:].replace(">", "", 1)
+        prefix, colon, local = text.partition(":")
+        if not colon:
+            return text
+        base = {**DEFAULT_PREFIXES, **self._prefixes}.get(prefix)
+        if base is None:
+            note = f"declare it: @prefix {prefix}: <…> ."
+            self._problem(f"the prefix {prefix}: is not declared", note, span)
+            return text
+        return base + local
+
+    def _problem(self, message: str, note: str, span: Span) -> None:
+        self.found.append(Diagnostic("S001", message, note, span))
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)

@@ -1,0 +1,222 @@
+"""Compilation of kernels, and raw memory for them.
+
+A kernel is a Python function compiled by Numba, or, where Numba is missing, the same function run as it
+is. Tables are many and grow, so kernels get them by address: `load32(base, i)` reads the i-th 32-bit
+word behind an address. The arrays behind the addresses are owned by Python objects that outlive each
+call. Without Numba the same words are read through `MEMORY`, which knows every array by its address and
+checks bounds.
+
+The compile cache lives in a folder of its own, keyed by a hash of every kernel source, because Numba
+does not notice an edit in a function that another file calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+_Kernel = TypeVar("_Kernel", bound="Callable[..., Any]")
+
+# Everything below reads or writes 64-bit signed words; hashes stay in 63 bits so that Python's unbounded
+# integers and the machine's give the same numbers.
+WORD_MASK = 0x7FFFFFFFFFFFFFFF
+
+
+class Memory:
+    """The arrays that kernels may touch, by address. Compiled kernels need no such book."""
+
+    def __init__(self) -> None:
+        """Start with no arrays."""
+        self._arrays: dict[int, NDArray[Any]] = {}
+
+    def address(self, array: NDArray[Any]) -> int:
+        """Return the address of an array's first element."""
+        found: int = array.ctypes.data if array.size else 0
+        if not COMPILED and array.size:
+            self._arrays[found] = array
+        return found
+
+    def array(self, base: int) -> NDArray[Any]:
+        """Return the array at an address."""
+        return self._arrays[base]
+
+
+def _cache_folder() -> Path:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "zodiacedge" / f"kernels-{digest.hexdigest()[:16]}-{sys.implementation.cache_tag}"
+
+
+try:
+    if os.environ.get("ZODIAC_PURE_PYTHON"):
+        raise ImportError  # noqa: TRY301 - as if the package were missing
+    import numba
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    COMPILED = True
+except ImportError:
+    COMPILED = False
+
+MEMORY = Memory()
+
+if TYPE_CHECKING:
+
+    def kernel(function: _Kernel) -> _Kernel:
+        """Compile a function, where there is a compiler."""
+        return function
+
+    def load8(base: int, index: int) -> int:
+        """Read a byte, with its sign."""
+
+    def load32(base: int, index: int) -> int:
+        """Read a word of 32 bits, with its sign."""
+
+    def load64(base: int, index: int) -> int:
+        """Read a word of 64 bits."""
+
+    def store8(base: int, index: int, value: int) -> None:
+        """Write a byte."""
+
+    def store32(base: int, index: int, value: int) -> None:
+        """Write a word of 32 bits."""
+
+    def store64(base: int, index: int, value: int) -> None:
+        """Write a word of 64 bits."""
+
+    def as_double(bits: int) -> float:
+        """Read 64 bits as a double."""
+
+    def as_bits(value: float) -> int:
+        """Read a double as 64 bits."""
+
+    def multiply63(first: int, second: int) -> int:
+        """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
+
+elif COMPILED:
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_folder()))
+    numba.config.reload_config()
+
+    def kernel(function: _Kernel) -> _Kernel:
+        """Compile a function; the result is cached on disk and runs without the interpreter's lock."""
+        compiled: _Kernel = numba.njit(cache=True, nogil=True)(function)
+        return compiled
+
+    def _loader(bits: int, *, floating: bool = False) -> Any:
+        element = ir.DoubleType() if floating else ir.IntType(bits)
+        result = types.float64 if floating else types.int64
+
+        @intrinsic
+        def load(typing: Any, base: Any, index: Any) -> Any:
+            del typing, base, index
+
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                del context, signature
+                pointer = builder.inttoptr(args[0], element.as_pointer())
+                value = builder.load(builder.gep(pointer, [args[1]]))
+                return value if floating or bits == 64 else builder.sext(value, ir.IntType(64))
+
+            return result(types.int64, types.int64), code
+
+        return load
+
+    def _storer(bits: int) -> Any:
+        element = ir.IntType(bits)
+
+        @intrinsic
+        def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
+            del typing, base, index, value
+
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                del signature
+                pointer = builder.inttoptr(args[0], element.as_pointer())
+                word = args[2] if bits == 64 else builder.trunc(args[2], element)
+                builder.store(word, builder.gep(pointer, [args[1]]))
+                return context.get_dummy_value()
+
+            return types.void(types.int64, types.int64, types.int64), code
+
+        return store
+
+    @intrinsic
+    def as_double(typing: Any, bits: Any) -> Any:
+        """Read 64 bits as a double."""
+        del typing, bits
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.bitcast(args[0], ir.DoubleType())
+
+        return types.float64(types.int64), code
+
+    @intrinsic
+    def as_bits(typing: Any, value: Any) -> Any:
+        """Read a double as 64 bits."""
+        del typing, value
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.bitcast(args[0], ir.IntType(64))
+
+        return types.int64(types.float64), code
+
+    @intrinsic
+    def multiply63(typing: Any, first: Any, second: Any) -> Any:
+        """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
+        del typing, first, second
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.and_(builder.mul(args[0], args[1]), ir.Constant(ir.IntType(64), WORD_MASK))
+
+        return types.int64(types.int64, types.int64), code
+
+    load8, load32, load64 = _loader(8), _loader(32), _loader(64)
+    store8, store32, store64 = _storer(8), _storer(32), _storer(64)
+else:
+
+    def kernel(function: _Kernel) -> _Kernel:
+        """Leave a function as it is."""
+        return function
+
+    def _load(base: int, index: int) -> int:
+        return int(MEMORY.array(base)[index])
+
+    def _store(base: int, index: int, value: int) -> None:
+        MEMORY.array(base)[index] = value
+
+    def multiply63(first: int, second: int) -> int:
+        """Multiply and keep the lower 63 bits."""
+        return (first * second) & WORD_MASK
+
+    def as_double(bits: int) -> float:
+        """Read 64 bits as a double."""
+        value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+        return value
+
+    def as_bits(value: float) -> int:
+        """Read a double as 64 bits."""
+        bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+        return bits
+
+    load8 = load32 = load64 = _load
+    store8 = store32 = store64 = _store
+
+
+def words(count: int) -> NDArray[np.int64]:
+    """Return that many 64-bit words, all zero."""
+    return np.zeros(count, np.int64)

@@ -1,0 +1,134 @@
+"""Kernels of the dictionary: find a term by kind and payload, or give it the next id."""
+
+from __future__ import annotations
+
+from zodiacedge.engine.embedded.compiled import kernel, load8, load32, store8, store32
+from zodiacedge.engine.embedded.compiled import load64 as get
+from zodiacedge.engine.embedded.compiled import store64 as put
+from zodiacedge.engine.embedded.layout import (
+    D_COUNT,
+    D_KINDS,
+    D_LENGTHS,
+    D_PAYLOADS,
+    D_SLOT_COUNT,
+    D_SLOTS,
+    D_TEXT,
+    K_OTHER,
+)
+from zodiacedge.engine.embedded.rowset import mix, slot_of
+
+
+@kernel
+def hash_bytes(kind: int, base: int, start: int, length: int) -> int:
+    """Return the hash of a text."""
+    hashed = mix(kind, length)
+    word = 0
+    for n in range(length):
+        word = (word << 8) | (load8(base, start + n) & 255)
+        if (n & 3) == 3:
+            hashed = mix(hashed, word)
+            word = 0
+    return mix(hashed, word)
+
+
+@kernel
+def hash_number(kind: int, payload: int) -> int:
+    """Return the hash of a number."""
+    return mix(mix(kind, payload & 0xFFFFFFFF), (payload >> 32) & 0xFFFFFFFF)
+
+
+@kernel
+def same_bytes(base: int, start: int, other: int, other_start: int, length: int) -> bool:
+    """Whether two texts of equal length are equal."""
+    for n in range(length):
+        if load8(base, start + n) != load8(other, other_start + n):
+            return False
+    return True
+
+
+@kernel
+def find_term(
+    dictionary: int, kind: int, payload: int, base: int, start: int, length: int, hashed: int
+) -> int:
+    """Return the id of a term, or -1 - slot, with the free slot where it would go."""
+    kinds = get(dictionary, D_KINDS)
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    slots = get(dictionary, D_SLOTS)
+    size = get(dictionary, D_SLOT_COUNT)
+    text = get(dictionary, D_TEXT)
+    slot = slot_of(hashed, size)
+    while True:
+        found = load32(slots, slot) - 1
+        if found < 0:
+            return -1 - slot
+        if load8(kinds, found) == kind:
+            if kind > K_OTHER:
+                if get(payloads, found) == payload:
+                    return found
+            elif load32(lengths, found) == length and same_bytes(
+                text, get(payloads, found), base, start, length
+            ):
+                return found
+        slot += 1
+        if slot == size:
+            slot = 0
+
+
+@kernel
+def add_term(dictionary: int, kind: int, payload: int, length: int, slot: int) -> int:
+    """Give a term the next id."""
+    number = get(dictionary, D_COUNT)
+    store8(get(dictionary, D_KINDS), number, kind)
+    put(get(dictionary, D_PAYLOADS), number, payload)
+    store32(get(dictionary, D_LENGTHS), number, length)
+    store32(get(dictionary, D_SLOTS), slot, number + 1)
+    put(dictionary, D_COUNT, number + 1)
+    return number
+
+
+@kernel
+def intern_number(dictionary: int, kind: int, payload: int) -> int:
+    """Return the id of a number; there must be room for one more term."""
+    found = find_term(dictionary, kind, payload, 0, 0, 0, hash_number(kind, payload))
+    return found if found >= 0 else add_term(dictionary, kind, payload, 0, -1 - found)
+
+
+@kernel
+def intern_text(dictionary: int, kind: int, start: int, length: int) -> int:
+    """Return the id of a text that stands in the arena already; there must be room for one more term."""
+    text = get(dictionary, D_TEXT)
+    found = find_term(dictionary, kind, 0, text, start, length, hash_bytes(kind, text, start, length))
+    return found if found >= 0 else add_term(dictionary, kind, start, length, -1 - found)
+
+
+@kernel
+def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) -> int:
+    """Return the id of a term, or -1."""
+    hashed = hash_number(kind, payload) if kind > K_OTHER else hash_bytes(kind, base, 0, length)
+    found = find_term(dictionary, kind, payload, base, 0, length, hashed)
+    return found if found >= 0 else -1
+
+
+@kernel
+def rehash_terms(dictionary: int) -> None:
+    """Enter all terms into empty slots."""
+    kinds = get(dictionary, D_KINDS)
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    slots = get(dictionary, D_SLOTS)
+    size = get(dictionary, D_SLOT_COUNT)
+    text = get(dictionary, D_TEXT)
+    for number in range(get(dictionary, D_COUNT)):
+        kind = load8(kinds, number)
+        payload = get(payloads, number)
+        if kind > K_OTHER:
+            hashed = hash_number(kind, payload)
+        else:
+            hashed = hash_bytes(kind, text, payload, load32(lengths, number))
+        slot = slot_of(hashed, size)
+        while load32(slots, slot):
+            slot += 1
+            if slot == size:
+                slot = 0
+        store32(slots, slot, number + 1)

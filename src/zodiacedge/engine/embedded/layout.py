@@ -1,0 +1,200 @@
+"""Where things stand in the descriptors that kernels read. Everything is 64-bit words.
+
+A table's descriptor is a record of `TABLE_WORDS` words; its indexes follow in the record. A step of a
+rule, a source of an atom, and the machine's state are records too.
+"""
+
+# A table: rows are 32-bit term ids, row after row.
+TABLE_WORDS = 64
+T_ROWS = 0  # address of the rows
+T_COUNT = 1  # rows in use
+T_CAPACITY = 2  # rows there is room for
+T_ARITY = 3
+T_SLOTS = 4  # address of the row-set's slots (row + 1, or 0), 0 where there is no row-set
+T_SLOT_COUNT = 5
+T_LOW = 6  # first row of the last round's delta
+T_HIGH = 7  # first row behind it
+T_INDEXES = 8  # how many indexes follow
+T_FIRST_INDEX = 10
+INDEX_WORDS = 6
+MOST_INDEXES = 9
+
+# An index: rows with equal columns (those of its mask) are chained, newest first.
+I_MASK = 0
+I_HEADS = 1  # address of the slots (first row + 1, or 0)
+I_HEAD_COUNT = 2
+I_USED = 3
+I_NEXT = 4  # address: the next row of the chain, or -1
+I_PREVIOUS = 5  # address: the row before it, or -1; 0 until a row is deleted
+
+# A row-set or an index grows when more than 3 of 4 slots are taken.
+FULL_NUMERATOR = 3
+FULL_DENOMINATOR = 4
+
+# The dictionary.
+D_KINDS = 0
+D_PAYLOADS = 1
+D_LENGTHS = 2
+D_COUNT = 3
+D_CAPACITY = 4
+D_SLOTS = 5
+D_SLOT_COUNT = 6
+D_TEXT = 7
+DICTIONARY_WORDS = 8
+
+# Kinds of terms, in no particular order.
+K_IRI = 0
+K_BLANK = 1
+K_STRING = 2
+K_TAGGED = 3
+K_OTHER = 4
+K_INTEGER = 5
+K_DECIMAL = 6
+K_DOUBLE = 7
+K_FLOAT = 8
+K_BOOLEAN = 9
+K_MOMENT = 10
+
+# A variant of a rule: a run of steps, in the first round or in all later ones.
+VARIANT_WORDS = 4
+V_FIRST = 0  # its first step
+V_WHEN = 1  # FIRST_ROUND or LATER_ROUNDS
+V_LENGTH = 2  # how many steps; the last one emits
+V_RULE = 3  # the rule's number, for counts
+FIRST_ROUND = 0
+LATER_ROUNDS = 1
+
+# A step.
+STEP_WORDS = 8
+P_OP = 0
+P_ARITY = 1
+P_SPEC = 2  # where its columns are described in `spec`
+P_SOURCES = 3  # atoms: the first source; compare: the operator; bind: the register
+P_SOURCE_COUNT = 4
+P_ONCE = 5  # atoms: whether one match is enough
+P_FUSED = 6  # the last atom of a rule: whether it may write heads itself
+P_TARGET = 7  # emit: the table's record
+
+OP_ATOM = 1
+OP_ABSENT = 2
+OP_COMPARE = 3
+OP_BIND = 4
+OP_EMIT = 5
+
+# A column of an atom or of a head: a mode and a register or a term.
+SPEC_WORDS = 2
+MODE_TERM = 0  # equals a constant
+MODE_REGISTER = 1  # equals a register
+MODE_OUT = 2  # goes into a register
+MODE_ANY = 3  # is not looked at
+
+# A source of an atom: one table, or a part of it.
+SOURCE_WORDS = 8
+S_TABLE = 0  # the table's record
+S_RANGE = 1
+S_ACCESS = 2
+S_INDEX = 3  # which index, for BY_INDEX
+S_MASK = 4  # the columns that the access settles
+S_CLASS = 5  # the class of a table of one class's members, or -1
+S_EXCLUDED = 6  # the first entry of `excluded`: a table's record and its class
+S_EXCLUDED_COUNT = 7
+EXCLUDED_WORDS = 2
+
+RANGE_DELTA = 1  # rows of the last round
+RANGE_OLD = 2  # rows before it
+RANGE_NEW = 3  # both
+BY_SCAN = 0
+BY_INDEX = 1
+BY_ROW = 2
+
+# The machine's state, kept between calls.
+STATE_WORDS = 24
+M_VARIANT = 0
+M_STARTED = 1  # whether the variant is under way
+M_DEPTH = 2
+M_FORWARD = 3
+M_POISON = 4  # 1 + the depth of the first step that had no value, or 0
+M_ROUND = 5
+M_FILLED = 6  # rows in the output buffer
+M_TARGET = 7  # the table they are for
+M_BUDGET = 8
+M_DERIVATIONS = 9
+M_ERRORS = 10
+M_LAST_ROUND = 11  # stop before this round; 0 is no limit
+
+# Addresses of everything else the machine works with.
+FRAME_WORDS = 16
+F_TABLES = 0
+F_VARIANTS = 1
+F_VARIANT_COUNT = 2
+F_STEPS = 3
+F_SPEC = 4
+F_SOURCES = 5
+F_EXCLUDED = 6
+F_OWN = 7  # the records of the tables that the node derives into
+F_OWN_COUNT = 8
+F_REGISTERS = 9
+F_CURSORS = 10
+F_SCRATCH = 11
+F_OUT = 12
+F_SORTED = 13
+F_OUT_WORDS = 14  # how many 32-bit words each of the two buffers has
+F_DICTIONARY = 15
+SCRATCH_WORDS = 1024
+MOST_COLUMNS = 32
+
+# Why the machine stopped.
+DONE = 0
+PAUSED = 1
+NEEDS_ROOM = 2
+NEEDS_TERMS = 3
+
+# The output buffer: rows are inserted together, sorted by where they go once a row-set outgrows the cache.
+SLOTS_IN_CACHE = 65536
+ROWS_WORTH_A_PART = 64
+MOST_PARTS = 512
+SMALL_OUT = 4096
+SHARE_OF_TABLE = 4
+
+# Expressions: postfix code on a small stack of values.
+X_TERM = 1  # push a term
+X_REGISTER = 2  # push the term in a register
+X_NEGATE = 3
+X_ADD = 4
+X_SUBTRACT = 5
+X_MULTIPLY = 6
+X_DIVIDE = 7
+X_FLOOR_DIVIDE = 8
+X_REMAINDER = 9
+X_POWER = 10
+X_ABS = 11
+X_ROUND = 12
+X_FLOOR = 13
+X_CEIL = 14
+X_SQRT = 15
+X_EXP = 16
+X_LN = 17
+X_LOG10 = 18
+X_MIN = 19
+X_MAX = 20
+EXPRESSION_WORDS = 2
+MOST_OPERANDS = 112
+
+# What a value on the stack is.
+IS_ERROR = 0
+IS_INTEGER = 1
+IS_DOUBLE = 2
+IS_TERM = 3
+
+# Comparisons.
+EQUAL = 0
+UNEQUAL = 1
+LESS = 2
+AT_MOST = 3
+GREATER = 4
+AT_LEAST = 5
+
+# What a comparison comes to.
+FAILS = 0
+HOLDS = 1
+NO_ORDER = 2

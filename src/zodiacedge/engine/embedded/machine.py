@@ -1,0 +1,506 @@
+"""The rule machine: one compiled interpreter that runs a hyper-node's whole fixpoint.
+
+A rule variant is a run of steps; a step is an atom to match, an atom that must be absent, a comparison,
+a binding, or the head to emit. The machine walks the steps depth first, with a cursor per atom and a
+register per variable. It stops when its budget is used up or when a table needs room, and goes on from
+the same place when called again: that is where interruption, limits and growth live.
+
+In each round the delta of a table is a range of its rows, those of the round before, so nothing is
+copied. A step that has no value (a division by zero) poisons the binding: the rest is still judged, and
+the emit step counts it instead of storing a fact.
+"""
+
+from __future__ import annotations
+
+from zodiacedge.engine.embedded.compiled import kernel, load32, store32
+from zodiacedge.engine.embedded.compiled import load64 as get
+from zodiacedge.engine.embedded.compiled import store64 as put
+from zodiacedge.engine.embedded.layout import (
+    BY_INDEX,
+    BY_ROW,
+    DONE,
+    EXCLUDED_WORDS,
+    F_CURSORS,
+    F_EXCLUDED,
+    F_OUT,
+    F_OUT_WORDS,
+    F_OWN,
+    F_OWN_COUNT,
+    F_REGISTERS,
+    F_SCRATCH,
+    F_SORTED,
+    F_SOURCES,
+    F_SPEC,
+    F_STEPS,
+    F_TABLES,
+    F_VARIANT_COUNT,
+    F_VARIANTS,
+    FIRST_ROUND,
+    I_NEXT,
+    INDEX_WORDS,
+    M_BUDGET,
+    M_DEPTH,
+    M_DERIVATIONS,
+    M_ERRORS,
+    M_FILLED,
+    M_FORWARD,
+    M_POISON,
+    M_ROUND,
+    M_STARTED,
+    M_TARGET,
+    M_VARIANT,
+    MODE_OUT,
+    MODE_REGISTER,
+    MODE_TERM,
+    MOST_COLUMNS,
+    MOST_PARTS,
+    NEEDS_ROOM,
+    OP_ABSENT,
+    OP_ATOM,
+    OP_EMIT,
+    P_ARITY,
+    P_FUSED,
+    P_ONCE,
+    P_OP,
+    P_SOURCE_COUNT,
+    P_SOURCES,
+    P_SPEC,
+    P_TARGET,
+    PAUSED,
+    RANGE_DELTA,
+    RANGE_OLD,
+    ROWS_WORTH_A_PART,
+    S_ACCESS,
+    S_CLASS,
+    S_EXCLUDED,
+    S_EXCLUDED_COUNT,
+    S_INDEX,
+    S_MASK,
+    S_RANGE,
+    S_TABLE,
+    SHARE_OF_TABLE,
+    SLOTS_IN_CACHE,
+    SMALL_OUT,
+    SOURCE_WORDS,
+    SPEC_WORDS,
+    STEP_WORDS,
+    T_ARITY,
+    T_COUNT,
+    T_FIRST_INDEX,
+    T_HIGH,
+    T_LOW,
+    T_ROWS,
+    T_SLOT_COUNT,
+    T_SLOTS,
+    V_FIRST,
+    V_LENGTH,
+    V_WHEN,
+    VARIANT_WORDS,
+)
+from zodiacedge.engine.embedded.rowset import (
+    find_chain,
+    find_row,
+    has_room,
+    insert_rows,
+    partition_rows,
+)
+
+
+@kernel
+def range_low(tables: int, at: int, which: int) -> int:
+    """Return the first row of a range."""
+    return get(tables, at + T_LOW) if which == RANGE_DELTA else 0
+
+
+@kernel
+def range_high(tables: int, at: int, which: int) -> int:
+    """Return the first row behind a range."""
+    return get(tables, at + T_LOW) if which == RANGE_OLD else get(tables, at + T_HIGH)
+
+
+@kernel
+def fill_key(key: int, spec: int, at: int, arity: int, registers: int) -> None:
+    """Put the known columns of an atom into a key."""
+    for column in range(arity):
+        here = at + column * SPEC_WORDS
+        if get(spec, here) == MODE_TERM:
+            put(key, column, get(spec, here + 1))
+        elif get(spec, here) == MODE_REGISTER:
+            put(key, column, get(registers, get(spec, here + 1)))
+
+
+@kernel
+def open_source(tables: int, sources: int, source: int, key: int, low: int, high: int) -> int:
+    """Return the first row that a source's access leads to, or -1."""
+    table = get(sources, source + S_TABLE)
+    access = get(sources, source + S_ACCESS)
+    if access == BY_INDEX:
+        return find_chain(tables, table, get(sources, source + S_INDEX), key)
+    if access == BY_ROW:
+        row = find_row(tables, table, key)
+        return row if low <= row < high else -1
+    return low if low < high else -1
+
+
+@kernel
+def next_row(tables: int, sources: int, source: int, row: int, high: int) -> int:
+    """Return the row that follows on the access path of a source, or -1."""
+    access = get(sources, source + S_ACCESS)
+    if access == BY_INDEX:
+        table = get(sources, source + S_TABLE)
+        here = table + T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS
+        return load32(get(tables, here + I_NEXT), row)
+    if access == BY_ROW:
+        return -1
+    return row + 1 if row + 1 < high else -1
+
+
+@kernel
+def match_row(
+    tables: int,
+    sources: int,
+    source: int,
+    row: int,
+    spec: int,
+    at: int,
+    arity: int,
+    registers: int,
+) -> bool:
+    """Whether a row fits an atom; its open columns go into registers."""
+    table = get(sources, source + S_TABLE)
+    width = get(tables, table + T_ARITY)
+    rows = get(tables, table + T_ROWS)
+    settled = get(sources, source + S_MASK)
+    for column in range(arity):
+        if settled >> column & 1:
+            continue
+        here = at + column * SPEC_WORDS
+        mode = get(spec, here)
+        value = load32(rows, row * width + column) if column < width else get(sources, source + S_CLASS)
+        if mode == MODE_OUT:
+            put(registers, get(spec, here + 1), value)
+        elif mode == MODE_REGISTER:
+            if get(registers, get(spec, here + 1)) != value:
+                return False
+        elif mode == MODE_TERM and get(spec, here + 1) != value:
+            return False
+    return True
+
+
+@kernel
+def is_excluded(
+    tables: int, sources: int, source: int, row: int, excluded: int, arity: int, probe: int
+) -> bool:
+    """Whether a row stands in another table too, one that the source leaves to somebody else."""
+    count = get(sources, source + S_EXCLUDED_COUNT)
+    if not count:
+        return False
+    table = get(sources, source + S_TABLE)
+    width = get(tables, table + T_ARITY)
+    rows = get(tables, table + T_ROWS)
+    for column in range(arity):
+        put(
+            probe,
+            column,
+            load32(rows, row * width + column) if column < width else get(sources, source + S_CLASS),
+        )
+    for n in range(count):
+        here = get(sources, source + S_EXCLUDED) + n * EXCLUDED_WORDS
+        other = get(excluded, here)
+        fits = get(tables, other + T_ARITY) == arity or get(probe, arity - 1) == get(excluded, here + 1)
+        if fits and find_row(tables, other, probe) >= 0:
+            return True
+    return False
+
+
+@kernel
+def advance(
+    tables: int,
+    steps: int,
+    step: int,
+    spec: int,
+    sources: int,
+    excluded: int,
+    registers: int,
+    cursors: int,
+    cursor: int,
+    key: int,
+    probe: int,
+) -> bool:
+    """Move an atom's cursor to its next match; return whether there is one."""
+    arity = get(steps, step + P_ARITY)
+    at = get(steps, step + P_SPEC)
+    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    number = get(cursors, cursor)
+    row = get(cursors, cursor + 1)
+    while True:
+        if row < 0:
+            number += 1
+            if number >= last:
+                return False
+        source = number * SOURCE_WORDS
+        table = get(sources, source + S_TABLE)
+        low = range_low(tables, table, get(sources, source + S_RANGE))
+        high = range_high(tables, table, get(sources, source + S_RANGE))
+        if row < 0:
+            fill_key(key, spec, at, arity, registers)
+            row = open_source(tables, sources, source, key, low, high)
+        else:
+            row = next_row(tables, sources, source, row, high)
+        while row >= 0:
+            if (
+                low <= row < high
+                and match_row(tables, sources, source, row, spec, at, arity, registers)
+                and not is_excluded(tables, sources, source, row, excluded, arity, probe)
+            ):
+                put(cursors, cursor, number)
+                put(cursors, cursor + 1, row)
+                return True
+            row = next_row(tables, sources, source, row, high)
+
+
+@kernel
+def flush(frame: int, target: int, filled: int) -> bool:
+    """Insert the rows of the output buffer into their table; return False if it needs room first."""
+    tables = get(frame, F_TABLES)
+    if not has_room(tables, target, filled):
+        return False
+    given = get(frame, F_OUT)
+    arity = get(tables, target + T_ARITY)
+    parts = get(tables, target + T_SLOT_COUNT) // SLOTS_IN_CACHE
+    if get(tables, target + T_SLOTS) and parts > 1 and filled >= parts * ROWS_WORTH_A_PART:
+        parts = min(parts, MOST_PARTS)
+        partition_rows(given, get(frame, F_SORTED), filled, arity, parts, get(frame, F_SCRATCH))
+        given = get(frame, F_SORTED)
+    insert_rows(tables, target, given, filled, get(frame, F_SCRATCH))
+    return True
+
+
+@kernel
+def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> int:
+    """Write the heads of all matches of a rule's last atom; return how many rows are written then.
+
+    Only for atoms that the access settles but for columns that go out (`P_FUSED`). It ends when the
+    matches do, or when there is no more room: then the cursor stands at the last row written.
+    """
+    tables = get(frame, F_TABLES)
+    steps = get(frame, F_STEPS)
+    spec = get(frame, F_SPEC)
+    sources = get(frame, F_SOURCES)
+    registers = get(frame, F_REGISTERS)
+    cursors = get(frame, F_CURSORS)
+    out = get(frame, F_OUT)
+    key = get(frame, F_SCRATCH)
+    plan = key + 8 * MOST_COLUMNS
+    arity = get(steps, step + P_ARITY)
+    at = get(steps, step + P_SPEC)
+    emit = step + STEP_WORDS
+    wide = get(steps, emit + P_ARITY)
+    head = get(steps, emit + P_SPEC)
+    # For each column of the head: the row's column that it comes from, or -1 and the value it has.
+    for column in range(wide):
+        here = head + column * SPEC_WORDS
+        put(plan, 2 * column, -1)
+        if get(spec, here) == MODE_TERM:
+            put(plan, 2 * column + 1, get(spec, here + 1))
+        else:
+            register = get(spec, here + 1)
+            put(plan, 2 * column + 1, get(registers, register))
+            for inner in range(arity):
+                there = at + inner * SPEC_WORDS
+                if get(spec, there) == MODE_OUT and get(spec, there + 1) == register:
+                    put(plan, 2 * column, inner)
+    column_0 = get(plan, 0)
+    value_0 = get(plan, 1)
+    column_1 = get(plan, 2)
+    value_1 = get(plan, 3)
+    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    number = get(cursors, cursor)
+    row = get(cursors, cursor + 1)
+    written = row
+    while True:
+        if row < 0:
+            number += 1
+            if number >= last:
+                break
+        source = number * SOURCE_WORDS
+        table = get(sources, source + S_TABLE)
+        access = get(sources, source + S_ACCESS)
+        rows = get(tables, table + T_ROWS)
+        low = range_low(tables, table, get(sources, source + S_RANGE))
+        high = range_high(tables, table, get(sources, source + S_RANGE))
+        if row < 0:
+            fill_key(key, spec, at, arity, registers)
+            row = open_source(tables, sources, source, key, low, high)
+        else:
+            row = next_row(tables, sources, source, row, high)
+        here = table + T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS
+        following = get(tables, here + I_NEXT)
+        while row >= 0 and filled < room:
+            if low <= row < high:
+                start = row * arity
+                if wide == 2:
+                    store32(out, 2 * filled, load32(rows, start + column_0) if column_0 >= 0 else value_0)
+                    store32(out, 2 * filled + 1, load32(rows, start + column_1) if column_1 >= 0 else value_1)
+                else:
+                    for column in range(wide):
+                        inner = get(plan, 2 * column)
+                        value = load32(rows, start + inner) if inner >= 0 else get(plan, 2 * column + 1)
+                        store32(out, wide * filled + column, value)
+                filled += 1
+            written = row
+            if access == BY_INDEX:
+                row = load32(following, row)
+            elif access == BY_ROW:
+                row = -1
+            else:
+                row = row + 1 if row + 1 < high else -1
+        if row >= 0:
+            put(cursors, cursor, number)
+            put(cursors, cursor + 1, written)
+            return filled
+    put(cursors, cursor, number)
+    put(cursors, cursor + 1, -1)
+    return filled
+
+
+@kernel
+def next_round(frame: int, state: int) -> bool:
+    """Make what the last round derived the delta of the next; return whether there is any."""
+    tables = get(frame, F_TABLES)
+    own = get(frame, F_OWN)
+    changed = False
+    for n in range(get(frame, F_OWN_COUNT)):
+        table = get(own, n)
+        put(tables, table + T_LOW, get(tables, table + T_HIGH))
+        put(tables, table + T_HIGH, get(tables, table + T_COUNT))
+        if get(tables, table + T_LOW) < get(tables, table + T_HIGH):
+            changed = True
+    put(state, M_ROUND, get(state, M_ROUND) + 1)
+    return changed
+
+
+@kernel
+def run_variant(frame: int, state: int, first: int) -> int:
+    """Run one variant from where its state says; return why it stopped."""
+    tables = get(frame, F_TABLES)
+    steps = get(frame, F_STEPS)
+    spec = get(frame, F_SPEC)
+    sources = get(frame, F_SOURCES)
+    excluded = get(frame, F_EXCLUDED)
+    registers = get(frame, F_REGISTERS)
+    cursors = get(frame, F_CURSORS)
+    key = get(frame, F_SCRATCH)
+    probe = key + 8 * MOST_COLUMNS
+    out = get(frame, F_OUT)
+    budget = get(state, M_BUDGET)
+    depth = get(state, M_DEPTH)
+    forward = get(state, M_FORWARD)
+    poison = get(state, M_POISON)
+    filled = get(state, M_FILLED)
+    target = get(state, M_TARGET)
+    wide = max(1, get(tables, target + T_ARITY))
+    room = min(
+        get(frame, F_OUT_WORDS) // wide, max(SMALL_OUT, get(tables, target + T_COUNT) // SHARE_OF_TABLE)
+    )
+    reason = DONE
+    while True:
+        if filled >= room or (depth < 0 and filled):
+            if not flush(frame, target, filled):
+                reason = NEEDS_ROOM
+                break
+            put(state, M_DERIVATIONS, get(state, M_DERIVATIONS) + filled)
+            filled = 0
+        if depth < 0:
+            break
+        if budget <= 0:
+            reason = PAUSED
+            break
+        budget -= 1
+        step = (first + depth) * STEP_WORDS
+        op = get(steps, step + P_OP)
+        cursor = 2 * depth
+        if op == OP_ATOM:
+            if forward:
+                put(cursors, cursor, get(steps, step + P_SOURCES) - 1)
+                put(cursors, cursor + 1, -1)
+            elif get(steps, step + P_ONCE):
+                depth -= 1
+                continue
+            if get(steps, step + P_FUSED) and not poison:
+                before = filled
+                filled = emit_matches(frame, step, cursor, room, filled)
+                budget -= filled - before
+                forward = 0
+                if get(cursors, cursor + 1) < 0:
+                    depth -= 1
+            elif advance(
+                tables, steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe
+            ):
+                depth += 1
+                forward = 1
+            else:
+                depth -= 1
+                forward = 0
+        elif op == OP_EMIT:
+            if poison:
+                put(state, M_ERRORS, get(state, M_ERRORS) + 1)
+            else:
+                fill_key(key, spec, get(steps, step + P_SPEC), wide, registers)
+                for column in range(get(steps, step + P_ARITY)):
+                    store32(out, filled * wide + column, get(key, column))
+                filled += 1
+            depth -= 1
+            forward = 0
+        elif not forward:
+            if poison == depth + 1:
+                poison = 0
+            depth -= 1
+        elif op == OP_ABSENT:
+            put(cursors, cursor, get(steps, step + P_SOURCES) - 1)
+            put(cursors, cursor + 1, -1)
+            if advance(tables, steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
+                depth -= 1
+                forward = 0
+            else:
+                depth += 1
+        else:
+            depth -= 1
+            forward = 0
+    put(state, M_BUDGET, budget)
+    put(state, M_DEPTH, depth)
+    put(state, M_FORWARD, forward)
+    put(state, M_POISON, poison)
+    put(state, M_FILLED, filled)
+    return reason
+
+
+@kernel
+def run(frame: int, state: int) -> int:
+    """Run a node until its fixpoint, or until something is needed; return why it stopped."""
+    variants = get(frame, F_VARIANTS)
+    steps = get(frame, F_STEPS)
+    count = get(frame, F_VARIANT_COUNT)
+    variant = get(state, M_VARIANT)
+    while True:
+        if variant >= count:
+            variant = 0
+            if not next_round(frame, state):
+                put(state, M_VARIANT, variant)
+                return DONE
+        here = variant * VARIANT_WORDS
+        if (get(variants, here + V_WHEN) == FIRST_ROUND) == (get(state, M_ROUND) == 0):
+            first = get(variants, here + V_FIRST)
+            if not get(state, M_STARTED):
+                emit = (first + get(variants, here + V_LENGTH) - 1) * STEP_WORDS
+                put(state, M_TARGET, get(steps, emit + P_TARGET))
+                put(state, M_STARTED, 1)
+                put(state, M_DEPTH, 0)
+                put(state, M_FORWARD, 1)
+                put(state, M_POISON, 0)
+            reason = run_variant(frame, state, first)
+            if reason != DONE:
+                put(state, M_VARIANT, variant)
+                return reason
+            put(state, M_STARTED, 0)
+        variant += 1

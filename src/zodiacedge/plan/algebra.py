@@ -1,0 +1,83 @@
+"""The steps of a plan, as values that can be printed and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zodiacedge.language.ast import Aggregate, Argument, Atom, Binding, Comparison, Rule, Variable
+
+
+class Read(Enum):
+    """Which version of a relation a step reads, where the relation is one that the node itself derives."""
+
+    OLD = "old"
+    DELTA = "delta"
+    NEW = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Match an atom; `bound` are the columns known before, `once` says that one match is enough."""
+
+    atom: Atom
+    place: int
+    read: Read
+    bound: tuple[int, ...]
+    once: bool
+    estimate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Match the rows of the rule's aggregate: its groups and results."""
+
+    aggregate: Aggregate
+    place: int
+    bound: tuple[int, ...]
+    estimate: float
+
+    @property
+    def columns(self) -> tuple[Variable, ...]:
+        """The variables of a row."""
+        return (*self.aggregate.groups, *(fold.target for fold in self.aggregate.folds))
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """An atom that must have no match; unbound variables are existential."""
+
+    atom: Atom
+    place: int
+    bound: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A comparison that must hold."""
+
+    comparison: Comparison
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A variable that gets the value of an expression."""
+
+    binding: Binding
+    place: int
+
+
+Step = Match | Rows | Absent | Test | Let
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One way through a body: the place of the delta, or None; the steps; and what comes out."""
+
+    rule: Rule
+    delta: int | None
+    steps: tuple[Step, ...]
+    head: tuple[Argument, ...]

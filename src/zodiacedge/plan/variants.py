@@ -1,0 +1,60 @@
+"""The plans of one rule: the rule as a whole, and one plan for each place that a delta may enter at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.language.ast import (
+    Binary,
+    Binding,
+    Call,
+    Comparison,
+    Conjunct,
+    Expression,
+    Rule,
+    Unary,
+    Variable,
+)
+from zodiacedge.language.safety import analyse
+from zodiacedge.plan.algebra import Plan
+from zodiacedge.plan.order import Statistics, arrange
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tuple[Plan, ...]:
+    """Return the initial plan and one per recursive place, given the places whose atoms the node derives."""
+    return tuple(
+        Plan(
+            rule,
+            delta,
+            arrange(rule.body, recursive, delta, statistics, needed(rule.body, rule.head.args)),
+            rule.head.args,
+        )
+        for delta in (None, *sorted(recursive))
+    )
+
+
+def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Variable]:
+    """Return the variables whose every value matters: those of the head, or all where errors count.
+
+    An evaluation error is counted per binding, so a body that can have one needs every binding.
+    """
+    if any(_can_fail(c) for c in body):
+        return analyse(body).bound
+    return frozenset(a for a in head if isinstance(a, Variable))
+
+
+def _can_fail(conjunct: Conjunct) -> bool:
+    match conjunct:
+        case Comparison(left=left, operator=operator, right=right):
+            return operator not in {"=", "!="} or not (_is_plain(left) and _is_plain(right))
+        case Binding(expression=expression):
+            return not _is_plain(expression)
+        case _:
+            return False
+
+
+def _is_plain(expression: Expression) -> bool:
+    return not isinstance(expression, Binary | Call | Unary)

@@ -1,0 +1,187 @@
+"""`zodiac check`: every finding of every file in one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Done
+
+    Zodiac = Callable[..., Done]
+    Save = Callable[[str, str], Path]
+
+SIX_MISTAKES = """\
+# six different mistakes
+r1: p(X, Y) :- q(X) .
+r2: big(X) :- size(X, N), N > foo(3) .
+r3: s(X) :- q(X, "open) .
+r4: alarm(T) :- hot(T), not silent(T) .
+r4: silent(T) :- quiet(T) .
+win(X) :- move(X, Y), not win(Y) .
+ex:t(X) :- q(X) .
+fine(X) :- q(X) .
+"""
+SIX_FINDINGS = """\
+six.rules:2:5: error C001: Y in the head is bound by nothing
+    2 | r1: p(X, Y) :- q(X) .
+            ^^^^^^^
+  = bind it in a positive atom of the body, or with ?v := expression
+six.rules:3:31: error L016: foo is not a function
+    3 | r2: big(X) :- size(X, N), N > foo(3) .
+                                      ^^^
+  = did you mean floor?
+six.rules:4:18: error L019: a string that does not end
+    4 | r3: s(X) :- q(X, "open) .
+                         ^
+  = close it with " on the same line
+six.rules:6:1: error C010: the label r4 is in use
+    6 | r4: silent(T) :- quiet(T) .
+        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+six.rules:5:1: first used here
+    5 | r4: alarm(T) :- hot(T), not silent(T) .
+        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  = choose another label
+"""
+
+
+def test_a_file_with_six_mistakes_gets_six_errors(zodiac: Zodiac, save: Save) -> None:
+    save("six.rules", SIX_MISTAKES)
+    done = zodiac("check", "six.rules")
+    assert done.code == 1
+    assert done.err.startswith(SIX_FINDINGS)
+    shown = [line.split(":")[1:4] for line in done.err.splitlines() if ": error " in line]
+    assert [(int(line), code.split()[1]) for line, _, code in shown] == [
+        (2, "C001"),
+        (3, "L016"),
+        (4, "L019"),
+        (6, "C010"),
+        (7, "G001"),
+        (8, "L018"),
+    ]
+    assert done.out == "1 file, 5 rules, 0 facts: 6 errors, 0 warnings\n"
+
+
+def test_the_same_as_json(zodiac: Zodiac, save: Save) -> None:
+    save("six.rules", SIX_MISTAKES)
+    done = zodiac("check", "six.rules", "--json")
+    assert done.code == 1
+    document = done.document
+    assert (document["errors"], document["warnings"]) == (6, 0)
+    found = document["diagnostics"]
+    assert isinstance(found, list)
+    assert found[0] == {
+        "code": "C001",
+        "severity": "error",
+        "message": "Y in the head is bound by nothing",
+        "note": "bind it in a positive atom of the body, or with ?v := expression",
+        "file": "six.rules",
+        "line": 2,
+        "column": 5,
+    }
+
+
+def test_a_good_program(zodiac: Zodiac, save: Save) -> None:
+    save("ok.rules", "r1: p(X) :- q(X) .\nq(a) .\nq(b) .\n")
+    done = zodiac("check", "ok.rules")
+    assert (done.code, done.out, done.err) == (0, "1 file, 1 rule, 2 facts: 0 errors, 0 warnings\n", "")
+
+
+def test_a_good_program_as_json(zodiac: Zodiac, save: Save) -> None:
+    save("ok.rules", "r1: p(X) :- q(X) .\nq(a) .\n")
+    assert zodiac("check", "ok.rules", "--json").document == {
+        "files": ["ok.rules"],
+        "rules": 1,
+        "facts": 1,
+        "hyper_nodes": 1,
+        "errors": 0,
+        "warnings": 0,
+        "diagnostics": [],
+    }
+
+
+def test_a_warning_is_no_error(zodiac: Zodiac, save: Save) -> None:
+    save("twice.rules", "p(X) :- q(X) .\np(Y) :- q(Y) .\n")
+    done = zodiac("check", "twice.rules")
+    assert done.code == 0
+    assert "twice.rules:2:1: warning W002" in done.err
+    assert "0 errors, 1 warning\n" in done.out
+
+
+def test_an_empty_file_is_a_program(zodiac: Zodiac, save: Save) -> None:
+    save("empty.rules", "")
+    done = zodiac("check", "empty.rules")
+    assert (done.code, done.out) == (0, "1 file, 0 rules, 0 facts: 0 errors, 0 warnings\n")
+
+
+def test_a_byte_order_mark_is_passed_over(zodiac: Zodiac, folder: Path) -> None:
+    (folder / "bom.rules").write_bytes(b"\xef\xbb\xbfp(a) .\n")
+    assert zodiac("check", "bom.rules").code == 0
+
+
+def test_files_folders_and_globs_are_one_program_each_file_once(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", "r1: p(X) :- q(X) .\n")
+    save("more/b.rules", "r1: p(X) :- s(X) .\n")
+    save("more/deep/c.rules", "q(a) .\n")
+    done = zodiac("check", "a.rules", "more", "*.rules", "more/*.rules")
+    assert done.code == 1
+    assert "more/b.rules:1:1: error C010: the label r1 is in use" in done.err
+    assert "a.rules:1:1: first used here" in done.err
+    assert done.out.startswith("3 files, 2 rules, 1 fact: ")
+
+
+def test_a_circle_over_two_files_is_found(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", "p(X) :- e(X), not q(X) .\n")
+    save("b.rules", "q(X) :- p(X) .\n")
+    assert "error G001" in zodiac("check", "a.rules", "b.rules").err
+    assert zodiac("check", "a.rules").code == 0
+
+
+def test_a_circle_is_found_beside_other_errors_but_not_through_broken_rules(
+    zodiac: Zodiac, save: Save
+) -> None:
+    save("a.rules", "p(X, Y) :- e(X), not q(X) .\nq(X) :- p(X, Z) .\nw(X) :- e(X), not w(X) .\n")
+    done = zodiac("check", "a.rules")
+    assert done.err.count("error C001") == 1
+    assert done.err.count("error G001") == 1
+    assert "a.rules:3:" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere.rules", "error U004: there is no file nowhere.rules"),
+        ("empty", "error U004: the folder empty holds no .rules file"),
+        ("*.nothing", "error U004: there is no file *.nothing"),
+        ("binary.rules", "error U004: binary.rules is not UTF-8 text: byte 2 is 0xff"),
+    ],
+)
+def test_what_cannot_be_read_is_said(zodiac: Zodiac, folder: Path, name: str, message: str) -> None:
+    (folder / "empty").mkdir()
+    (folder / "binary.rules").write_bytes(b"p(\xff\x00) .")
+    done = zodiac("check", name)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(message)
+
+
+def test_a_file_that_may_not_be_read_is_said(zodiac: Zodiac, unreadable: Path) -> None:
+    done = zodiac("check", unreadable.name)
+    assert done.code == 1
+    assert "secret.rules cannot be read: Permission denied" in done.err
+
+
+def test_a_missing_file_as_json_is_one_document(zodiac: Zodiac) -> None:
+    done = zodiac("check", "nowhere.rules", "--json")
+    assert done.code == 1
+    assert done.document["errors"] == 1
+
+
+def test_a_zero_byte_is_an_error_with_a_place(zodiac: Zodiac, folder: Path) -> None:
+    (folder / "zero.rules").write_bytes(b"p(a) .\n\x00\n")
+    done = zodiac("check", "zero.rules")
+    assert done.code == 1
+    assert "zero.rules:2:1: error L001" in done.err

@@ -1,0 +1,172 @@
+"""`zodiac graph` and `zodiac demo`, and what all commands share."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zodiacedge.workloads.paper import rule_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Done
+
+    Zodiac = Callable[..., Done]
+    Save = Callable[[str, str], Path]
+
+RULES = "r1: p(X) :- q(X), not s(X) .\nr2: s(X) :- t(X) .\nr3: t(X) :- t(X), u(X) .\n"
+
+
+@pytest.fixture
+def rules(save: Save) -> None:
+    save("a.rules", RULES)
+
+
+@pytest.mark.usefixtures("rules")
+def test_text_is_what_one_gets(zodiac: Zodiac) -> None:
+    done = zodiac("graph", "a.rules")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("3 rules in 3 hyper-nodes, 2 edges, 1 of them negative\n")
+    for label in ("r1: p(X)", "r2: s(X)", "r3: t(X)"):
+        assert label in done.out
+    assert done.out == zodiac("graph", "a.rules", "--format", "text").out
+
+
+@pytest.mark.usefixtures("rules")
+def test_json_is_one_document_however_it_is_asked_for(zodiac: Zodiac) -> None:
+    document = zodiac("graph", "a.rules", "--json").document
+    assert document["format"] == "zodiacedge-graph"
+    assert document["rules"] == 3
+    assert zodiac("graph", "a.rules", "--format", "json").document == document
+    assert zodiac("graph", "a.rules", "--format", "json", "--json").document == document
+
+
+@pytest.mark.usefixtures("rules")
+def test_dot_and_svg(zodiac: Zodiac) -> None:
+    assert zodiac("graph", "a.rules", "--format", "dot").out.startswith("digraph ")
+    picture = ET.fromstring(zodiac("graph", "a.rules", "--format", "svg").out)  # noqa: S314 - our own
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("g.svg", "<svg "),
+        ("g.dot", "digraph "),
+        ("g.json", "{"),
+        ("g.txt", "3 rules"),
+        ("new/g.SVG", "<svg "),
+    ],
+)
+@pytest.mark.usefixtures("rules")
+def test_the_name_of_the_file_says_the_format(zodiac: Zodiac, folder: Path, name: str, start: str) -> None:
+    done = zodiac("graph", "a.rules", "--out", name)
+    assert (done.code, done.out) == (0, f"wrote {name}: 3 hyper-nodes of 3 rules\n")
+    assert (folder / name).read_text(encoding="utf-8").startswith(start)
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_picture_beside_the_json(zodiac: Zodiac, folder: Path) -> None:
+    done = zodiac("graph", "a.rules", "--json", "--format", "svg", "--out", "picture")
+    assert done.document["rules"] == 3
+    assert (folder / "picture").read_text(encoding="utf-8").startswith("<svg ")
+
+
+@pytest.mark.usefixtures("rules")
+def test_two_things_cannot_both_go_to_standard_output(zodiac: Zodiac) -> None:
+    done = zodiac("graph", "a.rules", "--json", "--format", "svg")
+    assert (done.code, done.out) == (2, "")
+    assert "add --out FILE" in done.err
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_file_that_cannot_be_written_is_said(zodiac: Zodiac, folder: Path) -> None:
+    (folder / "there").mkdir()
+    done = zodiac("graph", "a.rules", "--out", "there")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error U005: there cannot be written: Is a directory")
+    assert "error U005" in zodiac("graph", "a.rules", "--out", "a.rules/g.svg").err
+
+
+def test_broken_rules_have_no_graph(zodiac: Zodiac, save: Save) -> None:
+    save("bad.rules", "p(X) :- q(X), not p(X) .\n")
+    done = zodiac("graph", "bad.rules", "--json")
+    assert done.code == 1
+    assert done.document["errors"] == 1
+    assert "error G001" in done.err
+
+
+def test_no_rules_are_a_graph_too(zodiac: Zodiac, save: Save) -> None:
+    save("empty.rules", "")
+    for form in ("text", "dot", "svg", "json"):
+        done = zodiac("graph", "empty.rules", "--format", form)
+        assert (done.code, done.err) == (0, "")
+
+
+def test_the_rule_sets_of_the_paper(zodiac: Zodiac, save: Save) -> None:
+    for number, nodes in ((1, 5), (2, 14), (3, 14)):
+        save("rs.rules", rule_set(number))
+        found = zodiac("graph", "rs.rules", "--json").document["nodes"]
+        assert isinstance(found, list)
+        assert len(found) == nodes
+
+
+def test_the_demo_tells_the_story(zodiac: Zodiac, folder: Path) -> None:
+    done = zodiac("demo", "--turbines", "20", "--out", "pictures")
+    assert (done.code, done.err) == (0, "")
+    assert "more than 5 degrees off the median of its neighbours: windTurbine_17\n" in done.out
+    assert "the farm knows exactly what it knew in the morning: yes\n" in done.out
+    assert (folder / "pictures" / "graph.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
+def test_the_demo_as_json(zodiac: Zodiac) -> None:
+    document = zodiac("demo", "--turbines", "20", "--json").document
+    assert document["state_restored"] is True
+    assert document["anomalies"] == ["windTurbine_17"]
+    assert document["derived"] == {
+        "MoreThan3Neighbours": 20,
+        "SensorAnomalyWindTurbine": 1,
+        "Unusual": 1,
+        "hasMedianAirTemperatureMeasurementNearby": 20,
+        "hasNeighbour": 380,
+        "hasNeighbourAirTemperatureMeasurementNumber": 20,
+    }
+    assert document["derived_total"] == 442
+    assert {"explicit", "derived", "derived_total", "seconds"} <= set(document)
+
+
+def test_the_demo_needs_room_for_its_picture(zodiac: Zodiac, save: Save) -> None:
+    save("full", "")
+    done = zodiac("demo", "--out", "full")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error U005: full cannot be written: full is a file")
+
+
+@pytest.mark.parametrize("command", ["check", "run", "graph", "demo"])
+def test_every_command_has_help_with_an_example(zodiac: Zodiac, command: str) -> None:
+    done = zodiac(command, "--help")
+    assert done.code == 0
+    assert f"\n  Example:\n    zodiac {command}" in done.out
+    assert "--json" in done.out
+    assert "--debug" in done.out
+
+
+def test_the_group_lists_all_commands(zodiac: Zodiac) -> None:
+    done = zodiac("--help")
+    assert done.code == 0
+    for command in ("check", "demo", "graph", "run"):
+        assert f"\n  {command} " in done.out
+    assert zodiac().code == 2
+    assert zodiac("--version").out.startswith("zodiac, version ")
+
+
+def test_json_is_readable_as_written(zodiac: Zodiac, save: Save) -> None:
+    save("ü.rules", 'p("größer") .\n')
+    done = zodiac("run", "ü.rules", "--query", "?- p(X) .", "--json")
+    assert "größer" in done.out
+    assert json.loads(done.out)["queries"][0]["rows"] == [['"größer"']]

@@ -1,0 +1,39 @@
+"""What all tests share: helper packages, how hypothesis runs, and the engines under test."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from zodiacedge.engine.reference import ReferenceEngine
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.api import Engine
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+# Every test that takes `engine` runs once for each of these.
+ENGINES: tuple[Engine, ...] = (ReferenceEngine(),)
+
+# A plain run tries the same examples each time; a soak run (ZODIAC_EXAMPLES set) tries new ones.
+settings.register_profile(
+    "zodiac",
+    deadline=None,
+    derandomize="ZODIAC_EXAMPLES" not in os.environ,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+settings.load_profile("zodiac")
+
+
+@pytest.fixture(params=ENGINES, ids=lambda engine: engine.name)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in turn."""
+    chosen: Engine = request.param
+    return chosen

@@ -1,0 +1,162 @@
+"""Functions and aggregates that the host registered, scalar and vectorised."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from strategies import evaluate_text
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.registry import Fold, Function, Registry
+from zodiacedge.errors import EvaluationProblem
+from zodiacedge.terms import IRI, BlankNode, iri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from strategies import Evaluated
+
+
+def with_function(call: Callable[..., object], text: str, *, vectorised: bool = False) -> Evaluated:
+    registry = Registry().with_function(Function("f", call, vectorised))
+    return evaluate_text(text, Settings(registry=registry))
+
+
+def with_fold(call: Callable[..., object], text: str, *, vectorised: bool = False) -> Evaluated:
+    registry = Registry().with_fold(Fold("AGG", call, vectorised))
+    return evaluate_text(text, Settings(registry=registry))
+
+
+APPLIED = "p(1) . p(2) . r: q(X, Y) :- p(X), Y := func:f(X) ."
+
+
+def test_a_scalar_function_gets_python_values() -> None:
+    seen: list[object] = []
+    text = """
+    p(1) . p(2.5) . p("t") . p(true) . p(<i>) . p(_:b) . p("t"@en) .
+    p("2026-01-01T00:00:00Z"^^xsd:dateTime) . q(X) :- p(X), Y := func:f(X) .
+    """
+    with_function(lambda x: seen.append(x) or 1, text)
+    plain = [x for x in seen if isinstance(x, int | float | str | datetime)]
+    assert sorted(map(repr, plain)) == sorted(
+        map(repr, [1, 2.5, "t", True, datetime(2026, 1, 1, tzinfo=UTC)])
+    )
+    assert IRI("i") in seen
+    assert BlankNode("b") in seen
+
+
+def test_a_scalar_function_of_several_arguments() -> None:
+    text = "p(1, 2) . q(Z) :- p(X, Y), Z := func:f(X, Y + 1) ."
+    assert with_function(lambda x, y: x * 10 + y, text).facts() == ["q(13)"]
+
+
+@pytest.mark.parametrize(
+    ("result", "term"),
+    [
+        (7, "7"),
+        (2.5, "2.5E0"),
+        (True, "true"),
+        ("text", '"text"'),
+        (iri("http://x/y"), "<http://x/y>"),
+        (datetime(2026, 1, 1, tzinfo=UTC), '"2026-01-01T00:00:00Z"^^xsd:dateTime'),
+    ],
+)
+def test_results_become_terms(result: object, term: str) -> None:
+    assert with_function(lambda _: result, "p(1) . q(1, Y) :- p(X), Y := func:f(X) .").facts() == [
+        f"q(1, {term})"
+    ]
+
+
+@pytest.mark.parametrize("result", [None, float("nan"), float("inf"), 2**63, [1], object()])
+def test_a_result_that_is_no_term_drops_the_binding(result: object) -> None:
+    evaluated = with_function(lambda x: result if x == 1 else x, APPLIED)
+    assert evaluated.facts() == ["q(2, 2)"]
+    dropped = evaluated.dropped("r")
+    assert dropped is not None
+    assert dropped.count == 1
+
+
+def _fails_at_1(x: int) -> int:
+    if x == 1:
+        raise ValueError("no 1")
+    return x
+
+
+def test_a_function_that_raises_drops_the_binding_and_says_why() -> None:
+    evaluated = with_function(_fails_at_1, APPLIED)
+    assert evaluated.facts() == ["q(2, 2)"]
+    dropped = evaluated.dropped("r")
+    assert dropped is not None
+    assert dropped.example == "f failed: ValueError: no 1 (X = 1)"
+
+
+def test_a_function_that_raises_fails_the_change_in_strict_mode() -> None:
+    registry = Registry().with_function(Function("f", _fails_at_1))
+    with pytest.raises(EvaluationProblem, match="rule r"):
+        evaluate_text(APPLIED, Settings(registry=registry, strict=True))
+
+
+def test_a_function_works_in_comparisons_and_inside_aggregates() -> None:
+    assert with_function(lambda x: x % 2 == 0, "p(1) . p(2) . q(X) :- p(X), func:f(X) = true .").facts() == ["q(2)"]
+    text = "p(1) . p(2) . q(S) :- AGGREGATE(p(X), Y := func:f(X)) WITH SUM(Y) AS S ."
+    assert with_function(lambda x: x * 10, text).facts() == ["q(30)"]
+
+
+def test_a_vectorised_function_gets_arrow_arrays() -> None:
+    def double(values: pa.Array) -> pa.Array:
+        assert isinstance(values, pa.Array)
+        return pc.multiply(values, 2)
+
+    assert with_function(double, APPLIED, vectorised=True).facts() == ["q(1, 2)", "q(2, 4)"]
+
+
+def test_a_vectorised_function_that_raises_drops_the_binding() -> None:
+    def broken(values: pa.Array) -> pa.Array:
+        raise RuntimeError(len(values))
+
+    evaluated = with_function(broken, APPLIED, vectorised=True)
+    assert evaluated.facts() == []
+    dropped = evaluated.dropped("r")
+    assert dropped is not None
+    assert dropped.count == 2
+
+
+@pytest.mark.parametrize("result", [pa.array([None], pa.int64()), pa.array([], pa.int64()), "text"])
+def test_a_vectorised_function_with_a_bad_result_drops_the_binding(result: object) -> None:
+    assert with_function(lambda _: result, "p(1) . q(Y) :- p(X), Y := func:f(X) .", vectorised=True).facts() == []
+
+
+FOLDED = "v(a, 3) . v(a, 1) . v(a, 2) . v(b, 5) . r: q(X, Y) :- AGGREGATE(v(X, V)) ON X WITH AGG(V) AS Y ."
+
+
+def test_a_registered_aggregate_gets_the_values_of_a_group_in_the_total_order() -> None:
+    assert with_fold(lambda values: "-".join(map(str, values)), FOLDED).facts() == [
+        'q(a, "1-2-3")',
+        'q(b, "5")',
+    ]
+
+
+def test_a_vectorised_aggregate_gets_an_arrow_array() -> None:
+    assert with_fold(pc.max, FOLDED, vectorised=True).facts() == ["q(a, 3)", "q(b, 5)"]
+
+
+def test_distinct_goes_for_registered_aggregates() -> None:
+    text = "v(a, 1) . v(b, 1) . v(c, 2) . q(Y) :- AGGREGATE(v(X, V)) WITH AGG(DISTINCT V) AS Y ."
+    assert with_fold(len, text).facts() == ["q(2)"]
+
+
+@pytest.mark.parametrize("result", [None, float("nan"), [1]])
+def test_an_aggregate_with_a_bad_result_drops_its_group(result: object) -> None:
+    evaluated = with_fold(lambda values: result if len(values) > 1 else 0, FOLDED)
+    assert evaluated.facts() == ["q(b, 0)"]
+    dropped = evaluated.dropped("r")
+    assert dropped is not None
+    assert dropped.count == 1
+
+
+def test_an_aggregate_that_raises_drops_its_group() -> None:
+    assert with_fold(lambda values: 1 // (len(values) - 1), FOLDED).facts() == ["q(a, 0)"]
