@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,13 +13,14 @@ from zodiacedge.workloads.paper import rule_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from cli.conftest import Done
 
     Zodiac = Callable[..., Done]
     Save = Callable[[str, str], Path]
 
+ROOT = Path(__file__).resolve().parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
 RULES = "r1: p(X) :- q(X), not s(X) .\nr2: s(X) :- t(X) .\nr3: t(X) :- t(X), u(X) .\n"
 
 
@@ -50,7 +52,7 @@ def test_json_is_one_document_however_it_is_asked_for(zodiac: Zodiac) -> None:
 def test_dot_and_svg(zodiac: Zodiac) -> None:
     assert zodiac("graph", "a.rules", "--format", "dot").out.startswith("digraph ")
     picture = ET.fromstring(zodiac("graph", "a.rules", "--format", "svg").out)  # noqa: S314 - our own
-    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert picture.tag == f"{SVG}svg"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,17 @@ def test_the_rule_sets_of_the_paper(zodiac: Zodiac, save: Save) -> None:
         found = zodiac("graph", "rs.rules", "--json").document["nodes"]
         assert isinstance(found, list)
         assert len(found) == nodes
+
+
+def test_the_picture_of_the_readme_is_what_the_command_draws(zodiac: Zodiac) -> None:
+    def words(picture: str) -> list[str]:
+        return ["".join(text.itertext()) for text in ET.fromstring(picture).iter(f"{SVG}text")]  # noqa: S314
+
+    drawn = zodiac("graph", str(ROOT / "examples/paper/rs2.rules"), "--format", "svg").out
+    kept = (ROOT / "docs/images/rule-graph.svg").read_text(encoding="utf-8")
+    again = "zodiac graph examples/paper/rs2.rules --out docs/images/rule-graph.svg"
+    assert words(kept) == words(drawn), f"draw it again: {again}"
+    assert again in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_demo_tells_the_story(zodiac: Zodiac, folder: Path) -> None:

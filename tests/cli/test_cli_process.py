@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ZODIAC = [sys.executable, "-m", "zodiacedge"]
 ENDLESS = "count: n(Y) :- n(X), Y := X + 1 .\nn(0) .\n"
-PAIRS = "p(X, Y) :- a(X), a(Y) .\n" + "".join(f"a(x{i}) .\n" for i in range(150))
+PAIRS = "p(X, Y) :- a(X), a(Y) .\n" + "".join(f"a(x{i}) .\n" for i in range(70))
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -120,8 +120,8 @@ def test_a_large_answer_comes_whole(tmp_path: Path) -> None:
     (tmp_path / "pairs.rules").write_text(PAIRS)
     done = run(tmp_path, "run", "pairs.rules", "--query", "?- p(X, Y) .")
     assert done.returncode == 0
-    assert done.stdout.endswith("22,500 rows\n")
-    assert done.stdout.count("\n") > 22_500
+    assert done.stdout.endswith("4,900 rows\n")
+    assert done.stdout.count("\n") > 4_900
 
 
 def test_exit_codes_of_the_process(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.safety import analyse
-from zodiacedge.terms import RDF_TYPE, IRI, Literal, integer
+from zodiacedge.terms import IRI, RDF_TYPE, Literal, integer
 
 
 class Translation:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import evaluate_text
-from zodiacedge.terms import double, integer
 from zodiacedge.language.printer import format_term
+from zodiacedge.terms import double, integer
 
 
 def derived(text: str) -> list[str]:
@@ -31,9 +31,9 @@ NEIGHBOURS = "near(a, b) . near(a, c) . near(a, d) . reads(b, 25) . reads(c, 25)
 
 
 def test_bindings_are_folded_so_equal_readings_of_two_neighbours_count_as_two() -> None:
-    assert derived(f"{NEIGHBOURS} n(X, N) :- AGGREGATE(near(X, Y), reads(Y, T)) ON X WITH COUNT(T) AS N .") == [
-        "n(a, 3)"
-    ]
+    assert derived(
+        f"{NEIGHBOURS} n(X, N) :- AGGREGATE(near(X, Y), reads(Y, T)) ON X WITH COUNT(T) AS N ."
+    ) == ["n(a, 3)"]
 
 
 def test_distinct_folds_the_distinct_terms() -> None:
@@ -103,7 +103,10 @@ def test_two_results_come_from_one_group() -> None:
 
 
 def test_a_group_variable_may_be_folded() -> None:
-    assert derived("p(3) . p(4) . r(X, S) :- AGGREGATE(p(X)) ON X WITH SUM(X) AS S .") == ["r(3, 3)", "r(4, 4)"]
+    assert derived("p(3) . p(4) . r(X, S) :- AGGREGATE(p(X)) ON X WITH SUM(X) AS S .") == [
+        "r(3, 3)",
+        "r(4, 4)",
+    ]
 
 
 def test_a_result_need_not_be_in_the_head() -> None:

@@ -72,7 +72,7 @@ def test_an_error_inside_an_aggregate_drops_the_inner_binding() -> None:
 
 def test_a_comparison_across_kinds_is_an_error_and_not_false() -> None:
     evaluated = evaluate_text('p(1) . p("a") . r: q(X) :- p(X), X < 5 . s: t(X) :- p(X), X != 5 .')
-    assert evaluated.facts() == ['q(1)', 't("a")', "t(1)"]
+    assert evaluated.facts() == ["q(1)", 't("a")', "t(1)"]
     dropped = evaluated.dropped("r")
     assert dropped is not None
     assert dropped.count == 1
@@ -138,7 +138,9 @@ def test_strict_mode_shows_a_rule_without_a_label() -> None:
 
 
 def test_strict_mode_names_every_rule_of_a_node() -> None:
-    text = 'p("a") . a: p(Y) :- q(X), Y := X + 1, Y < 3 . b: q(Y) :- p(X), Y := X - 1, Y > 0 . c: q(X) :- p(X) .'
+    text = (
+        'p("a") . a: p(Y) :- q(X), Y := X + 1, Y < 3 . b: q(Y) :- p(X), Y := X - 1, Y > 0 . c: q(X) :- p(X) .'
+    )
     with pytest.raises(EvaluationProblem) as caught:
         evaluate_text(text, Settings(strict=True))
     assert len(caught.value.diagnostics) == 2

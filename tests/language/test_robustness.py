@@ -21,8 +21,8 @@ from zodiacedge.language.safety import resolve
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "paper"
 SEEDS = [path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.rules"))]
 SEEDS += [
-    '@prefix ex: <http://e/> . ex:p("a\\n"@en, 1.5e3, _:b) . PREFIX f: <x#> f:p(X) :- not q(X, _), X -5 > 2 ** 3 .',
-    "p(X, N) :- q(X), AGGREGATE(r(X, Y), ?v := func:f(Y) % 2) ON X WITH COUNT(DISTINCT ?v) AS N, MED(Y) AS M .",
+    '@prefix ex: <http://e/> . ex:p("a\\n"@en, 1.5e3, _:b) . PREFIX f: <x#> f:p(X) :- not q(X, _), X > 2 .',
+    "p(X, N) :- q(X), AGGREGATE(r(X, Y), ?v := func:f(Y) % 2) ON X WITH SUM(DISTINCT ?v) AS N, MED(Y) AS M .",
     'l: p(X) :- q(X) ∧ ¬r(X) & !s(X) and COMP(X,<,5),COMP(X,>,<a>) // c\n, contains(X, "a") = true # d\n.',
 ]
 PIECES = [

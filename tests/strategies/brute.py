@@ -73,7 +73,9 @@ class Brute:
         """Return the heads of all instances of a rule whose bodies hold; `errors` has the dropped ones."""
         self.errors.clear()
         return {
-            Fact(rule.head.relation, tuple(bound[a] if isinstance(a, Variable) else a for a in rule.head.args))
+            Fact(
+                rule.head.relation, tuple(bound[a] if isinstance(a, Variable) else a for a in rule.head.args)
+            )
             for bound in self.solutions(rule.body)
         }
 
@@ -86,7 +88,9 @@ class Brute:
                 choices = [b for b in tried if b is not None]
             elif isinstance(conjunct, Aggregate):
                 rows = self._rows(conjunct)
-                choices = [{**b, **r} for b in choices for r in rows if all(b.get(v, r[v]) == r[v] for v in r)]
+                choices = [
+                    {**b, **r} for b in choices for r in rows if all(b.get(v, r[v]) == r[v] for v in r)
+                ]
         for bound in choices:
             verdict = self._judge([c for c in body if not isinstance(c, Atom | Aggregate)], bound)
             if verdict is None:
@@ -143,7 +147,9 @@ class Brute:
             try:
                 for one in aggregate.folds:
                     terms = [m[one.argument] for m in members]
-                    row[one.target] = fold(one.op, list(dict.fromkeys(terms)) if one.distinct else terms, Registry())
+                    row[one.target] = fold(
+                        one.op, list(dict.fromkeys(terms)) if one.distinct else terms, Registry()
+                    )
             except NoValue:
                 self.errors.add(frozenset(zip(aggregate.groups, key, strict=True)))
             else:

@@ -12,13 +12,14 @@ from strategies.evaluation import keyed
 from strategies.programs import RandomProgram, random_fact, random_program, without_rivals
 from strategies.rules import parsed, random_rule
 from strategies.schema import FULL, Profile
-from zodiacedge.language.ast import Fact, Rule
 from zodiacedge.language.printer import format_atom, format_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hypothesis.vendor.pretty import RepresentationPrinter
+
+    from zodiacedge.language.ast import Fact, Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Dice(ABC):
 
     def chance(self, percent: int) -> bool:
         """Return True in about so many of a hundred cases; the simplest outcome is False."""
-        return 0 < percent and self.number(0, 99) >= 100 - percent
+        return percent > 0 and self.number(0, 99) >= 100 - percent
 
     def pick(self, options: Sequence[T]) -> T:
         """Return one of some options; the first is the simplest."""

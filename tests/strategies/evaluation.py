@@ -64,7 +64,10 @@ class Evaluated:
 
 
 def evaluate(
-    rules: Iterable[Rule], facts: Iterable[Fact], settings: Settings | None = None, engine: Engine | None = None
+    rules: Iterable[Rule],
+    facts: Iterable[Fact],
+    settings: Settings | None = None,
+    engine: Engine | None = None,
 ) -> Evaluated:
     """Evaluate rules that passed the checks over explicit facts."""
     chosen = settings or Settings()

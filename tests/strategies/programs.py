@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from strategies.dice import Dice, Drawn
-from strategies.rules import parsed, random_exit_rule, random_ring, random_rule
+from strategies.rules import parsed, random_exit_rule, random_linked_rule, random_ring, random_rule
 from strategies.schema import FULL, Pred, Profile, Schema, random_schema, term
 from zodiacedge.language.ast import Fact, Rule, fact
 from zodiacedge.language.printer import format_atom, format_rule
@@ -44,7 +44,12 @@ class RandomProgram:
 def random_program(dice: Dice, profile: Profile = FULL) -> RandomProgram:
     """Return a random program."""
     schema = random_schema(dice, profile)
-    texts = [random_exit_rule(dice, schema, head) for head in schema.heads() if not dice.chance(15)]
+    texts: list[str] = []
+    if schema.cycles() and dice.chance(30):
+        aggregated, other = dice.pick(schema.cycles())
+        texts.append(random_linked_rule(dice, schema, aggregated, other))
+        texts.append(random_linked_rule(dice, schema, other, aggregated))
+    texts += [random_exit_rule(dice, schema, head) for head in schema.heads() if not dice.chance(15)]
     texts += [random_rule(dice, schema) for _ in range(dice.number(1, profile.most_rules))]
     if schema.ring() and not dice.chance(25):
         texts += random_ring(dice, schema.ring())

@@ -42,6 +42,11 @@ def random_ring(dice: Dice, preds: list[Pred]) -> list[str]:
     return found
 
 
+def random_linked_rule(dice: Dice, schema: Schema, head: Pred, source: Pred) -> str:
+    """Return the text of a rule that reads a given predicate, beside the aggregate if there is one."""
+    return _Writer(dice, schema, head, source=source).rule()
+
+
 def random_exit_rule(dice: Dice, schema: Schema, head: Pred) -> str:
     """Return the text of a rule for a predicate that reads lower levels only."""
     return _Writer(dice, schema, head, exits=True).rule()
@@ -57,16 +62,19 @@ class _Scope:
     wide: bool = False
 
     def of(self, kind: Kind) -> list[str]:
-        return [v for v, k in self.kinds.items() if k == kind or kind == "any"]
+        return [v for v, k in self.kinds.items() if kind in {k, "any"}]
 
 
 class _Writer:
-    def __init__(self, dice: Dice, schema: Schema, head: Pred, *, exits: bool = False) -> None:
+    def __init__(
+        self, dice: Dice, schema: Schema, head: Pred, *, exits: bool = False, source: Pred | None = None
+    ) -> None:
         self.dice = dice
         self.schema = schema
         self.profile = schema.profile
         self.head = head
         self.highest = head.level - exits
+        self.source = source
         self.count = 0
 
     def rule(self) -> str:
@@ -75,13 +83,14 @@ class _Writer:
         if head.aggregated:
             body = self._aggregate_body(scope)
         else:
-            closure = "" if self.highest < head.level else self._closure()
+            closure = "" if self.highest < head.level or self.source else self._closure()
             if closure:
                 return closure
-            if dice.chance(6):
+            if not self.source and dice.chance(6):
                 body = self._extras(scope, head.level - 1, least_bindings=1)
             else:
-                body = self._atoms(scope, self.highest, 1 + dice.amount(4, 4, 2))
+                body = self._source_atom(scope)
+                body += self._atoms(scope, self.highest, 1 + dice.amount(4, 4, 2) - len(body))
                 body += self._extras(scope, head.level - 1)
             body = dice.shuffled(body)
         return f"{self._head(scope)} :- {', '.join(body)} ."
@@ -135,14 +144,18 @@ class _Writer:
         self.count += 1
         return f"{stem}{self.count}"
 
+    def _source_atom(self, scope: _Scope) -> list[str]:
+        return [self._atom(scope, self.highest, self.source)] if self.source else []
+
     def _atoms(self, scope: _Scope, level: int, count: int) -> list[str]:
         return [self._atom(scope, level) for _ in range(min(count, self.profile.most_atoms))]
 
-    def _atom(self, scope: _Scope, level: int) -> str:
+    def _atom(self, scope: _Scope, level: int, wanted: Pred | None = None) -> str:
         dice, schema = self.dice, self.schema
-        if schema.class_level is not None and level >= schema.class_level and dice.chance(25):
-            name, at = "rdf:type", schema.class_level
-            kinds: tuple[Kind, ...] = ("node", "class")
+        if wanted:
+            name, kinds, at = wanted.name, wanted.kinds, wanted.level
+        elif schema.class_level is not None and level >= schema.class_level and dice.chance(25):
+            name, kinds, at = "rdf:type", ("node", "class"), schema.class_level
         else:
             options = schema.readable(level)
             if scope.wide:
@@ -287,8 +300,21 @@ class _Writer:
         a, b = self._number(scope), self._number(scope)
         forms = [f"{a} + {b}", f"{a} - {b}", f"{a} * {b}", f"{a} * 2 - {b}", f"({a} + 1) * {b}"]
         if not self.profile.integers_only:
-            forms += [f"{a} / {b}", f"{a} div {b}", f"{a} % {b}", f"{a} ** 2", f"-{a} + {b}", f"abs({a} - {b})"]
-            forms += [f"min({a}, {b})", f"max({a}, {b})", f"floor({a} / 2)", f"round({a} * 0.5)", f"ceil({a})"]
+            forms += [
+                f"{a} / {b}",
+                f"{a} div {b}",
+                f"{a} % {b}",
+                f"{a} ** 2",
+                f"-{a} + {b}",
+                f"abs({a} - {b})",
+            ]
+            forms += [
+                f"min({a}, {b})",
+                f"max({a}, {b})",
+                f"floor({a} / 2)",
+                f"round({a} * 0.5)",
+                f"ceil({a})",
+            ]
             forms += [f"sqrt({a})", f"num(str({a}))"]
         return dice.pick(forms)
 
@@ -309,6 +335,9 @@ class _Writer:
         dice, below = self.dice, self.head.level - 1
         inner = _Scope()
         inside = self._atoms(inner, below, 1 + dice.amount(5, 4, 1))
+        numeric = [p for p in self.schema.readable(below) if "num" in p.kinds and len(p.kinds) < 3]
+        if numeric and not inner.of("num") and dice.chance(60):
+            inside.append(self._atom(inner, below, dice.pick(numeric)))
         if not inner.kinds:
             inside += self._binding(inner)
         inside += self._extras(inner, below)
@@ -318,7 +347,9 @@ class _Writer:
         for _ in range(1 + dice.amount(75, 25)):
             numbers = inner.of("num")
             op = dice.pick(_FOLDS if numbers or dice.chance(10) else ("COUNT", "MIN", "MAX"))
-            wants_number = numbers and (op in {"SUM", "AVG", "MED"} or dice.chance(40)) and not dice.chance(10)
+            wants_number = (
+                numbers and (op in {"SUM", "AVG", "MED"} or dice.chance(40)) and not dice.chance(10)
+            )
             argument = dice.pick(numbers if wants_number else list(inner.kinds))
             target = self._fresh()
             distinct = "DISTINCT " if dice.chance(25) else ""
@@ -326,7 +357,8 @@ class _Writer:
             results.append(target)
             scope.kinds[target] = inner.kinds[argument] if op in {"MIN", "MAX"} else "num"
         scope.kinds.update((v, inner.kinds[v]) for v in groups)
-        beside = self._atoms(scope, self.highest, dice.amount(50, 40, 10))
+        beside = self._source_atom(scope)
+        beside += self._atoms(scope, self.highest, dice.amount(38, 52, 10))
         beside += self._extras(scope, below) if dice.chance(50) else []
         hidden = [v for v in inner.kinds if v not in groups]
         fresh = [v for v in scope.kinds if v not in groups and v not in results]

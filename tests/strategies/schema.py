@@ -91,6 +91,13 @@ class Schema:
         """Predicates alike on one level, if there are such."""
         return [p for p in self.preds if p.name[0] == "q"]
 
+    def cycles(self) -> list[tuple[Pred, Pred]]:
+        """Pairs on one level: a predicate that an aggregate defines, and another."""
+        heads = self.heads()
+        return [
+            (p, q) for p in heads for q in heads if p.level == q.level and p.aggregated and not q.aggregated
+        ]
+
     def readable(self, level: int) -> tuple[Pred, ...]:
         """The predicates that stand on a level or below."""
         return tuple(p for p in self.preds if p.level <= level)
@@ -131,13 +138,13 @@ def random_schema(dice: Dice, profile: Profile = FULL) -> Schema:
     class_level = 1 + dice.number(0, 1) if variable else None
     kinds = dice.pick(profile.palettes)
     preds = [Pred("e0", (kinds[0], kinds[0]), 0)]
-    for number in range(1, 3 + dice.number(0, 1)):
-        preds.append(_pred(dice, profile, f"e{number}", 0, class_level, kinds))
+    base = range(1, 3 + dice.number(0, 1))
+    preds += [_pred(dice, (profile, kinds), f"e{number}", 0, class_level) for number in base]
     if variable:
         preds += [Pred("sub", ("class", "class"), 0), Pred("k0", ("node",), class_level or 0)]
     for number in range(2 + dice.number(0, 3)):
         level = 1 + dice.amount(6, 3, 1)
-        made = _pred(dice, profile, f"p{number}", level, class_level, kinds)
+        made = _pred(dice, (profile, kinds), f"p{number}", level, class_level)
         if profile.aggregates and dice.chance(25) and not (variable and len(made.kinds) == 1):
             made = Pred(made.name, made.kinds, made.level, aggregated=True)
         preds.append(made)
@@ -155,8 +162,9 @@ def random_schema(dice: Dice, profile: Profile = FULL) -> Schema:
 
 
 def _pred(
-    dice: Dice, profile: Profile, name: str, level: int, class_level: int | None, palette: tuple[Kind, ...]
+    dice: Dice, style: tuple[Profile, tuple[Kind, ...]], name: str, level: int, class_level: int | None
 ) -> Pred:
+    profile, palette = style
     arity = (2, 1, 0, 3, 4)[dice.amount(*(profile.arities[n] for n in (2, 1, 0, 3, 4)))]
     if arity == 0 and level == 0:
         arity = 2

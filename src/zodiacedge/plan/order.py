@@ -164,11 +164,12 @@ def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple
             if step.read is not Read.DELTA and not fresh & later:
                 step = Match(step.atom, step.place, step.read, step.bound, once=True, estimate=step.estimate)
         marked.append(step)
-        later.update(_used(steps[at]))
+        later.update(used_variables(steps[at]))
     return tuple(reversed(marked))
 
 
-def _used(step: Step) -> list[Variable]:
+def used_variables(step: Step) -> list[Variable]:
+    """Return the variables that a step reads or binds."""
     match step:
         case Match(atom=atom) | Absent(atom=atom):
             return list(variables(atom))

@@ -13,6 +13,7 @@ does not notice an edit in a function that another file calls.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import struct
 import sys
@@ -107,6 +108,12 @@ if TYPE_CHECKING:
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
 
+    def power(first: float, second: float) -> float:
+        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+
+    def exponential(value: float) -> float:
+        """Return e to a power, infinite where that is too large."""
+
 elif COMPILED:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_folder()))
     numba.config.reload_config()
@@ -185,6 +192,16 @@ elif COMPILED:
 
         return types.int64(types.int64, types.int64), code
 
+    @kernel
+    def power(first: float, second: float) -> float:
+        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        return math.pow(first, second)
+
+    @kernel
+    def exponential(value: float) -> float:
+        """Return e to a power, infinite where that is too large."""
+        return math.exp(value)
+
     load8, load32, load64 = _loader(8), _loader(32), _loader(64)
     store8, store32, store64 = _storer(8), _storer(32), _storer(64)
 else:
@@ -202,6 +219,22 @@ else:
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits."""
         return (first * second) & WORD_MASK
+
+    def power(first: float, second: float) -> float:
+        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        try:
+            return math.pow(first, second)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    def exponential(value: float) -> float:
+        """Return e to a power, infinite where that is too large."""
+        try:
+            return math.exp(value)
+        except OverflowError:
+            return math.inf
 
     def as_double(bits: int) -> float:
         """Read 64 bits as a double."""

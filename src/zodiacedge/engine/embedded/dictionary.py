@@ -128,6 +128,13 @@ class Dictionary:
         """Return the ids of terms."""
         return np.fromiter((self.encode(term) for term in terms), np.int32)
 
+    def encode_integers(self, values: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of integers."""
+        self.reserve(len(values))
+        return np.fromiter(
+            (intern_number(self.address, K_INTEGER, value) for value in values.tolist()), np.int32
+        )
+
     def find(self, term: Term) -> int:
         """Return the id of a term, or -1 if it was never met."""
         kind, payload = _parts(term)

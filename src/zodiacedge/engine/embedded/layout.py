@@ -69,11 +69,19 @@ STEP_WORDS = 8
 P_OP = 0
 P_ARITY = 1
 P_SPEC = 2  # where its columns are described in `spec`
-P_SOURCES = 3  # atoms: the first source; compare: the operator; bind: the register
+P_SOURCES = 3  # atoms: the first source
 P_SOURCE_COUNT = 4
 P_ONCE = 5  # atoms: whether one match is enough
 P_FUSED = 6  # the last atom of a rule: whether it may write heads itself
 P_TARGET = 7  # emit: the table's record
+# A comparison or a binding has postfix code in `spec`, the left side before the right one.
+P_LEFT = 1
+P_RIGHT = 3
+P_OPERATOR = 4
+P_REGISTER = 4
+
+FUSED = 1  # an atom, then the head
+FUSED_UNEQUAL = 2  # an atom, an inequality of two plain operands, then the head
 
 OP_ATOM = 1
 OP_ABSENT = 2
@@ -119,11 +127,11 @@ M_FILLED = 6  # rows in the output buffer
 M_TARGET = 7  # the table they are for
 M_BUDGET = 8
 M_DERIVATIONS = 9
-M_ERRORS = 10
+M_RULE = 10  # the rule of the variant under way
 M_LAST_ROUND = 11  # stop before this round; 0 is no limit
 
 # Addresses of everything else the machine works with.
-FRAME_WORDS = 16
+FRAME_WORDS = 18
 F_TABLES = 0
 F_VARIANTS = 1
 F_VARIANT_COUNT = 2
@@ -140,7 +148,10 @@ F_OUT = 12
 F_SORTED = 13
 F_OUT_WORDS = 14  # how many 32-bit words each of the two buffers has
 F_DICTIONARY = 15
+F_ERRORS = 16  # per rule: how many bindings had no value, and the registers of the first
+F_ERROR_WORDS = 17
 SCRATCH_WORDS = 1024
+STACK = 512  # where the values of expressions stand in it
 MOST_COLUMNS = 32
 
 # Why the machine stopped.
@@ -152,7 +163,7 @@ NEEDS_TERMS = 3
 # The output buffer: rows are inserted together, sorted by where they go once a row-set outgrows the cache.
 SLOTS_IN_CACHE = 65536
 ROWS_WORTH_A_PART = 64
-MOST_PARTS = 512
+MOST_PARTS = 256
 SMALL_OUT = 4096
 SHARE_OF_TABLE = 4
 

@@ -12,15 +12,25 @@ the emit step counts it instead of storing a fact.
 
 from __future__ import annotations
 
-from zodiacedge.engine.embedded.compiled import kernel, load32, store32
+from zodiacedge.engine.embedded.arithmetic import compare_values, evaluate_code, term_of
+from zodiacedge.engine.embedded.compiled import kernel, load8, load32, store32
 from zodiacedge.engine.embedded.compiled import load64 as get
 from zodiacedge.engine.embedded.compiled import store64 as put
 from zodiacedge.engine.embedded.layout import (
     BY_INDEX,
     BY_ROW,
+    D_CAPACITY,
+    D_COUNT,
+    D_KINDS,
+    D_SLOT_COUNT,
     DONE,
+    EQUAL,
     EXCLUDED_WORDS,
+    EXPRESSION_WORDS,
     F_CURSORS,
+    F_DICTIONARY,
+    F_ERROR_WORDS,
+    F_ERRORS,
     F_EXCLUDED,
     F_OUT,
     F_OUT_WORDS,
@@ -35,17 +45,22 @@ from zodiacedge.engine.embedded.layout import (
     F_TABLES,
     F_VARIANT_COUNT,
     F_VARIANTS,
+    FAILS,
     FIRST_ROUND,
+    FUSED_UNEQUAL,
+    HOLDS,
     I_NEXT,
     INDEX_WORDS,
+    IS_TERM,
+    K_INTEGER,
     M_BUDGET,
     M_DEPTH,
     M_DERIVATIONS,
-    M_ERRORS,
     M_FILLED,
     M_FORWARD,
     M_POISON,
     M_ROUND,
+    M_RULE,
     M_STARTED,
     M_TARGET,
     M_VARIANT,
@@ -55,13 +70,20 @@ from zodiacedge.engine.embedded.layout import (
     MOST_COLUMNS,
     MOST_PARTS,
     NEEDS_ROOM,
+    NEEDS_TERMS,
+    NO_ORDER,
     OP_ABSENT,
     OP_ATOM,
+    OP_COMPARE,
     OP_EMIT,
     P_ARITY,
     P_FUSED,
+    P_LEFT,
     P_ONCE,
     P_OP,
+    P_OPERATOR,
+    P_REGISTER,
+    P_RIGHT,
     P_SOURCE_COUNT,
     P_SOURCES,
     P_SPEC,
@@ -83,6 +105,7 @@ from zodiacedge.engine.embedded.layout import (
     SMALL_OUT,
     SOURCE_WORDS,
     SPEC_WORDS,
+    STACK,
     STEP_WORDS,
     T_ARITY,
     T_COUNT,
@@ -92,16 +115,21 @@ from zodiacedge.engine.embedded.layout import (
     T_ROWS,
     T_SLOT_COUNT,
     T_SLOTS,
+    UNEQUAL,
     V_FIRST,
     V_LENGTH,
+    V_RULE,
     V_WHEN,
     VARIANT_WORDS,
+    X_REGISTER,
+    X_TERM,
 )
 from zodiacedge.engine.embedded.rowset import (
     find_chain,
     find_row,
     has_room,
     insert_rows,
+    is_full,
     partition_rows,
 )
 
@@ -277,6 +305,30 @@ def flush(frame: int, target: int, filled: int) -> bool:
 
 
 @kernel
+def column_of(spec: int, at: int, arity: int, register: int) -> int:
+    """Return the column of an atom that goes into a register, or -1."""
+    for column in range(arity):
+        here = at + column * SPEC_WORDS
+        if get(spec, here) == MODE_OUT and get(spec, here + 1) == register:
+            return column
+    return -1
+
+
+@kernel
+def differ(dictionary: int, kinds: int, first: int, second: int, stack: int) -> bool:
+    """Whether two terms are unequal: not the same, and not two numbers of one value."""
+    if first == second:
+        return False
+    if load8(kinds, first) < K_INTEGER or load8(kinds, second) < K_INTEGER:
+        return True
+    put(stack, 0, IS_TERM)
+    put(stack, 1, first)
+    put(stack, 2, IS_TERM)
+    put(stack, 3, second)
+    return compare_values(dictionary, stack, UNEQUAL) == HOLDS
+
+
+@kernel
 def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> int:
     """Write the heads of all matches of a rule's last atom; return how many rows are written then.
 
@@ -291,10 +343,16 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     cursors = get(frame, F_CURSORS)
     out = get(frame, F_OUT)
     key = get(frame, F_SCRATCH)
-    plan = key + 8 * MOST_COLUMNS
+    probe = key + 8 * MOST_COLUMNS
+    plan = probe + 8 * MOST_COLUMNS
+    excluded = get(frame, F_EXCLUDED)
+    dictionary = get(frame, F_DICTIONARY)
+    kinds = get(dictionary, D_KINDS)
+    stack = key + 8 * STACK
     arity = get(steps, step + P_ARITY)
     at = get(steps, step + P_SPEC)
-    emit = step + STEP_WORDS
+    unequal = get(steps, step + P_FUSED) == FUSED_UNEQUAL
+    emit = step + 2 * STEP_WORDS if unequal else step + STEP_WORDS
     wide = get(steps, emit + P_ARITY)
     head = get(steps, emit + P_SPEC)
     # For each column of the head: the row's column that it comes from, or -1 and the value it has.
@@ -306,10 +364,21 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
         else:
             register = get(spec, here + 1)
             put(plan, 2 * column + 1, get(registers, register))
-            for inner in range(arity):
-                there = at + inner * SPEC_WORDS
-                if get(spec, there) == MODE_OUT and get(spec, there + 1) == register:
-                    put(plan, 2 * column, inner)
+            put(plan, 2 * column, column_of(spec, at, arity, register))
+    left_column = -1
+    right_column = -1
+    left = 0
+    right = 0
+    if unequal:
+        code = get(steps, step + STEP_WORDS + P_SPEC)
+        left = get(spec, code + 1)
+        right = get(spec, code + EXPRESSION_WORDS + 1)
+        if get(spec, code) == X_REGISTER:
+            left_column = column_of(spec, at, arity, left)
+            left = get(registers, left)
+        if get(spec, code + EXPRESSION_WORDS) == X_REGISTER:
+            right_column = column_of(spec, at, arity, right)
+            right = get(registers, right)
     column_0 = get(plan, 0)
     value_0 = get(plan, 1)
     column_1 = get(plan, 2)
@@ -336,9 +405,21 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             row = next_row(tables, sources, source, row, high)
         here = table + T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS
         following = get(tables, here + I_NEXT)
+        excluding = get(sources, source + S_EXCLUDED_COUNT) > 0
         while row >= 0 and filled < room:
-            if low <= row < high:
-                start = row * arity
+            start = row * arity
+            keep = low <= row < high
+            if keep and unequal:
+                keep = differ(
+                    dictionary,
+                    kinds,
+                    load32(rows, start + left_column) if left_column >= 0 else left,
+                    load32(rows, start + right_column) if right_column >= 0 else right,
+                    stack,
+                )
+            if keep and excluding:
+                keep = not is_excluded(tables, sources, source, row, excluded, arity, probe)
+            if keep:
                 if wide == 2:
                     store32(out, 2 * filled, load32(rows, start + column_0) if column_0 >= 0 else value_0)
                     store32(out, 2 * filled + 1, load32(rows, start + column_1) if column_1 >= 0 else value_1)
@@ -381,6 +462,85 @@ def next_round(frame: int, state: int) -> bool:
 
 
 @kernel
+def has_no_value(steps: int, step: int, spec: int, registers: int) -> bool:
+    """Whether a register that an atom needs was left without a value by an error."""
+    for column in range(get(steps, step + P_ARITY)):
+        here = get(steps, step + P_SPEC) + column * SPEC_WORDS
+        if get(spec, here) == MODE_REGISTER and get(registers, get(spec, here + 1)) < 0:
+            return True
+    return False
+
+
+@kernel
+def code_has_value(spec: int, at: int, length: int, registers: int) -> bool:
+    """Whether every register that an expression reads has a value."""
+    for n in range(length):
+        here = at + n * EXPRESSION_WORDS
+        if get(spec, here) == X_REGISTER and get(registers, get(spec, here + 1)) < 0:
+            return False
+    return True
+
+
+@kernel
+def compare_step(frame: int, step: int) -> int:
+    """Judge a comparison. One that reads something without a value cannot fail."""
+    steps = get(frame, F_STEPS)
+    spec = get(frame, F_SPEC)
+    registers = get(frame, F_REGISTERS)
+    dictionary = get(frame, F_DICTIONARY)
+    stack = get(frame, F_SCRATCH) + 8 * STACK
+    at = get(steps, step + P_SPEC)
+    left = get(steps, step + P_LEFT)
+    right = get(steps, step + P_RIGHT)
+    operator = get(steps, step + P_OPERATOR)
+    behind = at + left * EXPRESSION_WORDS
+    if not code_has_value(spec, at, left + right, registers):
+        return HOLDS
+    if operator <= UNEQUAL and left == 1 and right == 1:
+        first = get(spec, at + 1) if get(spec, at) == X_TERM else get(registers, get(spec, at + 1))
+        second = (
+            get(spec, behind + 1) if get(spec, behind) == X_TERM else get(registers, get(spec, behind + 1))
+        )
+        if first == second:
+            return HOLDS if operator == EQUAL else FAILS
+    evaluate_code(dictionary, spec, at, left, registers, stack, 0)
+    evaluate_code(dictionary, spec, behind, right, registers, stack, 2)
+    return compare_values(dictionary, stack, operator)
+
+
+@kernel
+def bind_step(frame: int, step: int) -> bool:
+    """Bind a register; return False, and leave it without a value, where the expression has none."""
+    steps = get(frame, F_STEPS)
+    spec = get(frame, F_SPEC)
+    registers = get(frame, F_REGISTERS)
+    stack = get(frame, F_SCRATCH) + 8 * STACK
+    at = get(steps, step + P_SPEC)
+    length = get(steps, step + P_LEFT)
+    term = -1
+    known = code_has_value(spec, at, length, registers)
+    if known:
+        evaluate_code(get(frame, F_DICTIONARY), spec, at, length, registers, stack, 0)
+        term = term_of(get(frame, F_DICTIONARY), stack)
+    put(registers, get(steps, step + P_REGISTER), term)
+    # What an earlier error left open is not an error of its own.
+    return term >= 0 or not known
+
+
+@kernel
+def note_error(frame: int, rule: int) -> None:
+    """Count a binding that had no value, and keep the registers of a rule's first."""
+    errors = get(frame, F_ERRORS)
+    registers = get(frame, F_REGISTERS)
+    size = get(frame, F_ERROR_WORDS)
+    at = rule * size
+    put(errors, at, get(errors, at) + 1)
+    if get(errors, at) == 1:
+        for n in range(size - 1):
+            put(errors, at + 1 + n, get(registers, n))
+
+
+@kernel
 def run_variant(frame: int, state: int, first: int) -> int:
     """Run one variant from where its state says; return why it stopped."""
     tables = get(frame, F_TABLES)
@@ -393,6 +553,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
     key = get(frame, F_SCRATCH)
     probe = key + 8 * MOST_COLUMNS
     out = get(frame, F_OUT)
+    dictionary = get(frame, F_DICTIONARY)
     budget = get(state, M_BUDGET)
     depth = get(state, M_DEPTH)
     forward = get(state, M_FORWARD)
@@ -444,7 +605,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 forward = 0
         elif op == OP_EMIT:
             if poison:
-                put(state, M_ERRORS, get(state, M_ERRORS) + 1)
+                note_error(frame, get(state, M_RULE))
             else:
                 fill_key(key, spec, get(steps, step + P_SPEC), wide, registers)
                 for column in range(get(steps, step + P_ARITY)):
@@ -457,6 +618,9 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 poison = 0
             depth -= 1
         elif op == OP_ABSENT:
+            if poison and has_no_value(steps, step, spec, registers):
+                depth += 1
+                continue
             put(cursors, cursor, get(steps, step + P_SOURCES) - 1)
             put(cursors, cursor + 1, -1)
             if advance(tables, steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
@@ -464,9 +628,24 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 forward = 0
             else:
                 depth += 1
+        elif op == OP_COMPARE:
+            outcome = compare_step(frame, step)
+            if outcome == FAILS:
+                depth -= 1
+                forward = 0
+            else:
+                if outcome == NO_ORDER and not poison:
+                    poison = depth + 1
+                depth += 1
         else:
-            depth -= 1
-            forward = 0
+            if get(dictionary, D_COUNT) >= get(dictionary, D_CAPACITY) or is_full(
+                get(dictionary, D_COUNT), get(dictionary, D_SLOT_COUNT)
+            ):
+                reason = NEEDS_TERMS
+                break
+            if not bind_step(frame, step) and not poison:
+                poison = depth + 1
+            depth += 1
     put(state, M_BUDGET, budget)
     put(state, M_DEPTH, depth)
     put(state, M_FORWARD, forward)
@@ -494,6 +673,7 @@ def run(frame: int, state: int) -> int:
             if not get(state, M_STARTED):
                 emit = (first + get(variants, here + V_LENGTH) - 1) * STEP_WORDS
                 put(state, M_TARGET, get(steps, emit + P_TARGET))
+                put(state, M_RULE, get(variants, here + V_RULE))
                 put(state, M_STARTED, 1)
                 put(state, M_DEPTH, 0)
                 put(state, M_FORWARD, 1)

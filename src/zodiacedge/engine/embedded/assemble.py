@@ -1,0 +1,424 @@
+"""Plans to machine code: steps, columns, sources.
+
+An `Assembly` collects the variants of one node and holds the arrays behind the machine's frame. Which
+tables an atom reads, in which version and by which access path, is decided here, once, before the node
+runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.layout import (
+    BY_INDEX,
+    BY_ROW,
+    BY_SCAN,
+    EQUAL,
+    F_CURSORS,
+    F_DICTIONARY,
+    F_ERROR_WORDS,
+    F_ERRORS,
+    F_EXCLUDED,
+    F_OUT,
+    F_OUT_WORDS,
+    F_OWN,
+    F_OWN_COUNT,
+    F_REGISTERS,
+    F_SCRATCH,
+    F_SORTED,
+    F_SOURCES,
+    F_SPEC,
+    F_STEPS,
+    F_TABLES,
+    F_VARIANT_COUNT,
+    F_VARIANTS,
+    FIRST_ROUND,
+    FRAME_WORDS,
+    FUSED,
+    FUSED_UNEQUAL,
+    LATER_ROUNDS,
+    MODE_ANY,
+    MODE_OUT,
+    MODE_REGISTER,
+    MODE_TERM,
+    OP_ABSENT,
+    OP_ATOM,
+    OP_BIND,
+    OP_COMPARE,
+    OP_EMIT,
+    P_FUSED,
+    RANGE_DELTA,
+    RANGE_NEW,
+    RANGE_OLD,
+    S_CLASS,
+    S_MASK,
+    SCRATCH_WORDS,
+    SOURCE_WORDS,
+    SPEC_WORDS,
+    STEP_WORDS,
+    UNEQUAL,
+    VARIANT_WORDS,
+    X_ABS,
+    X_ADD,
+    X_CEIL,
+    X_DIVIDE,
+    X_EXP,
+    X_FLOOR,
+    X_FLOOR_DIVIDE,
+    X_LN,
+    X_LOG10,
+    X_MAX,
+    X_MIN,
+    X_MULTIPLY,
+    X_NEGATE,
+    X_POWER,
+    X_REGISTER,
+    X_REMAINDER,
+    X_ROUND,
+    X_SQRT,
+    X_SUBTRACT,
+    X_TERM,
+)
+from zodiacedge.engine.embedded.store import NO_CLASS, Part
+from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
+from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
+from zodiacedge.plan.order import used_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zodiacedge.engine.embedded.store import Store
+    from zodiacedge.engine.embedded.table import Table
+    from zodiacedge.language.ast import Aggregate, Argument, Atom
+
+_OPERATORS = {
+    "+": X_ADD,
+    "-": X_SUBTRACT,
+    "*": X_MULTIPLY,
+    "/": X_DIVIDE,
+    "div": X_FLOOR_DIVIDE,
+    "%": X_REMAINDER,
+    "**": X_POWER,
+}
+_FUNCTIONS = {
+    "abs": X_ABS,
+    "round": X_ROUND,
+    "floor": X_FLOOR,
+    "ceil": X_CEIL,
+    "sqrt": X_SQRT,
+    "exp": X_EXP,
+    "ln": X_LN,
+    "log10": X_LOG10,
+    "min": X_MIN,
+    "max": X_MAX,
+}
+_COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": 2, "<=": 3, ">": 4, ">=": 5}
+_RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
+_OUT_WORDS = 1 << 21
+
+
+def is_compiled(expression: Expression) -> bool:
+    """Whether the machine can evaluate an expression by itself."""
+    match expression:
+        case Unary(operand=operand):
+            return is_compiled(operand)
+        case Binary(left=left, right=right):
+            return is_compiled(left) and is_compiled(right)
+        case Call(function=function, args=args, registered=registered):
+            return not registered and function in _FUNCTIONS and all(map(is_compiled, args))
+        case _:
+            return True
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Where the atoms of a node find their rows."""
+
+    outside: Callable[[Atom], Sequence[Part]]
+    own: Callable[[Atom], Sequence[Part]]
+    rows: Callable[[Aggregate], Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table of an atom, in some version, without rows that other tables hold."""
+
+    part: Part
+    read: Read
+    excluded: tuple[Part, ...] = ()
+
+
+@dataclass(slots=True)
+class Assembly:
+    """The variants of one node, and the memory they run in."""
+
+    store: Store
+    reads: Reads
+    _variants: list[int] = field(default_factory=list)
+    _steps: list[int] = field(default_factory=list)
+    _spec: list[int] = field(default_factory=list)
+    _sources: list[int] = field(default_factory=list)
+    _excluded: list[int] = field(default_factory=list)
+    _arrays: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = field(default_factory=list)
+    _most_registers: int = 1
+    _most_steps: int = 1
+    _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
+    targets: list[Table] = field(default_factory=list)
+
+    def add(
+        self,
+        steps: Sequence[Step],
+        head: Sequence[Argument],
+        target: Table,
+        *,
+        later: bool,
+        rule: int,
+        exact: bool = False,
+    ) -> None:
+        """Add a variant: its steps, what it emits and where to, and the rounds it runs in.
+
+        Args:
+            steps: The plan.
+            head: Terms and variables of each row it emits.
+            target: The table that gets the rows.
+            later: Whether it runs in every round but the first, or in the first only.
+            rule: A number to count by.
+            exact: Whether every binding must come exactly once.
+        """
+        first = len(self._steps) // STEP_WORDS
+        registers: dict[Variable, int] = {}
+        for number, step in enumerate(steps):
+            self._step(step, registers, _needed(steps[number + 1 :], head), exact=exact)
+        self._fuse(first)
+        spec = len(self._spec)
+        for arg in head:
+            if isinstance(arg, Variable):
+                self._spec += [MODE_REGISTER, registers[arg]]
+            else:
+                self._spec += [MODE_TERM, self.store.dictionary.encode(arg)]
+        self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at]
+        self._names[rule] = registers
+        self.targets.append(target)
+        length = len(self._steps) // STEP_WORDS - first
+        self._variants += [first, LATER_ROUNDS if later else FIRST_ROUND, length, rule]
+        self._most_registers = max(self._most_registers, len(registers) + 1)
+        self._most_steps = max(self._most_steps, length)
+
+    def frame(self, own: Sequence[Table], rules: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Return the machine's frame; the assembly must outlive it."""
+        frame = words(FRAME_WORDS)
+        buffers = self.store.buffers(_OUT_WORDS)
+        self._arrays = [
+            np.array(values or [0], np.int64)
+            for values in (
+                self._variants,
+                self._steps,
+                self._spec,
+                self._sources,
+                self._excluded,
+                [table.at for table in own],
+                [0] * self._most_registers,
+                [0] * (2 * self._most_steps),
+                [0] * SCRATCH_WORDS,
+                [0] * (rules * (1 + self._most_registers)),
+            )
+        ]
+        frame[F_ERROR_WORDS] = 1 + self._most_registers
+        places = (
+            F_VARIANTS,
+            F_STEPS,
+            F_SPEC,
+            F_SOURCES,
+            F_EXCLUDED,
+            F_OWN,
+            F_REGISTERS,
+            F_CURSORS,
+            F_SCRATCH,
+            F_ERRORS,
+        )
+        for place, array in zip(places, self._arrays, strict=True):
+            frame[place] = MEMORY.address(array)
+        frame[F_TABLES] = self.store.tables.address
+        frame[F_VARIANT_COUNT] = len(self._variants) // VARIANT_WORDS
+        frame[F_OWN_COUNT] = len(own)
+        frame[F_OUT] = MEMORY.address(buffers[0])
+        frame[F_SORTED] = MEMORY.address(buffers[1])
+        frame[F_OUT_WORDS] = _OUT_WORDS
+        frame[F_DICTIONARY] = self.store.dictionary.address
+        return frame
+
+    def errors(self, rule: int) -> tuple[int, dict[Variable, int]]:
+        """Return how many bindings of a rule had no value, and the first: what each variable stood for."""
+        size = 1 + self._most_registers
+        found = self._arrays[-1][rule * size : (rule + 1) * size].tolist()
+        return found[0], {v: found[1 + n] for v, n in self._names.get(rule, {}).items()}
+
+    def _step(
+        self, step: Step, registers: dict[Variable, int], needed: set[Variable], *, exact: bool
+    ) -> None:
+        match step:
+            case Match(atom=atom, read=read, bound=bound, once=once):
+                sources = self._sources_of(atom, read, exact=exact)
+                self._atom(OP_ATOM, atom.args, bound, sources, registers, needed, once=once and not exact)
+            case Rows(aggregate=aggregate, bound=bound):
+                part = Part(self.reads.rows(aggregate), NO_CLASS)
+                self._atom(
+                    OP_ATOM, step.columns, bound, [Source(part, Read.NEW)], registers, needed, once=False
+                )
+            case Absent(atom=atom, bound=bound):
+                sources = [Source(part, Read.NEW) for part in self.reads.outside(atom)]
+                repeated = {v for v in atom.args if isinstance(v, Variable) and atom.args.count(v) > 1}
+                local = dict(registers)
+                self._atom(OP_ABSENT, atom.args, bound, sources, local, repeated, once=False)
+                self._most_registers = max(self._most_registers, len(local) + 1)
+            case Test(comparison=comparison):
+                spec = len(self._spec)
+                left = self._code(comparison.left, registers)
+                right = self._code(comparison.right, registers)
+                operator = _COMPARISONS[comparison.operator]
+                self._steps += [OP_COMPARE, left, spec, right, operator, 0, 0, 0]
+            case Let(binding=binding):
+                spec = len(self._spec)
+                length = self._code(binding.expression, registers)
+                register = registers.setdefault(binding.variable, len(registers))
+                self._steps += [OP_BIND, length, spec, 0, register, 0, 0, 0]
+
+    def _sources_of(self, atom: Atom, read: Read, *, exact: bool) -> list[Source]:
+        outside = sorted(
+            (part for part in self.reads.outside(atom) if len(part.table)),
+            key=lambda part: -len(part.table),
+        )
+        own = self.reads.own(atom)
+        if read is Read.DELTA:
+            return [Source(part, read, tuple(outside)) for part in own]
+        found = [Source(part, Read.NEW, tuple(outside[:n])) for n, part in enumerate(outside)]
+        # Own rows that the outside has too would only be met twice, which matters where each counts.
+        return found + [Source(part, read, tuple(outside) if exact else ()) for part in own]
+
+    def _atom(
+        self,
+        op: int,
+        args: Sequence[Argument],
+        bound: tuple[int, ...],
+        sources: Sequence[Source],
+        registers: dict[Variable, int],
+        needed: set[Variable],
+        *,
+        once: bool,
+    ) -> None:
+        spec = len(self._spec)
+        for column, arg in enumerate(args):
+            if not isinstance(arg, Variable):
+                self._spec += [MODE_TERM, self.store.dictionary.encode(arg)]
+            elif column in bound or arg in registers:
+                self._spec += [MODE_REGISTER, registers[arg]]
+            elif arg in needed or args.count(arg) > 1:
+                registers[arg] = len(registers)
+                self._spec += [MODE_OUT, registers[arg]]
+            else:
+                self._spec += [MODE_ANY, 0]
+        first = len(self._sources) // SOURCE_WORDS
+        for source in sources:
+            self._source(source, bound)
+        self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0]
+
+    def _source(self, source: Source, bound: tuple[int, ...]) -> None:
+        table = source.part.table
+        mask = sum(1 << column for column in bound if column < table.arity)
+        access, index = BY_SCAN, 0
+        if source.read is Read.DELTA or not (mask or table.arity == 0):
+            mask = 0
+        elif mask == (1 << table.arity) - 1:
+            access = BY_ROW
+            table.need_rows()
+        else:
+            access = BY_INDEX
+            index = table.need_index(mask)
+        for part in source.excluded:
+            part.table.need_rows()
+        entry = len(self._excluded)
+        for part in source.excluded:
+            self._excluded += [part.table.at, part.member_of]
+        self._sources += [
+            table.at,
+            _RANGES[source.read],
+            access,
+            index,
+            mask,
+            source.part.member_of,
+            entry,
+            len(source.excluded),
+        ]
+
+    def _code(self, expression: Expression, registers: dict[Variable, int]) -> int:
+        """Append postfix code; return how many operations it has."""
+        match expression:
+            case Variable():
+                self._spec += [X_REGISTER, registers[expression]]
+                return 1
+            case Unary(operand=operand):
+                length = self._code(operand, registers)
+                self._spec += [X_NEGATE, 0]
+                return length + 1
+            case Binary(operator=operator, left=left, right=right):
+                length = self._code(left, registers) + self._code(right, registers)
+                self._spec += [_OPERATORS[operator], 0]
+                return length + 1
+            case Call(function=function, args=args):
+                return self._call(function, args, registers)
+            case _:
+                self._spec += [X_TERM, self.store.dictionary.encode(expression)]
+                return 1
+
+    def _call(self, function: str, args: Sequence[Expression], registers: dict[Variable, int]) -> int:
+        length = self._code(args[0], registers)
+        if function not in {"min", "max"}:
+            self._spec += [_FUNCTIONS[function], 0]
+            return length + 1
+        if len(args) == 1:
+            # One argument is its own least and greatest, as a number: minus minus it.
+            self._spec += [X_NEGATE, 0, X_NEGATE, 0]
+            return length + 2
+        for arg in args[1:]:
+            length += self._code(arg, registers) + 1
+            self._spec += [_FUNCTIONS[function], 0]
+        return length
+
+    def _fuse(self, first: int) -> None:
+        """Let the last atom write heads itself, where at most a plain `!=` stands behind it."""
+        last = len(self._steps) // STEP_WORDS - 1
+        if last < first:
+            return
+        step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
+        mark = FUSED
+        if step[0] == OP_COMPARE and step[1] == step[3] == 1 and step[4] == UNEQUAL and last > first:
+            mark = FUSED_UNEQUAL
+            last -= 1
+            step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
+        if step[0] == OP_ATOM and not step[5] and self._is_plain(step):
+            self._steps[last * STEP_WORDS + P_FUSED] = mark
+
+    def _is_plain(self, step: list[int]) -> bool:
+        _, arity, spec, sources, count, *_ = step
+        for source in range(sources, sources + count):
+            mask, member_of = (
+                self._sources[source * SOURCE_WORDS + S_MASK],
+                self._sources[source * SOURCE_WORDS + S_CLASS],
+            )
+            if member_of != NO_CLASS:
+                return False
+            modes = [self._spec[spec + c * SPEC_WORDS] for c in range(arity) if not mask >> c & 1]
+            if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):
+                return False
+        return True
+
+
+def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:
+    found = {a for a in head if isinstance(a, Variable)}
+    for step in steps:
+        found.update(used_variables(step))
+    return found

@@ -1,0 +1,224 @@
+"""One hyper-node evaluated from nothing: its rules to a segment.
+
+Rules that the machine can run alone go through the whole fixpoint in one program. A rule with a function
+that only the host can compute is cut in two at that function, with a table of bindings between the
+parts; its node then goes round by round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Dropped
+from zodiacedge.engine.embedded.aggregates import fold_rows
+from zodiacedge.engine.embedded.assemble import Assembly, Reads
+from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.layout import (
+    DONE,
+    M_BUDGET,
+    M_FILLED,
+    M_ROUND,
+    M_TARGET,
+    NEEDS_ROOM,
+    NEEDS_TERMS,
+    STATE_WORDS,
+)
+from zodiacedge.engine.embedded.machine import run
+from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
+from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.novalue import NoValue
+from zodiacedge.engine.values import compare, evaluate
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
+from zodiacedge.language.printer import format_argument, format_term
+from zodiacedge.language.safety import analyse
+from zodiacedge.language.unify import unifiable
+from zodiacedge.plan.order import arrange
+from zodiacedge.plan.variants import needed
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.terms import Term
+
+_BUDGET = 3_000_000
+_MORE_TERMS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """What a node's evaluation came to."""
+
+    segment: Segment
+    rounds: int
+    dropped: Mapping[str, Dropped]
+
+
+class NodeRun:
+    """The evaluation of one node."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Mapping[str, Rule],
+        registry: Registry,
+        watch: Callable[[int, int], None],
+    ) -> None:
+        """Take the node's rules by key; `watch` is called now and then with the round and the facts."""
+        self._store = store
+        self._rules = rules
+        self._registry = registry
+        self._watch = watch
+        self._segment = Segment()
+        self._rows: dict[int, Table] = {}
+        self._errors: dict[str, tuple[int, str]] = {}
+        self._types_in_pairs = any(
+            r.head.relation == RDF_TYPE and isinstance(r.head.args[-1], Variable) for r in rules.values()
+        )
+
+    def evaluate(self) -> NodeResult:
+        """Evaluate to the fixpoint."""
+        keys = list(self._rules)
+        targets = [self._target(self._rules[key]) for key in keys]
+        for key in keys:
+            aggregate = self._rules[key].aggregate
+            if aggregate:
+                self._rows[id(aggregate)] = self._aggregate(key, aggregate)
+        assembly = Assembly(self._store, self._reads())
+        for number, key in enumerate(keys):
+            rule = self._rules[key]
+            recursive = self._recursive(rule)
+            wanted = needed(rule.body, rule.head.args)
+            for delta in (None, *recursive):
+                steps = arrange(rule.body, recursive, delta, self._statistics(), wanted)
+                assembly.add(
+                    steps,
+                    _head(rule, self._types_in_pairs),
+                    targets[number],
+                    later=delta is not None,
+                    rule=number,
+                    exact=bool(wanted - frozenset(rule.head.args)),
+                )
+        rounds = self._run(assembly, list(dict.fromkeys(targets)), len(keys))
+        for number, key in enumerate(keys):
+            self._note(key, self._rules[key], assembly.errors(number))
+        for table in self._segment.tables.values():
+            table.settle()
+            table.trim()
+        dropped = {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
+        return NodeResult(self._segment, rounds, dropped)
+
+    def _target(self, rule: Rule) -> Table:
+        head = rule.head
+        relation = Relation(head.relation, len(head.args))
+        if head.relation == RDF_TYPE and len(head.args) == 2 and not self._types_in_pairs:
+            wanted = head.args[1]
+            if not isinstance(wanted, Variable):
+                relation = Relation(RDF_TYPE, 1, self._store.dictionary.encode(wanted))
+        table = self._store.table(self._segment, relation)
+        table.need_rows()
+        return table
+
+    def _reads(self) -> Reads:
+        store, segment = self._store, self._segment
+
+        def own(atom: Atom) -> list[Part]:
+            if not any(unifiable(rule.head, atom) for rule in self._rules.values()):
+                return []
+            return list(store.parts(segment, atom))
+
+        return Reads(store.outside, own, lambda aggregate: self._rows[id(aggregate)])
+
+    def _recursive(self, rule: Rule) -> list[int]:
+        return [
+            place
+            for place, conjunct in enumerate(rule.body)
+            if isinstance(conjunct, Atom)
+            and any(unifiable(other.head, conjunct) for other in self._rules.values())
+        ]
+
+    def _statistics(self) -> _Sizes:
+        return _Sizes(self._store)
+
+    def _aggregate(self, key: str, aggregate: Aggregate) -> Table:
+        arguments = [fold.argument for fold in aggregate.folds]
+        bindings = Table(self._store.tables, len(aggregate.groups) + len(arguments))
+        everything = analyse(aggregate.body).bound
+        assembly = Assembly(self._store, self._reads())
+        steps = arrange(aggregate.body, (), None, self._statistics(), everything)
+        assembly.add(steps, (*aggregate.groups, *arguments), bindings, later=False, rule=0, exact=True)
+        self._run(assembly, [], 1)
+        self._note(key, self._rules[key], assembly.errors(0))
+        rows, count, example = fold_rows(self._store, aggregate, bindings.rows, self._registry)
+        if count:
+            before, first = self._errors.get(key, (0, example))
+            self._errors[key] = (before + count, min(first, example))
+        bindings.drop()
+        table = Table(self._store.tables, rows.shape[1])
+        table.append_distinct(rows)
+        return table
+
+    def _run(self, assembly: Assembly, own: Sequence[Table], rules: int) -> int:
+        frame = assembly.frame(own, rules)
+        state = words(STATE_WORDS)
+        by_record = {table.at: table for table in assembly.targets}
+        while True:
+            state[M_BUDGET] = _BUDGET
+            reason = run(MEMORY.address(frame), MEMORY.address(state))
+            if reason == DONE:
+                return int(state[M_ROUND])
+            if reason == NEEDS_ROOM:
+                by_record[int(state[M_TARGET])].reserve(int(state[M_FILLED]))
+            elif reason == NEEDS_TERMS:
+                self._store.dictionary.reserve(_MORE_TERMS)
+            self._watch(int(state[M_ROUND]), sum(len(table) for table in own))
+
+    def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
+        count, registers = errors
+        if not count:
+            return
+        binding = {v: self._store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
+        example = _example(rule, binding, self._registry)
+        before, first = self._errors.get(key, (0, example))
+        self._errors[key] = (before + count, min(first, example))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    # Expected matches from the sizes of tables; each bound column divides them by the root of the size.
+    store: Store
+
+    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
+        rows = sum(len(part.table) for part in self.store.outside(atom)) or 1000
+        if not atom.args:
+            return 1.0
+        return float(rows) ** (1.0 - len(bound) / len(atom.args))
+
+
+def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:
+    args = rule.head.args
+    one_class = rule.head.relation == RDF_TYPE and len(args) == 2 and not types_in_pairs
+    return args[:1] if one_class else args
+
+
+def _example(rule: Rule, binding: Mapping[Variable, Term], registry: Registry) -> str:
+    shown = ", ".join(
+        f"{format_argument(v)} = {format_term(t)}" for v, t in binding.items() if not v.anonymous
+    )
+    conjuncts = [*rule.body, *(rule.aggregate.body if rule.aggregate else ())]
+    reason = "no value"
+    for conjunct in conjuncts:
+        try:
+            if isinstance(conjunct, Binding):
+                evaluate(conjunct.expression, binding, registry)
+            elif isinstance(conjunct, Comparison):
+                left = evaluate(conjunct.left, binding, registry)
+                compare(left, conjunct.operator, evaluate(conjunct.right, binding, registry))
+        except NoValue as problem:
+            reason = str(problem)
+            break
+        except KeyError:
+            continue
+    return f"{reason} ({shown})" if shown else reason

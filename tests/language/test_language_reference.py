@@ -1,0 +1,129 @@
+"""The language reference says what the code does: its programs check, its tables are evaluated."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from zodiacedge.engine.novalue import NoValue
+from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.values import compare, evaluate
+from zodiacedge.errors import StratificationProblem
+from zodiacedge.graph import HyperGraph
+from zodiacedge.language.ast import Binding, Comparison
+from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.checks import Subject, check
+from zodiacedge.language.parser import parse_fact, parse_program, parse_query, parse_rule, read_program
+from zodiacedge.language.safety import resolve
+from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS, RESERVED
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TEXT = (DOCS / "language.md").read_text(encoding="utf-8")
+PAGES = sorted(DOCS.rglob("*.md"))
+BLOCKS = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, block in enumerate(
+        re.findall(r"^```zodiac\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    )
+]
+
+
+def rows(first: str, second: str) -> list[tuple[str, str]]:
+    """Return the rows of every table with these two column names."""
+    found = []
+    for table in re.findall(
+        rf"^\| {first} \| {second} \|\n\| --- \| --- \|\n((?:\|.*\n)+)", TEXT, re.MULTILINE
+    ):
+        for line in table.splitlines():
+            row = re.fullmatch(r"\| `(.+?)` \| (.+?) \|", line)
+            assert row, line
+            found.append((row[1], row[2].strip("`")))
+    return found
+
+
+EXPRESSIONS = rows("expression", "result")
+COMPARISONS = rows("comparison", "holds")
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_every_program_of_the_documentation_is_sound(text: str) -> None:
+    program = parse_program(text)
+    findings = check(Subject(program.rules, program.facts))
+    assert [d.render() for d in findings] == []
+    HyperGraph.build({rule_key(resolve(r)): resolve(r) for r in program.rules})
+
+
+@pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
+def test_an_expression_has_the_result_that_the_reference_shows(text: str, expected: str) -> None:
+    (binding,) = parse_rule(f"h() :- ?v := {text} .").body
+    assert isinstance(binding, Binding)
+    if expected == "no value":
+        with pytest.raises(NoValue):
+            evaluate(binding.expression, {}, Registry())
+    else:
+        result = evaluate(binding.expression, {}, Registry())
+        assert result == parse_fact(f"p(a, {expected})").args[1]
+
+
+@pytest.mark.parametrize(("text", "expected"), COMPARISONS)
+def test_a_comparison_holds_as_the_reference_says(text: str, expected: str) -> None:
+    (found,) = parse_rule(f"h() :- {text} .").body
+    assert isinstance(found, Comparison)
+    left, right = (evaluate(side, {}, Registry()) for side in (found.left, found.right))
+    if expected == "no value":
+        with pytest.raises(NoValue):
+            compare(left, found.operator, right)
+    else:
+        assert compare(left, found.operator, right) == (expected == "yes")
+
+
+def test_every_function_has_an_example_and_an_error_case() -> None:
+    def named(rows_: list[tuple[str, str]]) -> set[str]:
+        return {text.split("(")[0] for text, _ in rows_}
+
+    assert set(FUNCTIONS) <= named([row for row in EXPRESSIONS if row[1] != "no value"])
+    assert set(FUNCTIONS) <= named([row for row in EXPRESSIONS if row[1] == "no value"])
+
+
+def test_the_reference_names_every_word_of_the_language() -> None:
+    for word in (*RESERVED, *AGGREGATES):
+        assert f"`{word}`" in TEXT
+
+
+def test_the_queries_of_the_reference_parse() -> None:
+    section = TEXT.split("## Queries")[1]
+    block = re.search(r"```text\n(.*?)```", section, re.DOTALL)
+    assert block
+    for line in block[1].splitlines():
+        parse_query(line)
+
+
+# Diagnostics
+
+DIAGNOSTICS = (DOCS / "diagnostics.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    (row[1], "\n".join(programs))
+    for row in re.finditer(r"^\| ([LCGW][0-9]{3}) \| .*? \| (.*?) \| .* \|$", DIAGNOSTICS, re.MULTILINE)
+    if (programs := [text for text in re.findall(r"`([^`]+)`", row[2]) if re.fullmatch(r"[^…]* \.", text)])
+]
+
+
+@pytest.mark.parametrize(("code", "text"), EXAMPLES)
+def test_an_example_of_a_diagnostic_has_it(code: str, text: str) -> None:
+    program, found = read_program(text)
+    found += check(Subject(program.rules, program.facts))
+    if code.startswith("G"):
+        with pytest.raises(StratificationProblem) as caught:
+            HyperGraph.build({rule_key(resolve(r)): resolve(r) for r in program.rules})
+        found += caught.value.diagnostics
+    assert code in {d.code for d in found}
+
+
+def test_the_codes_are_sorted() -> None:
+    for table in re.split(r"^## ", DIAGNOSTICS, flags=re.MULTILINE)[1:]:
+        codes = re.findall(r"^\| ([A-Z][0-9]{3}) ", table, re.MULTILINE)
+        assert codes == sorted(codes)
+        assert codes
