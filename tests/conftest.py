@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parent))
 
 # Every test that takes `engine` runs once for each of these.
-ENGINES: tuple[Engine, ...] = (ReferenceEngine(),)
+ENGINES: tuple[Engine, ...] = (ReferenceEngine(), EmbeddedEngine())
 
 # A plain run tries the same examples each time; a soak run (ZODIAC_EXAMPLES set) tries new ones.
 settings.register_profile(

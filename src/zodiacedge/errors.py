@@ -17,8 +17,10 @@ do, and knows where. This module renders diagnostics as text; only the command l
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -26,23 +28,35 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "hint"]
 
+# Of a longer source line only the stretch around the marker is shown.
+_WIDEST = 110
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Source:
     """A named text that spans point into."""
 
     name: str
     text: str
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        # Where each line starts, and where one behind the last would.
+        starts = [0]
+        for line in self.text.split("\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        return starts
+
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and column of an offset, both counted from 1."""
-        line = self.text.count("\n", 0, offset) + 1
-        return line, offset - (self.text.rfind("\n", 0, offset) + 1) + 1
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1."""
-        lines = self.text.split("\n")
-        return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
+        if not 1 <= number < len(self._starts):
+            return ""
+        return self.text[self._starts[number - 1] : self._starts[number] - 1].rstrip("\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +122,17 @@ class Diagnostic:
 
 def _marked(span: Span) -> list[str]:
     line, column = span.source.position(span.start)
-    text = span.source.line(line).replace("\t", " ")
-    width = max(1, min(span.end - span.start, len(text) - column + 1))
+    whole = span.source.line(line).replace("\t", " ")
+    first = max(0, min(column - 1 - _WIDEST // 3, len(whole) - _WIDEST))
+    text = whole[first : first + _WIDEST]
+    if first:
+        text = f"…{text[1:]}"
+    if first + _WIDEST < len(whole):
+        text = f"{text[:-1]}…"
+    place = column - 1 - first
+    width = max(1, min(span.end - span.start, len(text) - place))
     gutter = f"{line:>5} | "
-    return [f"{gutter}{text}", " " * (len(gutter) + column - 1) + "^" * width]
+    return [f"{gutter}{text}", " " * (len(gutter) + place) + "^" * width]
 
 
 class ZodiacError(Exception):
@@ -121,7 +142,11 @@ class ZodiacError(Exception):
         """Take one finding or several."""
         found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         self.diagnostics: tuple[Diagnostic, ...] = found
-        super().__init__("\n".join(d.render() for d in found))
+        super().__init__(found)
+
+    def __str__(self) -> str:
+        """Return the findings as text; thousands are found before anybody reads one."""
+        return "\n".join(d.render() for d in self.diagnostics)
 
 
 class SyntaxProblem(ZodiacError):
@@ -150,6 +175,11 @@ class EvaluationProblem(ZodiacError):
 
 class UsageProblem(ZodiacError):
     """A call or an option that makes no sense."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with what it counts: `1 argument`, `2 arguments`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

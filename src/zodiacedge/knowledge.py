@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
-from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.language.checks import Host, body_atoms, check_query
@@ -36,13 +35,13 @@ if TYPE_CHECKING:
     from zodiacedge.io import LoadReport, ProgressCallback
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
-ENGINES: dict[str, Callable[[], Engine]] = {"reference": ReferenceEngine}
+ENGINES = ("embedded", "reference")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 
 
 def open_kb(
     *,
-    engine: str = "reference",
+    engine: str = "embedded",
     limits: Limits | None = None,
     strict: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -50,13 +49,13 @@ def open_kb(
     """Open a knowledge base in memory.
 
     Args:
-        engine: Which engine evaluates; `reference` is the definition, on Python sets.
+        engine: Which engine evaluates: `embedded`, or `reference`, the definition on Python sets.
         limits: What one change may use up; the defaults protect a laptop.
         strict: Whether an evaluation error fails the change instead of dropping its binding.
         progress: Called with the node and round at which the engine is.
     """
     if engine not in ENGINES:
-        near = nearest(engine, tuple(ENGINES))
+        near = nearest(engine, ENGINES)
         raise UsageProblem(
             Diagnostic(
                 "U001",
@@ -65,7 +64,18 @@ def open_kb(
             )
         )
     settings = Settings(limits=limits or Limits(), strict=strict, progress=progress)
-    return KnowledgeBase(ENGINES[engine](), settings)
+    return KnowledgeBase(_engine(engine), settings)
+
+
+def _engine(name: str) -> Engine:
+    # Each engine loads what it needs only when it is chosen.
+    if name == "reference":
+        from zodiacedge.engine.reference import ReferenceEngine  # noqa: PLC0415
+
+        return ReferenceEngine()
+    from zodiacedge.engine.embedded.engine import EmbeddedEngine  # noqa: PLC0415
+
+    return EmbeddedEngine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,7 @@ class KnowledgeBase:
     def derived(self) -> dict[str, int]:
         """Count derived facts per predicate, explicit too or not; predicates with rules are all named."""
         heads = {rule.head.predicate for rule in self.rules}
-        return per_predicate(self._state.derived(), heads, self._known())
+        return per_predicate(self._state.derived_counts(), heads, self._known())
 
     def change(self) -> Transaction:
         """Begin a change: `with kb.change() as c: …` commits at the end of the block."""
@@ -144,9 +154,7 @@ class KnowledgeBase:
         """Carry out a change as one transaction, or raise and leave everything as it was."""
         start = time.perf_counter()
         prepared = prepare(self._program, change, self._host())
-        before = self._state.visible()
         state = self._materialise(prepared.program)
-        after = state.visible()
         atoms = [atom for rule in prepared.rules_added for atom in body_atoms(rule.body)]
         warnings = (*prepared.warnings, *mistaken_constants(atoms, prepared.program.facts))
         report = ChangeReport(
@@ -156,8 +164,8 @@ class KnowledgeBase:
             prepared.rules_removed,
             len(prepared.facts_added),
             len(prepared.facts_removed),
-            after - before,
-            before - after,
+            self._state,
+            state,
             tuple(state.runs),
             {prepared.program.rules[key].label or key: d for key, d in state.dropped.items()},
             warnings,
@@ -214,9 +222,10 @@ class KnowledgeBase:
     def _materialise(self, program: Program) -> Materialisation:
         return self._engine.materialise(program.rules, program.graph, program.facts, self._settings)
 
-    def _known(self) -> set[Predicate]:
-        found = {fact.predicate for fact in self._state.visible()}
-        return found | {a.predicate for r in self.rules for a in (r.head, *body_atoms(r.body))}
+    def _known(self) -> frozenset[Predicate]:
+        return self._state.predicates() | {
+            a.predicate for r in self.rules for a in (r.head, *body_atoms(r.body))
+        }
 
 
 class Transaction:

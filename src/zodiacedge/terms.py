@@ -225,15 +225,17 @@ def from_python(value: object) -> Term:
         case bool():
             return boolean(value)
         case int() if INTEGER_MIN <= value <= INTEGER_MAX:
-            return integer(value)
+            return integer(int(value))
         case float() if math.isfinite(value):
             return double(value)
         case str():
-            return string(value)
+            return string(str.__str__(value))  # a kind of str may show itself otherwise
         case datetime() if (moment := _in_utc(value)) is not None:
             return date_time(moment)
         case Decimal() if value.is_finite():
             return literal(format(value, "f"), XSD_DECIMAL)
+        case _ if (number := _of_numpy(value)) is not None:
+            return from_python(number)
         case datetime():
             reason = f"{value!r} is before the year 1 or after 9999 in UTC"
         case int() | float() | Decimal():
@@ -249,6 +251,16 @@ def to_python(term: Term) -> Value | Term:
     """Return a literal's value as Python's own, and any other term as it is."""
     value = value_of(term)
     return term if value is None else value
+
+
+def _of_numpy(value: object) -> float | None:
+    # What models return, known by its form: NumPy need not be loaded for it.
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    item = getattr(value, "item", None)
+    if getattr(value, "shape", None) != () or item is None:
+        return None
+    read = {"b": bool, "i": int, "u": int, "f": float}.get(kind)
+    return None if read is None else read(item())
 
 
 def _in_utc(value: datetime) -> datetime | None:

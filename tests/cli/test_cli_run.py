@@ -262,7 +262,7 @@ def test_evaluation_errors_are_reported_and_fail_a_strict_run(zodiac: Zodiac, sa
         ("--max-facts", "50", "the limit of 50 derived facts was reached in rule count"),
         ("--max-rounds", "5", "the limit of 5 rounds was reached in rule count"),
         ("--max-seconds", "0", "the limit of 0 s"),
-        ("--max-memory", "1", "the limit of 1 bytes of memory was reached in rule count"),
+        ("--max-memory", "1", "the limit of 1 byte of memory was reached in rule count"),
     ],
 )
 def test_limits_end_a_run_without_end(

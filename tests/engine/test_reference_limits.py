@@ -33,7 +33,7 @@ def test_a_limit_on_seconds_ends_endless_recursion() -> None:
 
 
 def test_a_limit_on_memory_ends_the_work() -> None:
-    with pytest.raises(LimitReached, match=r"1 bytes of memory was reached in rule count"):
+    with pytest.raises(LimitReached, match=r"1 byte of memory was reached in rule count"):
         evaluate_text(ENDLESS, Settings(limits=Limits(memory=1)))
 
 

@@ -7,8 +7,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zodiacedge.graph.patterns import Pattern, PatternIndex, pattern_of, unify
+from zodiacedge.graph.patterns import PatternIndex
 from zodiacedge.language.ast import Atom, Predicate, Variable
+from zodiacedge.language.unify import Pattern, pattern_of, unify
 from zodiacedge.terms import IRI, RDF_TYPE, integer, string
 
 CONSTANTS = (IRI("a"), IRI("b"), string("a"), integer(1))

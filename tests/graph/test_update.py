@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from zodiacedge.errors import StratificationProblem
 from zodiacedge.graph import GraphChange, HyperGraph, draft, hrdg, pattern_of
-from zodiacedge.graph.patterns import Pattern, unify
 from zodiacedge.language.ast import Aggregate, Atom, Conjunct, Fold, Negation, Rule, Variable, atom
 from zodiacedge.language.parser import parse_program
+from zodiacedge.language.unify import Pattern, unify
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.output import check_folder, write_text
 from zodiacedge.graph.svg import to_svg
 from zodiacedge.knowledge import KnowledgeBase, open_kb
-from zodiacedge.maintenance.report import per_predicate
+from zodiacedge.maintenance.report import counted
 from zodiacedge.terms import IRI
 from zodiacedge.workloads.paper import ds1, rule_set, temperature
 
@@ -86,7 +86,7 @@ def command(console: Console, turbines: int, out: str) -> None:
                 "explicit": len(kb.explicit),
                 "derived": derived,
                 "derived_total": sum(derived.values()),
-                "unusual": per_predicate(odd - before),
+                "unusual": counted(odd - before),
                 "anomalies": [s.value for s in suspects if isinstance(s, IRI)],
                 "seconds": report.seconds,
                 "state_restored": same,
@@ -103,7 +103,7 @@ def _row(degrees: int) -> tuple[object, ...]:
 def _tell(console: Console, what: str, report: ChangeReport) -> None:
     console.text(f"  {what}")
     for sign, facts in (("+", report.inserted), ("-", report.deleted)):
-        for name, count in per_predicate(facts).items():
+        for name, count in counted(facts).items():
             console.text(f"    {sign}{count:>6,}  {name}")
     console.text(f"    in {report.seconds * 1000:,.0f} ms")
 

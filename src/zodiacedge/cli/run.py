@@ -66,7 +66,7 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command("run")
 @click.argument("rules", nargs=-1, required=True, metavar="RULES...")
 @click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
-@click.option("--engine", type=click.Choice(tuple(ENGINES)), default="reference", show_default=True)
+@click.option("--engine", type=click.Choice(ENGINES), default="embedded", show_default=True)
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
 @click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="Of the export.  [default: csv]")

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
+from zodiacedge.errors import Diagnostic, EvaluationProblem
+from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from zodiacedge.graph.hrdg import HyperGraph
-    from zodiacedge.language.ast import Fact, Query, Rule
+    from zodiacedge.language.ast import Fact, Predicate, Query, Rule
     from zodiacedge.terms import Term
 
 
@@ -91,6 +93,12 @@ class Materialisation(Protocol):
     def derived(self) -> frozenset[Fact]:
         """The union of all segments, explicit too or not."""
 
+    def derived_counts(self) -> Mapping[Predicate, int]:
+        """Count the derived facts of each predicate, without listing them."""
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of all visible facts."""
+
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
 
@@ -110,3 +118,18 @@ class Engine(Protocol):
         settings: Settings,
     ) -> Materialisation:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
+
+
+def refuse_errors(rules: Mapping[str, Rule], dropped: Mapping[str, Dropped]) -> None:
+    """Raise if evaluation errors dropped anything: what strict mode asks for."""
+    found = [
+        Diagnostic(
+            "E002",
+            f"rule {rules[key].label or format_rule(rules[key])} drops {one.count:,} bindings: {one.example}",
+            "strict mode refuses evaluation errors; nothing was changed",
+            rules[key].span,
+        )
+        for key, one in dropped.items()
+    ]
+    if found:
+        raise EvaluationProblem(found)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zodiacedge.errors import Diagnostic, LimitReached, Span
+from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
 _STEPS_BETWEEN_LOOKS = 4096
@@ -32,7 +32,10 @@ class Limits:
 
 
 class Meter:
-    """Counts what one piece of work uses and ends it with an error when a limit is reached."""
+    """Counts what one piece of work uses and ends it with an error when a limit is reached.
+
+    The work is that of a rule, by its name, or of a query, which has none.
+    """
 
     def __init__(self, limits: Limits) -> None:
         """Start the clock."""
@@ -53,15 +56,15 @@ class Meter:
         if limits.seconds is not None and elapsed > limits.seconds:
             raise _reached(f"{limits.seconds:g} s", "seconds", rule, span)
         if limits.memory is not None and _resident() > limits.memory:
-            raise _reached(f"{limits.memory:,} bytes of memory", "memory", rule, span)
+            raise _reached(f"{counted(limits.memory, 'byte')} of memory", "memory", rule, span)
 
     def count(self, facts: int, rounds: int, rule: str, span: Span | None) -> None:
         """Compare derived facts and rounds with their limits."""
         limits = self._limits
         if limits.facts is not None and facts > limits.facts:
-            raise _reached(f"{limits.facts:,} derived facts", "facts", rule, span)
+            raise _reached(counted(limits.facts, "derived fact"), "facts", rule, span)
         if limits.rounds is not None and rounds > limits.rounds:
-            raise _reached(f"{limits.rounds:,} rounds", "rounds", rule, span)
+            raise _reached(counted(limits.rounds, "round"), "rounds", rule, span)
 
 
 def _resident() -> int:
@@ -72,11 +75,9 @@ def _resident() -> int:
 
 
 def _reached(what: str, limit: str, rule: str, span: Span | None) -> LimitReached:
-    return LimitReached(
-        Diagnostic(
-            "E001",
-            f"the limit of {what} was reached in rule {rule}; nothing was changed",
-            f"a binding inside recursion may produce values for ever; or raise the limit ({limit})",
-            span,
-        )
-    )
+    where, advice = "the query", "ask for less"
+    if rule:
+        where = f"rule {rule}; nothing was changed"
+        advice = "a binding inside recursion may produce values for ever"
+    message = f"the limit of {what} was reached in {where}"
+    return LimitReached(Diagnostic("E001", message, f"{advice}; or raise the limit ({limit})", span))

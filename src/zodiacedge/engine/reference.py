@@ -11,17 +11,17 @@ body is still evaluated as far as it can be, and the error counts only where eve
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings
+from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.folds import accepts, fold
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.values import compare, evaluate
-from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.ast import (
     Aggregate,
     Argument,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Predicate
 
 _Binding = dict[Variable, Term]
 
@@ -85,10 +86,18 @@ class ReferenceMaterialisation:
         """The union of all segments, explicit too or not."""
         return frozenset().union(*self.segments.values())
 
+    def derived_counts(self) -> Mapping[Predicate, int]:
+        """Count the derived facts of each predicate."""
+        return Counter(fact.predicate for fact in self.derived())
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of all visible facts."""
+        return frozenset(fact.predicate for fact in self.facts)
+
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
         errors = _Errors()
-        tick = partial(Meter(settings.limits).step, "the query", query.span)
+        tick = partial(Meter(settings.limits).step, "", query.span)
         found = {
             tuple(_value(c, binding) for c in query.columns)
             for binding in solutions(query.body, self.facts, settings.registry, errors, tick)
@@ -139,7 +148,7 @@ class ReferenceEngine:
                 if settings.progress:
                     settings.progress(Progress(place, len(order), labels, rounds, total))
             if settings.strict:
-                _refuse_errors(rules, keys, dropped)
+                refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)
             runs.append(NodeRun(labels, rounds, len(segment), time.perf_counter() - start))
         return ReferenceMaterialisation(tuple(runs), dropped, segments, visible)
@@ -280,18 +289,3 @@ def _record(dropped: dict[str, Dropped], key: str, errors: _Errors) -> None:
         dropped[key] = summary
     else:
         dropped.pop(key, None)
-
-
-def _refuse_errors(rules: Mapping[str, Rule], keys: list[str], dropped: Mapping[str, Dropped]) -> None:
-    found = [
-        Diagnostic(
-            "E002",
-            f"rule {_name(rules[k])} drops {dropped[k].count:,} bindings: {dropped[k].example}",
-            "strict mode refuses evaluation errors; nothing was changed",
-            rules[k].span,
-        )
-        for k in keys
-        if k in dropped
-    ]
-    if found:
-        raise EvaluationProblem(found)

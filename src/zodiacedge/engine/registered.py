@@ -17,24 +17,28 @@ if TYPE_CHECKING:
 def call_registered(function: Function, terms: Sequence[Term]) -> Term:
     """Return what a registered function makes of its arguments."""
     if function.vectorised:
-        return _term(lambda: _vectorised(function.call, [[t] for t in terms])[0], function.name)
+        return _term(lambda: _vectorised(function.call, [[t] for t in terms]), function.name)
     return _term(lambda: function.call(*map(to_python, terms)), function.name)
 
 
 def fold_registered(fold: Fold, terms: Sequence[Term]) -> Term:
     """Return what a registered aggregate makes of a group's terms, given in the total order."""
     if fold.vectorised:
-        return _term(lambda: _vectorised(fold.call, [terms])[0], fold.name)
+        return _term(lambda: _vectorised(fold.call, [terms]), fold.name)
     return _term(lambda: fold.call([to_python(t) for t in terms]), fold.name)
 
 
-def _vectorised(call: Callable[..., object], columns: Sequence[Sequence[Term]]) -> list[object]:
+def _vectorised(call: Callable[..., object], columns: Sequence[Sequence[Term]]) -> object:
     import pyarrow as pa  # noqa: PLC0415 - heavy, and only hosts that vectorise need it
 
     result = call(*(pa.array([_plain(t) for t in column]) for column in columns))
     if isinstance(result, pa.Scalar):
-        return [result.as_py()]
-    return list(pa.array(result).to_pylist())
+        return result.as_py()
+    # Arrow would take a text for an array of its letters.
+    found = [] if isinstance(result, str) else pa.array(result).to_pylist()
+    if len(found) != 1:
+        raise ValueError(f"expected an array of 1 value, found {result!r}")
+    return found[0]
 
 
 def _plain(term: Term) -> object:
@@ -45,6 +49,8 @@ def _plain(term: Term) -> object:
 def _term(result: Callable[[], object], name: str) -> Term:
     try:
         value = result()
+    except MemoryError:
+        raise  # the machine's failure, not the function's: it ends the change
     except Exception as problem:
         raise NoValue(f"{name} failed: {type(problem).__name__}: {problem}") from problem
     if value is None:

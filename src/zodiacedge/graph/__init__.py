@@ -11,7 +11,7 @@ the nodes), `hrdg`, and the drawings `show`, `layout` and `svg`.
 from zodiacedge.graph.change import GraphChange, Lineage
 from zodiacedge.graph.draft import HyperNode
 from zodiacedge.graph.hrdg import Edge, HyperGraph, Neighbours
-from zodiacedge.graph.patterns import Pattern, pattern_of, unify
+from zodiacedge.language.unify import Pattern, pattern_of, unify
 
 __all__ = [
     "Edge",

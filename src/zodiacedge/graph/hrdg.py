@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.graph.change import GraphChange, Lineage
 from zodiacedge.graph.draft import Draft, HyperNode
-from zodiacedge.graph.patterns import carried, pattern_of, unify
+from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
+from zodiacedge.language.unify import pattern_of, unify
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,89 +1,20 @@
-"""Atom patterns: what of an atom decides which other atoms it can unify with.
+"""An index of atom patterns: which of them unify with a given one.
 
-A pattern is a relation and, per argument, a constant or the number of its variable, so `p(X, X)` and
-`p(Y, Y)` are one pattern and `p(X, Y)` is another. Two patterns unify if, with their variables
-renamed apart, some fact is an instance of both. The index finds the patterns that unify with a given
-one through their constants: a class among ten thousand under `rdf:type` is one look-up.
+It finds them through their constants: a class among ten thousand under `rdf:type` is one look-up. What
+a pattern is, and when two unify, is `language.unify`'s.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from zodiacedge.language.ast import Atom, Fact, Predicate, Variable, predicate_of
+from zodiacedge.language.unify import Pattern, unify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from zodiacedge.language.ast import Argument
+    from zodiacedge.language.ast import Predicate
     from zodiacedge.terms import Term
-
-
-class Pattern(NamedTuple):
-    """A relation with constants and numbered variables. Make one with `pattern_of`.
-
-    `mask` has a bit per argument that is a constant; `linear` says that no variable repeats.
-    """
-
-    relation: str
-    args: tuple[Term | int, ...]
-    mask: int
-    linear: bool
-
-    @property
-    def predicate(self) -> Predicate:
-        """The predicate as people see it."""
-        seen = tuple(Variable(f"V{arg}") if isinstance(arg, int) else arg for arg in self.args)
-        return predicate_of(self.relation, seen)
-
-
-def pattern_of(atom: Atom | Fact) -> Pattern:
-    """Return the pattern of an atom; a fact's has constants only."""
-    numbers: dict[Argument, int] = {}
-    args: list[Term | int] = []
-    mask = 0
-    for position, arg in enumerate(atom.args):
-        if isinstance(arg, Variable):
-            args.append(numbers.setdefault(arg, len(numbers)))
-        else:
-            args.append(arg)
-            mask |= 1 << position
-    linear = mask.bit_count() + len(numbers) == len(args)
-    return Pattern(atom.relation, tuple(args), mask, linear)
-
-
-def unify(left: Pattern, right: Pattern) -> bool:
-    """Whether some fact is an instance of both patterns, their variables renamed apart."""
-    if left.relation != right.relation or len(left.args) != len(right.args):
-        return False
-    # Union-find over the variables of both sides; a class may be bound to one constant.
-    parent: dict[tuple[int, int], tuple[int, int]] = {}
-    bound: dict[tuple[int, int], Term] = {}
-
-    def find(variable: tuple[int, int]) -> tuple[int, int]:
-        while (above := parent.get(variable)) is not None:
-            variable = above
-        return variable
-
-    def bind(variable: tuple[int, int], constant: Term) -> bool:
-        return bound.setdefault(find(variable), constant) == constant
-
-    for a, b in zip(left.args, right.args, strict=True):
-        if isinstance(a, int):
-            if isinstance(b, int):
-                one, other = find((0, a)), find((1, b))
-                if one != other:
-                    parent[one] = other
-                    if one in bound and not bind(other, bound[one]):
-                        return False
-            elif not bind((0, a), b):
-                return False
-        elif isinstance(b, int):
-            if not bind((1, b), a):
-                return False
-        elif a != b:
-            return False
-    return True
 
 
 def carried(head: Pattern, body: Pattern) -> Predicate:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.graph.digraph import ordered_components
 from zodiacedge.graph.multimap import Multimap
-from zodiacedge.graph.patterns import Pattern, PatternIndex, pattern_of
+from zodiacedge.graph.patterns import PatternIndex
 from zodiacedge.language.ast import Aggregate, Atom, Negation
+from zodiacedge.language.unify import Pattern, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

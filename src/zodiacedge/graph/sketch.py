@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from zodiacedge.graph.hrdg import Edge, HyperGraph
-    from zodiacedge.graph.patterns import Pattern
+    from zodiacedge.language.unify import Pattern
 
 
 @dataclass(frozen=True, slots=True)

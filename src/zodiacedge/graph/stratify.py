@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 from zodiacedge.errors import Diagnostic, StratificationProblem
 from zodiacedge.graph.names import predicate_name, rule_name
-from zodiacedge.graph.patterns import carried, pattern_of, unify
+from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import Walk
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
+from zodiacedge.language.unify import pattern_of, unify
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _diagnose(rules: RuleGraph, cycle: tuple[Step, ...]) -> Diagnostic:
     manners = dict.fromkeys(step.manner for step in cycle if step.manner)
     through = " and ".join({"not": "`not`", "aggregate": "an aggregate"}[manner] for manner in manners)
     lines = [
-        f"    {names[step.source]} derives {step.predicate}, which {names[step.target]} {_reads(step)}"
+        f"    {names[step.source]} derives {step.predicate}, which {names[step.target]} reads{_manner(step)}"
         for step in cycle
     ]
     note = "take one rule out of the cycle, or let it read a predicate that the cycle does not derive"
@@ -136,7 +137,7 @@ def _diagnose(rules: RuleGraph, cycle: tuple[Step, ...]) -> Diagnostic:
         note,
         cycle[0].span,
         related=tuple(
-            (f"{names[step.target]} {_reads(step)} {step.predicate}", step.span)
+            (f"{names[step.target]} reads {step.predicate}{_manner(step)}", step.span)
             for step in cycle[1:]
             if step.span
         ),
@@ -147,8 +148,8 @@ def _quoted(rule: Rule) -> str:
     return rule.label or f"`{rule_name(rule)}`"
 
 
-def _reads(step: Step) -> str:
-    return {"": "reads", "not": "reads under `not`", "aggregate": "reads inside an aggregate"}[step.manner]
+def _manner(step: Step) -> str:
+    return {"": "", "not": " under `not`", "aggregate": " inside an aggregate"}[step.manner]
 
 
 def _any_class(rule: Rule) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import Diagnostic, Span, nearest
+from zodiacedge.errors import CheckProblem, Diagnostic, Span, counted, nearest
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
@@ -33,7 +33,7 @@ from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import Analysis, analyse, resolve
 from zodiacedge.language.spelling import Spelling
-from zodiacedge.language.unify import unifiable
+from zodiacedge.language.unify import Pattern, pattern_of, unify
 from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS
 from zodiacedge.terms import RDF_TYPE
 
@@ -83,28 +83,36 @@ def _place(found: Diagnostic) -> tuple[str, int]:
 def safe_variables(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
     """Every variable of the head, of a comparison and of an expression is bound."""
     analysis = analyse(rule.body)
-    for v in dict.fromkeys(variables(rule.head)):
-        if v not in analysis.bound:
-            yield _unsafe(v, "the head", rule.head.span or rule.span)
+    head = [(v, "the head", rule.head.span or rule.span) for v in variables(rule.head)]
+    yield from _unbound(analysis, head, "")
     yield from _body_findings(analysis)
     aggregate = rule.aggregate
     if aggregate:
         inner = analyse(aggregate.body)
+        asked = [(v, "ON", aggregate.span) for v in aggregate.groups]
+        asked += [(fold.argument, fold.op, fold.span) for fold in aggregate.folds]
+        yield from _unbound(inner, asked, " inside the AGGREGATE")
         yield from _body_findings(inner)
-        for v in aggregate.groups:
-            if v not in inner.bound:
-                yield _unsafe(v, "ON", aggregate.span)
-        for fold in aggregate.folds:
-            if fold.argument not in inner.bound:
-                yield _unsafe(fold.argument, fold.op, fold.span)
+
+
+def _unbound(
+    analysis: Analysis, asked: list[tuple[Variable, str, Span | None]], inside: str
+) -> Iterator[Diagnostic]:
+    # Each variable is told once, where it is first asked for; one that waits for another is not to blame.
+    for v, conjunct in analysis.unbound:
+        asked.append((v, "a binding" if isinstance(conjunct, Binding) else "a comparison", conjunct.span))
+    told = {*analysis.bound, *analysis.waiting, *analysis.ambiguous}
+    for v, where, span in asked:
+        if v in told:
+            continue
+        told.add(v)
+        note = f"bind it{inside or ' in the body'}: in a positive atom, or with {_show(v)} := expression"
+        if v.anonymous:
+            note = "`_` is a fresh variable each time: give it a name and bind it"
+        yield Diagnostic("C001", f"{_show(v)} in {where} is bound by nothing{inside}", note, span)
 
 
 def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
-    ambiguous = set(analysis.ambiguous)
-    for v, conjunct in analysis.unbound:
-        if v not in ambiguous:
-            what = "a binding" if isinstance(conjunct, Binding) else "a comparison"
-            yield _unsafe(v, what, conjunct.span)
     for binding in analysis.rebound:
         yield Diagnostic(
             "C002",
@@ -129,13 +137,6 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
             spans[0],
             related=tuple(("and here", s) for s in spans[1:] if s),
         )
-
-
-def _unsafe(v: Variable, where: str, span: Span | None) -> Diagnostic:
-    note = "bind it in a positive atom of the body, or with ?v := expression"
-    if v.anonymous:
-        note = "`_` is a fresh variable each time: give it a name and bind it"
-    return Diagnostic("C001", f"{_show(v)} in {where} is bound by nothing", note, span)
 
 
 def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
@@ -187,10 +188,12 @@ def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
             continue
         low, high = FUNCTIONS[call.function]
         if len(call.args) < low or (high is not None and len(call.args) > high):
-            takes = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
+            takes = counted(low, "argument")
+            if low != high:
+                takes = f"{low} or {high or 'more'} arguments"
             yield Diagnostic(
                 "C008",
-                f"{call.function} takes {takes} argument{'' if takes == '1' else 's'}, not {len(call.args)}",
+                f"{call.function} takes {takes}, not {len(call.args)}",
                 "see the list of functions in the language reference",
                 call.span,
             )
@@ -237,7 +240,7 @@ def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
         if not rule.label:
             continue
         other = first.setdefault(rule.label, rule)
-        if other is not rule and rule_key(other) != rule_key(rule):
+        if other is not rule and not _same(other, rule):
             yield Diagnostic(
                 "C010",
                 f"the label {rule.label} is in use",
@@ -251,7 +254,12 @@ def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
     """A rule that is there already, under whatever label, changes nothing."""
     first: dict[str, Rule] = {}
     for rule in subject.rules:
-        other = first.setdefault(rule_key(resolve(rule)), rule)
+        try:
+            key = rule_key(resolve(rule))
+        except CheckProblem as problem:
+            yield from problem.diagnostics
+            continue
+        other = first.setdefault(key, rule)
         if other is not rule:
             yield Diagnostic(
                 "W002",
@@ -263,52 +271,67 @@ def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
             )
 
 
+def _same(rule: Rule, other: Rule) -> bool:
+    try:
+        return rule_key(resolve(rule)) == rule_key(resolve(other))
+    except CheckProblem:
+        return False
+
+
 def one_arity(subject: Subject) -> Iterator[Diagnostic]:
     """A predicate has one arity; only a class and a property may share a name."""
     first: dict[str, dict[int, Span | None]] = {}
-    for predicate in subject.loaded:
-        first.setdefault(predicate.name, {}).setdefault(predicate.arity, None)
-    for atom in _atoms(subject):
-        name, arity = atom.predicate
+    for (name, arity), span in [
+        *((predicate, None) for predicate in sorted(subject.loaded)),
+        *((atom.predicate, atom.span) for atom in _atoms(subject)),
+    ]:
         arities = first.setdefault(name, {})
         if arity in arities:
             continue
         clash = next((a for a in arities if {a, arity} != {1, 2}), None)
-        arities[arity] = atom.span
+        arities[arity] = span
         if clash is not None:
             there = arities[clash]
+            here, elsewhere = "here", "elsewhere" if there else "in loaded facts"
+            if not span:
+                here, elsewhere = "in some loaded facts", "in others"
+            shown = format_predicate(name)
             yield Diagnostic(
                 "C011",
-                f"{format_predicate(name)} has {arity} arguments here and {clash} elsewhere",
+                f"{shown} has {counted(arity, 'argument')} {here} and {clash} {elsewhere}",
                 "one predicate has one arity: rename one of them",
-                atom.span,
+                span,
                 related=(("elsewhere is here", there),) if there else (),
             )
 
 
 def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
     """What an aggregate rule defines has no other rule and no explicit facts."""
-    by_relation: dict[str, list[Rule]] = {}
-    for rule in subject.rules:
-        by_relation.setdefault(rule.head.relation, []).append(rule)
-    stated: dict[str, list[Atom]] = {}
+    by_relation: dict[str, list[tuple[int, Rule, Pattern]]] = {}
+    for place, rule in enumerate(subject.rules):
+        by_relation.setdefault(rule.head.relation, []).append((place, rule, pattern_of(rule.head)))
+    stated: dict[str, list[tuple[Atom, Pattern]]] = {}
     for atom in subject.facts:
-        stated.setdefault(atom.relation, []).append(atom)
-    for rule in subject.rules:
+        stated.setdefault(atom.relation, []).append((atom, pattern_of(atom)))
+    for place, rule in enumerate(subject.rules):
         if rule.aggregate is None:
             continue
         shown = format_predicate(rule.head.predicate.name)
-        for other in by_relation[rule.head.relation]:
-            if rule_key(other) != rule_key(rule) and unifiable(other.head, rule.head):
+        head = pattern_of(rule.head)
+        for elsewhere, other, pattern in by_relation[rule.head.relation]:
+            # Of two aggregates the later one is told.
+            if elsewhere == place or (other.aggregate and elsewhere < place):
+                continue
+            if unify(head, pattern) and not _same(rule, other):
                 yield Diagnostic(
                     "C012",
                     f"{shown} is defined by an aggregate, so it may have no other rule",
                     "give one of the two another predicate",
-                    rule.span,
-                    related=(("the other rule", other.span),) if other.span else (),
+                    other.span,
+                    related=(("the aggregate", rule.span),) if rule.span else (),
                 )
-        for atom in stated.get(rule.head.relation, ()):
-            if unifiable(atom, rule.head):
+        for atom, pattern in stated.get(rule.head.relation, ()):
+            if unify(head, pattern):
                 yield Diagnostic(
                     "C013",
                     f"{shown} is defined by an aggregate, so it may have no explicit facts",

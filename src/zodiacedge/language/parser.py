@@ -31,8 +31,20 @@ from zodiacedge.language.ast import (
     Unary,
     Variable,
     atom,
-    variables,
 )
+from zodiacedge.language.mistakes import (
+    AGGREGATE_FORM,
+    BIND_FORM,
+    COMP_FORM,
+    FOLD_FORM,
+    behind_a_conjunct,
+    behind_a_head,
+    not_a_function,
+    not_an_atom,
+    unexpected,
+)
+from zodiacedge.language.printer import format_argument
+from zodiacedge.language.safety import analyse
 from zodiacedge.language.scanner import Scanner, Token, unescape
 from zodiacedge.language.vocabulary import (
     AGGREGATES,
@@ -59,6 +71,7 @@ from zodiacedge.terms import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_ARITHMETIC = ("+", "-", "*", "/", "%", "**")
 _CONJUNCTIONS = frozenset({",", "&", "∧"})
 _NEGATIONS = frozenset({"!", "¬"})
 # Far beyond what people write, and well within what every stage can walk by recursion.
@@ -105,14 +118,11 @@ def ground(found: Atom) -> Fact:
     terms = tuple(arg for arg in found.args if not isinstance(arg, Variable))
     if len(terms) == len(found.args):
         return Fact(found.relation, terms)
-    raise SyntaxProblem(
-        Diagnostic(
-            "L010",
-            "a fact holds no variables",
-            "a name that starts with an upper-case letter is a variable: write a constant as <Name>",
-            found.span,
-        )
-    )
+    first = next(arg for arg in found.args if isinstance(arg, Variable))
+    note = "`_` is a variable: write the constant that is meant"
+    if not first.anonymous:
+        note = f"{format_argument(first)} is a variable: as a constant write <{first.name}>"
+    raise SyntaxProblem(Diagnostic("L010", "a fact holds no variables", note, found.span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +143,8 @@ class _Parser:
         self._declared: dict[str, str] = {}
         self._anonymous = 0
         self._depth = 0
+        self._start = 0
+        self._seen: dict[Variable, None] = {}
 
     # Statements
 
@@ -161,7 +173,8 @@ class _Parser:
         if self._sees("?-", operand=True):
             self._take(operand=True)
             body = self._body()
-            columns: tuple[Argument, ...] = _visible_columns(body)
+            bound = analyse(body).bound
+            columns: tuple[Argument, ...] = tuple(v for v in self._seen if v in bound and not v.anonymous)
         else:
             applied = self._application()
             columns = tuple(self._argument(arg, applied.span) for arg in applied.args)
@@ -181,10 +194,10 @@ class _Parser:
             self._scanner.take(token)
         token = self._scanner.peek(operand=True)
         if token.kind != "end":
-            raise self._unexpected(token, "the end")
+            raise self._unexpected(token, "the end", behind_a_conjunct(self._scanner, token))
 
     def _statement(self) -> Rule | Atom | None:
-        start = self._scanner.skip_space()
+        self._start = start = self._scanner.skip_space()
         self._anonymous = self._depth = 0
         token = self._scanner.peek(operand=True)
         if token.text == "@":
@@ -197,6 +210,9 @@ class _Parser:
             self._scanner.take(token)
             if not self._scanner.directly_at("("):
                 self._prefix_declaration()
+                if self._sees(".", operand=True):
+                    note = "PREFIX ends without a full stop; @prefix ends with one"
+                    raise self._unexpected(self._take(operand=True), "a statement", note)
                 return None
             self._scanner.position = start
         if label and label.text.lower() in RESERVED:
@@ -209,7 +225,7 @@ class _Parser:
                 raise self._problem("L005", "a label names a rule, not a fact", "leave the label out", label)
             ground(head)
             return head
-        self._expect(":-", "a rule is `head :- body .`, a fact is `head .`")
+        self._expect(":-", behind_a_head(self._scanner, token))
         body = self._body()
         self._end_of_statement()
         name = label.text if label else ""
@@ -218,7 +234,7 @@ class _Parser:
     def _end_of_statement(self) -> None:
         token = self._scanner.peek(operand=False)
         if token.text != ".":
-            raise self._unexpected(token, "`,` or `.`")
+            raise self._unexpected(token, "`,` or `.`", behind_a_conjunct(self._scanner, token))
         self._scanner.take(token)
 
     def _at_declaration(self) -> None:
@@ -244,7 +260,7 @@ class _Parser:
         prefix = name.text[:-1]
         if prefix == FUNCTION_PREFIX:
             raise self._problem(
-                "L007", "the prefix func: belongs to registered functions", "choose another", name
+                "L007", "the prefix func: belongs to registered functions", "choose another prefix", name
             )
         self._prefixes[prefix] = self._declared[prefix] = self._iri(value).value
 
@@ -280,13 +296,11 @@ class _Parser:
     def _conjunct(self) -> Conjunct:
         token = self._scanner.peek(operand=True)
         if token.text in _NEGATIONS:
-            self._scanner.take(token)
-            return Negation(self._atom())
+            return self._negation()
         if token.kind == "name" and token.text.lower() in RESERVED:
             match token.text.lower():
                 case "not":
-                    self._scanner.take(token)
-                    return Negation(self._atom())
+                    return self._negation()
                 case "comp":
                     return self._comp()
                 case "bind":
@@ -297,14 +311,28 @@ class _Parser:
                     pass
         return self._atom_or_test()
 
+    def _negation(self) -> Negation:
+        self._take(operand=True)
+        start = self._scanner.skip_space()
+        found = self._operand("an atom")
+        if self._scanner.peek(operand=False).text in {*COMPARISONS, *_ARITHMETIC}:
+            raise SyntaxProblem(
+                Diagnostic(
+                    "L012",
+                    "`not` stands before an atom, not before a comparison",
+                    "write the opposite comparison: != for =, >= for <",
+                    self._scanner.span(start),
+                )
+            )
+        return Negation(self._as_atom(self._applied(found, start)))
+
     def _atom_or_test(self) -> Conjunct:
         start = self._scanner.skip_space()
+        self._starts_operand("an atom or a comparison")
         left = self._sum()
         token = self._scanner.peek(operand=False)
         if token.text in COMPARISONS:
             self._scanner.take(token)
-            if token.text == "=" and self._scanner.directly_at("="):
-                raise self._problem("L009", "== is not an operator", "write =", token)
             right = self._value()
             return Comparison(self._expression(left), token.text, right, self._scanner.span(start))
         if token.text == ":=":
@@ -312,44 +340,40 @@ class _Parser:
                 raise self._problem("L011", "`:=` binds a variable", "write ?v := expression", token)
             self._scanner.take(token)
             return Binding(left, self._value(), self._scanner.span(start))
-        if isinstance(left, _Application):
-            return self._as_atom(left)
+        if isinstance(left, _Application | IRI) or token.text == "(":
+            return self._as_atom(self._applied(left, start))
         span = self._scanner.span(start)
-        if isinstance(left, IRI):
-            shown = span.text
-            raise SyntaxProblem(
-                Diagnostic("L012", f"{shown} alone is not an atom", f"write {shown}() for arity 0", span)
-            )
         raise SyntaxProblem(
             Diagnostic("L013", "an expression alone is not a test", "compare it: e1 op e2", span)
         )
 
     def _comp(self) -> Comparison:
         start = self._take(operand=True).start
-        self._expect("(", "a comparison is COMP(e1, op, e2)")
+        self._expect("(", COMP_FORM)
         left = self._value()
-        self._expect(",", "a comparison is COMP(e1, op, e2)")
+        self._expect(",", COMP_FORM)
         token = self._take(operand=False)
         if token.text not in COMPARISONS:
-            raise self._unexpected(token, "one of = != < <= > >=")
-        self._expect(",", "a comparison is COMP(e1, op, e2)")
+            raise self._unexpected(token, "one of = != < <= > >=", COMP_FORM)
+        self._expect(",", COMP_FORM)
         right = self._value()
-        self._expect(")", "a comparison is COMP(e1, op, e2)")
+        self._expect(")", COMP_FORM)
         return Comparison(left, token.text, right, self._scanner.span(start))
 
     def _bind(self) -> Binding:
         start = self._take(operand=True).start
-        self._expect("(", "a binding is BIND(expression AS ?v)")
+        self._expect("(", BIND_FORM)
         expression = self._value()
-        self._expect_word("as", "a binding is BIND(expression AS ?v)")
-        variable = self._variable()
-        self._expect(")", "a binding is BIND(expression AS ?v)")
+        self._expect_word("as", BIND_FORM)
+        variable = self._variable(BIND_FORM)
+        self._expect(")", BIND_FORM)
         return Binding(variable, expression, self._scanner.span(start))
 
     def _aggregate(self) -> Aggregate:
-        form = "an aggregate is AGGREGATE(body) ON ?g WITH op(?x) AS ?v"
+        form = AGGREGATE_FORM
         start = self._take(operand=True).start
         self._expect("(", form)
+        self._starts_operand("a body", form)
         self._deeper()
         body = self._body()
         self._depth -= 1
@@ -357,10 +381,10 @@ class _Parser:
         groups: list[Variable] = []
         if self._sees_word("on"):
             self._take(operand=False)
-            groups.append(self._variable())
+            groups.append(self._variable(form))
             while self._sees(",", operand=False):
                 self._take(operand=False)
-                groups.append(self._variable())
+                groups.append(self._variable(form))
         self._expect_word("with", form)
         folds = [self._fold()]
         while self._sees(",", operand=False):
@@ -369,7 +393,7 @@ class _Parser:
         return Aggregate(body, tuple(groups), tuple(folds), self._scanner.span(start))
 
     def _fold(self) -> Fold:
-        form = "a result is op(?x) AS ?v, and the AGGREGATE stands last in a body"
+        form = FOLD_FORM
         op = self._take(operand=True)
         if op.kind != "name" or op.text.lower() in RESERVED:
             raise self._unexpected(op, form, code="L008")
@@ -381,10 +405,12 @@ class _Parser:
             distinct = not self._sees(")", operand=False)
             if not distinct:
                 self._scanner.position = word.start
-        argument = self._variable()
+        if self._sees("*", operand=True):
+            form = f"{op.text}(?x), of any variable inside, folds over all bindings"
+        argument = self._variable(form)
         self._expect(")", form, code="L008")
         self._expect_word("as", form, code="L008")
-        target = self._variable()
+        target = self._variable(form)
         builtin = op.text.upper() in AGGREGATES
         return Fold(
             op.text.upper() if builtin else op.text,
@@ -402,19 +428,17 @@ class _Parser:
 
     def _application(self) -> _Application:
         start = self._scanner.skip_space()
-        found = self._primary()
+        return self._applied(self._operand("an atom"), start)
+
+    def _operand(self, expected: str) -> _Operand:
+        self._starts_operand(expected)
+        return self._primary()
+
+    def _applied(self, found: _Operand, start: int) -> _Application:
         if isinstance(found, _Application):
             return found
         span = self._scanner.span(start)
-        shown = span.text
-        raise SyntaxProblem(
-            Diagnostic(
-                "L012",
-                f"{shown} alone is not an atom",
-                f"an atom is predicate(arguments); write {shown}() for arity 0",
-                span,
-            )
-        )
+        raise SyntaxProblem(not_an_atom(found, span, self._scanner.peek(operand=False).text))
 
     def _as_atom(self, applied: _Application) -> Atom:
         name = applied.name
@@ -512,13 +536,7 @@ class _Parser:
             return Call(name.text[len(FUNCTION_PREFIX) + 1 :], found.args, registered=True, span=found.span)
         if name.kind == "name" and name.text.lower() in FUNCTIONS:
             return Call(name.text.lower(), found.args, span=found.span)
-        near = nearest(name.text.lower(), tuple(FUNCTIONS))
-        raise self._problem(
-            "L016",
-            f"{name.text} is not a function",
-            f"did you mean {near}?" if near else "a function that the host registered is func:name(…)",
-            name,
-        )
+        raise SyntaxProblem(not_a_function(name.text, self._span(name)))
 
     def _primary(self) -> _Operand:
         token = self._take(operand=True)
@@ -532,7 +550,7 @@ class _Parser:
                     raise self._problem(
                         "L017", "?_ is not a variable", "write _ for a fresh one, or name it", token
                     )
-                return Variable(token.text[1:])
+                return self._noted(Variable(token.text[1:]))
             case "blank":
                 return BlankNode(token.text[2:])
             case "iri" | "prefixed" | "name":
@@ -544,7 +562,7 @@ class _Parser:
                 self._depth -= 1
                 return inner
             case _:
-                raise self._unexpected(token, "a term, a variable or an atom")
+                raise self._unexpected(token, "a term or a variable")
 
     def _named(self, token: Token) -> _Operand:
         if self._sees("(", operand=False):
@@ -565,15 +583,21 @@ class _Parser:
         if lowered in {"true", "false"}:
             return boolean(lowered == "true")
         if lowered in RESERVED:
-            raise self._problem(
-                "L004", f"{token.text} is a reserved word", f"as a name write <{token.text}>", token
-            )
+            note = f"as a name write <{token.text}>"
+            if token.text[0].isupper():
+                note += f", as a variable ?{token.text}"
+            raise self._problem("L004", f"{token.text} is a reserved word", note, token)
         if token.text == "_":
             self._anonymous += 1
             return Variable(f"{ANONYMOUS}{self._anonymous}")
         if token.text[0].isupper() or token.text[0] == "_":
-            return Variable(token.text)
+            return self._noted(Variable(token.text))
         return IRI(token.text)
+
+    def _noted(self, variable: Variable) -> Variable:
+        # In the order of the text, which the tree does not always keep: BIND(X AS Y).
+        self._seen.setdefault(variable)
+        return variable
 
     def _string(self, token: Token) -> Literal:
         text = unescape(token.text[1:-1], self._span(token))
@@ -583,16 +607,17 @@ class _Parser:
             self._scanner.position += 2
             datatype = self._take(operand=True)
             if datatype.kind not in {"iri", "prefixed"}:
-                raise self._unexpected(datatype, "a datatype's IRI")
+                raise self._unexpected(datatype, "a datatype's IRI", "such as xsd:integer")
             return literal(text, self._iri(datatype).value)
         return string(text)
 
-    def _variable(self) -> Variable:
+    def _variable(self, form: str) -> Variable:
         token = self._scanner.peek(operand=True)
-        found = self._primary()
-        if isinstance(found, Variable):
-            return found
-        raise self._unexpected(token, "a variable")
+        if token.kind == "variable" or (token.kind == "name" and token.text.lower() not in RESERVED):
+            found = self._primary()
+            if isinstance(found, Variable):
+                return found
+        raise self._unexpected(token, "a variable", form)
 
     def _iri(self, token: Token) -> IRI:
         if token.kind == "iri":
@@ -606,16 +631,16 @@ class _Parser:
             raise self._unexpected(token, "a name or an IRI")
         prefix, local = token.text.split(":", 1)
         base = self._prefixes.get(prefix)
-        if base is None:
-            near = nearest(prefix, tuple(self._prefixes))
-            hint = f"did you mean {near}:?" if near else f"declare it: @prefix {prefix}: <…> ."
-            raise self._problem(
-                "L018",
-                f"the prefix {prefix}: is not declared",
-                f"{hint} (a label has white space after its colon)",
-                token,
-            )
-        return IRI(base + local)
+        if base is not None:
+            return IRI(base + local)
+        if prefix == FUNCTION_PREFIX:
+            note = f"call it in an expression: ?v := {token.text}(…)"
+            raise self._problem("L007", "the prefix func: belongs to registered functions", note, token)
+        near = nearest(prefix, tuple(self._prefixes))
+        note = f"did you mean {near}:?" if near else f"declare it: @prefix {prefix}: <…> ."
+        if token.start == self._start and prefix:
+            note += f" (as a label it has white space behind its colon: `{prefix}: {local}`)"
+        raise self._problem("L018", f"the prefix {prefix}: is not declared", note, token)
 
     # Tokens
 
@@ -646,29 +671,16 @@ class _Parser:
     def _problem(self, code: str, message: str, note: str, token: Token) -> SyntaxProblem:
         return SyntaxProblem(Diagnostic(code, message, note, self._span(token)))
 
+    def _starts_operand(self, expected: str, form: str = "") -> None:
+        token = self._scanner.peek(operand=True)
+        if token.kind in {"end", "bad"} or (token.kind == "sign" and token.text not in {"(", "-", "!", "¬"}):
+            raise self._unexpected(token, expected, form)
+
     def _unexpected(self, token: Token, expected: str, form: str = "", code: str = "L001") -> SyntaxProblem:
-        if token.kind == "bad" and token.text == '"':
-            return self._problem(
-                "L019", "a string that does not end", 'close it with " on the same line', token
-            )
-        shown = token.text if token.kind == "end" else f"`{token.text}`"
-        return self._problem(code, f"expected {expected}, found {shown}", form, token)
+        return SyntaxProblem(unexpected(self._scanner, token, expected, form, code))
 
 
 def _number(text: str) -> Literal:
     if "e" in text or "E" in text:
         return literal(text, XSD_DOUBLE)
     return literal(text, XSD_DECIMAL if "." in text else XSD_INTEGER)
-
-
-def _visible_columns(body: tuple[Conjunct, ...]) -> tuple[Variable, ...]:
-    # The named variables that the body binds, as they first appear; existential ones are not answers.
-    seen: dict[Variable, None] = {}
-    for conjunct in body:
-        if isinstance(conjunct, Negation):
-            continue
-        if isinstance(conjunct, Aggregate):
-            seen |= dict.fromkeys((*conjunct.groups, *(fold.target for fold in conjunct.folds)))
-        else:
-            seen |= dict.fromkeys(variables(conjunct))
-    return tuple(v for v in seen if not v.anonymous)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import (
+    ANONYMOUS,
     Aggregate,
     Argument,
     Atom,
@@ -21,6 +22,7 @@ from zodiacedge.language.ast import (
     Rule,
     Unary,
     Variable,
+    variables,
 )
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES, FUNCTION_PREFIX, RESERVED
 from zodiacedge.terms import (
@@ -44,7 +46,6 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _CONSTANT = re.compile(r"[^\W\d_A-Z]\w*")
 _LOCAL = re.compile(r"[^\W\d]\w*")
 _BARE_VARIABLE = re.compile(r"(?:[A-Z]|_[A-Za-z])\w*")
-_BLANK = re.compile(r"\w(?:[\w\-]|\.(?=[\w\-.]))*")
 _BARE_NUMBER = {
     XSD_INTEGER: re.compile(r"[+-]?[0-9]+"),
     XSD_DECIMAL: re.compile(r"[+-]?[0-9]+\.[0-9]+"),
@@ -85,7 +86,10 @@ def format_conjunct(conjunct: Conjunct, prefixes: Mapping[str, str] = DEFAULT_PR
         case Comparison(left=left, operator=operator, right=right):
             return f"{format_expression(left, prefixes)} {operator} {format_expression(right, prefixes)}"
         case Binding(variable=variable, expression=expression):
-            return f"{_variable(variable)} := {format_expression(expression, prefixes)}"
+            shown = format_expression(expression, prefixes)
+            if _read_behind(variable, expression):
+                return f"BIND({shown} AS {_variable(variable)})"
+            return f"{_variable(variable)} := {shown}"
         case Aggregate(body=body, groups=groups, folds=folds):
             on = f" ON {', '.join(map(_variable, groups))}" if groups else ""
             results = ", ".join(
@@ -132,7 +136,7 @@ def format_term(term: Term, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> s
             if datatype == XSD_BOOLEAN and lexical in {"true", "false"}:
                 return lexical
             quoted = quote(lexical)
-            if datatype == RDF_LANGSTRING:
+            if datatype == RDF_LANGSTRING and language:
                 return f"{quoted}@{language}"
             return quoted if datatype == XSD_STRING else f"{quoted}^^{_iri(datatype, prefixes)}"
 
@@ -166,6 +170,12 @@ def format_expression(
 def quote(text: str) -> str:
     """Return a text as a quoted string with its escapes."""
     return f'"{text.translate(_STRING_ESCAPES)}"'
+
+
+def _read_behind(variable: Variable, expression: Expression) -> bool:
+    # Each `_` is numbered when it is read, so the text must keep their order.
+    serial = [int(v.name.removeprefix(ANONYMOUS)) for v in (variable, *variables(expression)) if v.anonymous]
+    return variable.anonymous and serial[0] > min(serial)
 
 
 def _variable(variable: Variable) -> str:

@@ -33,10 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A body with its binding equalities made explicit, and what its variables are."""
+    """A body with its binding equalities made explicit, and what its variables are.
+
+    `waiting` are the variables of bindings that lack an input: they are bound as soon as it is.
+    """
 
     body: tuple[Conjunct, ...]
     bound: frozenset[Variable]
+    waiting: frozenset[Variable]
     unbound: tuple[tuple[Variable, Conjunct], ...]
     rebound: tuple[Binding, ...]
     ambiguous: tuple[Variable, ...]
@@ -59,14 +63,19 @@ def analyse(body: tuple[Conjunct, ...]) -> Analysis:
     )
     ambiguous = tuple(v for v, count in candidates.items() if count > 1)
     resolved = tuple(_as_binding(c, candidates) for c in body)
-    bound = _saturate(fixed, [c for c in resolved if isinstance(c, Binding)])
+    bindings = [c for c in resolved if isinstance(c, Binding)]
+    bound = _saturate(fixed, bindings)
+    targets = {b.variable for b in bindings}
+    lacking = {v for b in bindings for v in variables(b.expression)} - targets - bound
+    waiting = (_saturate(bound | lacking, bindings) & targets) - bound
     negated = Counter(
         v for c in resolved if isinstance(c, Negation) for v in set(variables(c)) if v not in bound
     )
     return Analysis(
         resolved,
         bound,
-        tuple(_unbound(resolved, bound)),
+        waiting,
+        tuple(_unbound(resolved, bound | waiting)),
         rebound,
         ambiguous,
         tuple(v for v, count in negated.items() if count > 1),
@@ -126,7 +135,12 @@ def _saturate(fixed: frozenset[Variable], bindings: list[Binding]) -> frozenset[
 
 
 def _unbound(body: Iterable[Conjunct], bound: frozenset[Variable]) -> Iterable[tuple[Variable, Conjunct]]:
+    # Each variable once, where it is first asked for its value.
+    told: set[Variable] = set()
     for conjunct in body:
         if isinstance(conjunct, Comparison | Binding):
-            seen = dict.fromkeys(variables(conjunct))
-            yield from ((v, conjunct) for v in seen if v not in bound)
+            read = variables(conjunct.expression if isinstance(conjunct, Binding) else conjunct)
+            for v in read:
+                if v not in bound and v not in told:
+                    told.add(v)
+                    yield v, conjunct

@@ -81,6 +81,11 @@ class Scanner:
         self._peeked = (start, operand, token)
         return token
 
+    def as_operand(self, token: Token) -> Token:
+        """Return what stands at a token's place in the reading that knows strings, variables and numbers."""
+        found = _OPERAND.match(self.source.text, token.start)
+        return Token(found.lastgroup or "", found.group(), token.start, found.end()) if found else token
+
     def take(self, token: Token) -> Token:
         """Move behind a token that was peeked."""
         self.position = self.last_end = token.end

@@ -1,42 +1,89 @@
-"""When two atoms can be made equal by putting terms for their variables, names told apart."""
+"""When two atoms can be made equal by putting terms for their variables, names told apart.
+
+A pattern is what of an atom decides that: a relation and, per argument, a constant or the number of
+its variable, so `p(X, X)` and `p(Y, Y)` are one pattern and `p(X, Y)` is another. Two patterns unify if
+some fact is an instance of both. Finding the patterns among thousands that unify with a given one is
+left to `graph.patterns`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.language.ast import Argument, Atom, Variable
+from zodiacedge.language.ast import Atom, Fact, Predicate, Variable, predicate_of
 
 if TYPE_CHECKING:
+    from zodiacedge.language.ast import Argument
     from zodiacedge.terms import Term
 
-_Slot = tuple[int, Variable]
+
+class Pattern(NamedTuple):
+    """A relation with constants and numbered variables. Make one with `pattern_of`.
+
+    `mask` has a bit per argument that is a constant; `linear` says that no variable repeats.
+    """
+
+    relation: str
+    args: tuple[Term | int, ...]
+    mask: int
+    linear: bool
+
+    @property
+    def predicate(self) -> Predicate:
+        """The predicate as people see it."""
+        seen = tuple(Variable(f"V{arg}") if isinstance(arg, int) else arg for arg in self.args)
+        return predicate_of(self.relation, seen)
+
+
+def pattern_of(atom: Atom | Fact) -> Pattern:
+    """Return the pattern of an atom; a fact's has constants only."""
+    numbers: dict[Argument, int] = {}
+    args: list[Term | int] = []
+    mask = 0
+    for position, arg in enumerate(atom.args):
+        if isinstance(arg, Variable):
+            args.append(numbers.setdefault(arg, len(numbers)))
+        else:
+            args.append(arg)
+            mask |= 1 << position
+    linear = mask.bit_count() + len(numbers) == len(args)
+    return Pattern(atom.relation, tuple(args), mask, linear)
+
+
+def unify(left: Pattern, right: Pattern) -> bool:
+    """Whether some fact is an instance of both patterns, their variables renamed apart."""
+    if left.relation != right.relation or len(left.args) != len(right.args):
+        return False
+    # Union-find over the variables of both sides; a class may be bound to one constant.
+    parent: dict[tuple[int, int], tuple[int, int]] = {}
+    bound: dict[tuple[int, int], Term] = {}
+
+    def find(variable: tuple[int, int]) -> tuple[int, int]:
+        while (above := parent.get(variable)) is not None:
+            variable = above
+        return variable
+
+    def bind(variable: tuple[int, int], constant: Term) -> bool:
+        return bound.setdefault(find(variable), constant) == constant
+
+    for a, b in zip(left.args, right.args, strict=True):
+        if isinstance(a, int):
+            if isinstance(b, int):
+                one, other = find((0, a)), find((1, b))
+                if one != other:
+                    parent[one] = other
+                    if one in bound and not bind(other, bound[one]):
+                        return False
+            elif not bind((0, a), b):
+                return False
+        elif isinstance(b, int):
+            if not bind((1, b), a):
+                return False
+        elif a != b:
+            return False
+    return True
 
 
 def unifiable(first: Atom, second: Atom) -> bool:
     """Whether some fact is an instance of both atoms."""
-    if first.relation != second.relation or len(first.args) != len(second.args):
-        return False
-    parent: dict[_Slot, _Slot] = {}
-    held: dict[_Slot, Term] = {}
-
-    def root(slot: _Slot) -> _Slot:
-        while slot in parent:
-            slot = parent[slot]
-        return slot
-
-    def hold(slot: _Slot, term: Term) -> bool:
-        return held.setdefault(root(slot), term) == term
-
-    def join(left: _Slot, right: _Slot) -> bool:
-        if left == right:
-            return True
-        parent[left] = right
-        moved = held.pop(left, None)
-        return moved is None or hold(right, moved)
-
-    def meet(a: Argument, b: Argument) -> bool:
-        if isinstance(a, Variable):
-            return join(root((0, a)), root((1, b))) if isinstance(b, Variable) else hold((0, a), b)
-        return hold((1, b), a) if isinstance(b, Variable) else a == b
-
-    return all(meet(a, b) for a, b in zip(first.args, second.args, strict=True))
+    return unify(pattern_of(first), pattern_of(second))

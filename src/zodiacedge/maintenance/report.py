@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.printer import format_rule
@@ -12,12 +13,12 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from zodiacedge.engine.api import Dropped, NodeRun
+    from zodiacedge.engine.api import Dropped, Materialisation, NodeRun
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChangeReport:
     """One commit: versions, what came and went, how each node was evaluated, and warnings."""
 
@@ -27,12 +28,22 @@ class ChangeReport:
     rules_removed: tuple[Rule, ...]
     facts_added: int
     facts_removed: int
-    inserted: frozenset[Fact]
-    deleted: frozenset[Fact]
+    before: Materialisation
+    after: Materialisation
     nodes: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
     warnings: tuple[Diagnostic, ...]
     seconds: float
+
+    @cached_property
+    def inserted(self) -> frozenset[Fact]:
+        """The facts that became visible."""
+        return self.after.visible() - self.before.visible()
+
+    @cached_property
+    def deleted(self) -> frozenset[Fact]:
+        """The facts that are visible no more."""
+        return self.before.visible() - self.after.visible()
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain values for JSON."""
@@ -43,8 +54,8 @@ class ChangeReport:
             "rules_removed": [format_rule(r) for r in self.rules_removed],
             "facts_added": self.facts_added,
             "facts_removed": self.facts_removed,
-            "inserted": per_predicate(self.inserted),
-            "deleted": per_predicate(self.deleted),
+            "inserted": counted(self.inserted),
+            "deleted": counted(self.deleted),
             "nodes": [
                 {"rules": list(n.rules), "rounds": n.rounds, "facts": n.facts, "seconds": n.seconds}
                 for n in self.nodes
@@ -56,16 +67,18 @@ class ChangeReport:
 
 
 def per_predicate(
-    facts: Iterable[Fact], known: Iterable[Predicate] = (), beside: Iterable[Predicate] = ()
+    counts: Mapping[Predicate, int], known: Iterable[Predicate] = (), beside: Iterable[Predicate] = ()
 ) -> dict[str, int]:
-    """Count facts per predicate, those named in `known` even where there are none.
+    """Name the counts of predicates, those in `known` even where there are none.
 
     The key is the bare name, `p/1` and `p/2` only where both exist, here or among those `beside`.
     """
-    counts = Counter(fact.predicate for fact in facts)
-    for predicate in known:
-        # rdf:type with a variable class is no predicate of its own: its facts belong to classes.
-        if predicate.name != RDF_TYPE:
-            counts[predicate] += 0
-    shared = {name for name, n in Counter(p.name for p in {*counts, *beside}).items() if n > 1}
-    return {f"{p.name}/{p.arity}" if p.name in shared else p.name: counts[p] for p in sorted(counts)}
+    # rdf:type with a variable class is no predicate of its own: its facts belong to classes.
+    found = {p: 0 for p in known if p.name != RDF_TYPE} | dict(counts)
+    shared = {name for name, n in Counter(p.name for p in {*found, *beside}).items() if n > 1}
+    return {f"{p.name}/{p.arity}" if p.name in shared else p.name: found[p] for p in sorted(found)}
+
+
+def counted(facts: Iterable[Fact]) -> dict[str, int]:
+    """Count facts per predicate, by name."""
+    return per_predicate(Counter(fact.predicate for fact in facts))

@@ -21,12 +21,24 @@ from zodiacedge.engine.embedded.layout import (
     D_TEXT,
     EQUAL,
     EXPRESSION_WORDS,
+    F_DICTIONARY,
+    F_HOSTS,
+    F_REGISTERS,
+    F_SCRATCH,
+    F_SPEC,
+    F_STATE,
+    F_TABLES,
     FAILS,
     GREATER,
+    H_ARITY,
+    H_KNOWN,
+    H_WANTED,
     HOLDS,
+    HOST_WORDS,
     IS_DOUBLE,
     IS_ERROR,
     IS_INTEGER,
+    IS_PENDING,
     IS_TERM,
     K_BOOLEAN,
     K_DOUBLE,
@@ -35,7 +47,10 @@ from zodiacedge.engine.embedded.layout import (
     K_MOMENT,
     K_STRING,
     LESS,
+    M_PENDING,
     NO_ORDER,
+    PENDING,
+    T_ROWS,
     UNEQUAL,
     X_ABS,
     X_ADD,
@@ -44,6 +59,7 @@ from zodiacedge.engine.embedded.layout import (
     X_EXP,
     X_FLOOR,
     X_FLOOR_DIVIDE,
+    X_HOST,
     X_LN,
     X_LOG10,
     X_MAX,
@@ -58,6 +74,7 @@ from zodiacedge.engine.embedded.layout import (
     X_SUBTRACT,
     X_TERM,
 )
+from zodiacedge.engine.embedded.rowset import append_row, find_chain, find_row, has_room
 
 _LARGEST = 0x7FFFFFFFFFFFFFFF
 _SMALLEST = -_LARGEST - 1
@@ -165,6 +182,8 @@ def compare_values(dictionary: int, stack: int, operator: int) -> int:
     """Compare the two values at the bottom of the stack."""
     first_type = get(stack, 0)
     second_type = get(stack, 2)
+    if first_type == IS_PENDING or second_type == IS_PENDING:
+        return PENDING
     if first_type == IS_ERROR or second_type == IS_ERROR:
         return NO_ORDER
     first = get(stack, 1)
@@ -222,7 +241,7 @@ def half_even(value: float) -> float:
 @kernel
 def apply_unary(stack: int, at: int, op: int) -> None:
     """Apply a function of one number to the value at a place of the stack."""
-    if get(stack, at) == IS_ERROR:
+    if get(stack, at) == IS_ERROR or get(stack, at) == IS_PENDING:
         return
     if get(stack, at) == IS_INTEGER:
         whole = get(stack, at + 1)
@@ -307,6 +326,9 @@ def apply_binary(stack: int, at: int, op: int) -> None:
     """Apply an operator to the two values at a place of the stack."""
     first_type = get(stack, at)
     second_type = get(stack, at + 2)
+    if first_type == IS_PENDING or second_type == IS_PENDING:
+        put(stack, at, IS_PENDING)
+        return
     if first_type == IS_ERROR or second_type == IS_ERROR:
         put(stack, at, IS_ERROR)
         return
@@ -347,10 +369,59 @@ def apply_binary(stack: int, at: int, op: int) -> None:
 
 
 @kernel
-def evaluate_code(
-    dictionary: int, spec: int, at: int, length: int, registers: int, stack: int, base: int
-) -> None:
+def term_of(dictionary: int, stack: int, at: int) -> int:
+    """Return the term of a value on the stack, or -1; there must be room for one more."""
+    kind = get(stack, at)
+    if kind == IS_ERROR:
+        return -1
+    if kind == IS_TERM:
+        return get(stack, at + 1)
+    return intern_number(dictionary, K_INTEGER if kind == IS_INTEGER else K_DOUBLE, get(stack, at + 1))
+
+
+@kernel
+def call_host(frame: int, number: int, stack: int, top: int) -> int:
+    """Look up what a function of the host gives for the arguments on top of the stack; return the new top.
+
+    Where the host has not been asked yet, the arguments are noted and the value is pending.
+    """
+    tables = get(frame, F_TABLES)
+    hosts = get(frame, F_HOSTS) + 8 * HOST_WORDS * number
+    key = get(frame, F_SCRATCH)
+    arity = get(hosts, H_ARITY)
+    bottom = top - 2 * arity
+    outcome = IS_TERM
+    for n in range(arity):
+        kind = get(stack, bottom + 2 * n)
+        if kind == IS_PENDING or (kind == IS_ERROR and outcome != IS_PENDING):
+            outcome = kind
+        elif kind != IS_ERROR:
+            put(key, n, term_of(get(frame, F_DICTIONARY), stack, bottom + 2 * n))
+    if outcome == IS_TERM:
+        known = get(hosts, H_KNOWN)
+        row = find_chain(tables, known, 0, key)
+        if row >= 0:
+            result = load32(get(tables, known + T_ROWS), row * (arity + 1) + arity)
+            put(stack, bottom + 1, result)
+            outcome = IS_TERM if result >= 0 else IS_ERROR
+        else:
+            outcome = IS_PENDING
+            wanted = get(hosts, H_WANTED)
+            slot = -1 - find_row(tables, wanted, key)
+            if slot >= 0 and has_room(tables, wanted, 1):
+                append_row(tables, wanted, key, slot)
+    if outcome == IS_PENDING:
+        put(get(frame, F_STATE), M_PENDING, 1)
+    put(stack, bottom, outcome)
+    return bottom + 2
+
+
+@kernel
+def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> None:
     """Run postfix code; its value is left at word `base` of the stack."""
+    dictionary = get(frame, F_DICTIONARY)
+    spec = get(frame, F_SPEC)
+    registers = get(frame, F_REGISTERS)
     top = base
     for n in range(length):
         here = at + n * EXPRESSION_WORDS
@@ -363,7 +434,9 @@ def evaluate_code(
             put(stack, top, IS_TERM)
             put(stack, top + 1, get(registers, get(spec, here + 1)))
             top += 2
-        elif op in {X_NEGATE, X_ABS, X_ROUND, X_FLOOR, X_CEIL, X_SQRT, X_EXP, X_LN, X_LOG10}:
+        elif op == X_HOST:
+            top = call_host(frame, get(spec, here + 1), stack, top)
+        elif op == X_NEGATE or X_ABS <= op <= X_LOG10:
             as_number(dictionary, stack, top - 2)
             apply_unary(stack, top - 2, op)
         else:
@@ -371,14 +444,3 @@ def evaluate_code(
             as_number(dictionary, stack, top - 2)
             apply_binary(stack, top - 4, op)
             top -= 2
-
-
-@kernel
-def term_of(dictionary: int, stack: int) -> int:
-    """Return the term of the value at the bottom of the stack, or -1; there must be room for one more."""
-    kind = get(stack, 0)
-    if kind == IS_ERROR:
-        return -1
-    if kind == IS_TERM:
-        return get(stack, 1)
-    return intern_number(dictionary, K_INTEGER if kind == IS_INTEGER else K_DOUBLE, get(stack, 1))

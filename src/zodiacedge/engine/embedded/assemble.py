@@ -23,6 +23,7 @@ from zodiacedge.engine.embedded.layout import (
     F_ERROR_WORDS,
     F_ERRORS,
     F_EXCLUDED,
+    F_HOSTS,
     F_OUT,
     F_OUT_WORDS,
     F_OWN,
@@ -69,6 +70,7 @@ from zodiacedge.engine.embedded.layout import (
     X_EXP,
     X_FLOOR,
     X_FLOOR_DIVIDE,
+    X_HOST,
     X_LN,
     X_LOG10,
     X_MAX,
@@ -91,6 +93,7 @@ from zodiacedge.plan.order import used_variables
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from zodiacedge.engine.embedded.host import HostFunction
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.engine.embedded.table import Table
     from zodiacedge.language.ast import Aggregate, Argument, Atom
@@ -119,19 +122,6 @@ _FUNCTIONS = {
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
 _OUT_WORDS = 1 << 21
-
-
-def is_compiled(expression: Expression) -> bool:
-    """Whether the machine can evaluate an expression by itself."""
-    match expression:
-        case Unary(operand=operand):
-            return is_compiled(operand)
-        case Binary(left=left, right=right):
-            return is_compiled(left) and is_compiled(right)
-        case Call(function=function, args=args, registered=registered):
-            return not registered and function in _FUNCTIONS and all(map(is_compiled, args))
-        case _:
-            return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +158,7 @@ class Assembly:
     _most_steps: int = 1
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
     targets: list[Table] = field(default_factory=list)
+    hosts: list[HostFunction] = field(default_factory=list)
 
     def add(
         self,
@@ -224,6 +215,7 @@ class Assembly:
                 [0] * self._most_registers,
                 [0] * (2 * self._most_steps),
                 [0] * SCRATCH_WORDS,
+                [word for host in self.hosts for word in (host.known.at, host.wanted.at, host.arity, 0)],
                 [0] * (rules * (1 + self._most_registers)),
             )
         ]
@@ -238,6 +230,7 @@ class Assembly:
             F_REGISTERS,
             F_CURSORS,
             F_SCRATCH,
+            F_HOSTS,
             F_ERRORS,
         )
         for place, array in zip(places, self._arrays, strict=True):
@@ -368,11 +361,21 @@ class Assembly:
                 length = self._code(left, registers) + self._code(right, registers)
                 self._spec += [_OPERATORS[operator], 0]
                 return length + 1
-            case Call(function=function, args=args):
+            case Call(function=function, args=args, registered=registered):
+                if registered or function not in _FUNCTIONS:
+                    length = sum(self._code(arg, registers) for arg in args)
+                    self._spec += [X_HOST, self._host(function, len(args), registered=registered)]
+                    return length + 1
                 return self._call(function, args, registers)
             case _:
                 self._spec += [X_TERM, self.store.dictionary.encode(expression)]
                 return 1
+
+    def _host(self, function: str, arity: int, *, registered: bool) -> int:
+        host = self.store.host(function, arity, registered=registered)
+        if host not in self.hosts:
+            self.hosts.append(host)
+        return self.hosts.index(host)
 
     def _call(self, function: str, args: Sequence[Expression], registers: dict[Variable, int]) -> int:
         length = self._code(args[0], registers)

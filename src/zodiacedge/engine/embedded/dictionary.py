@@ -163,7 +163,7 @@ class Dictionary:
     def reserve(self, more: int) -> None:
         """Make room for so many more terms."""
         count = len(self)
-        rehash = (count + more) * 3 > len(self._slots) * 2
+        rehash = (count + more) * 2 > len(self._slots)
         grow = count + more > len(self._kinds)
         if not rehash and not grow:
             return
@@ -173,7 +173,7 @@ class Dictionary:
             self._payloads = _grown(self._payloads, capacity)
             self._lengths = _grown(self._lengths, capacity)
         if rehash:
-            self._slots = np.zeros(max(2 * (count + more), 2 * len(self._slots)), np.int32)
+            self._slots = np.zeros(max(3 * (count + more), 2 * len(self._slots)), np.int32)
         self._describe()
         if rehash:
             rehash_terms(self.address)

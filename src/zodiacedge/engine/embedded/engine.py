@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings
+from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.embedded.node import NodeRun as Evaluation
 from zodiacedge.engine.embedded.store import Store
 from zodiacedge.engine.limits import Meter
-from zodiacedge.errors import Diagnostic, EvaluationProblem
-from zodiacedge.language.ast import Atom, Fact, Query, Rule, Variable
+from zodiacedge.language.ast import Atom, Fact, Query, Rule
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import order_key
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,6 @@ class EmbeddedMaterialisation:
     store: Store
     runs: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
-    _cache: dict[str, frozenset[Fact]] = field(default_factory=dict)
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -42,14 +41,20 @@ class EmbeddedMaterialisation:
         """The union of all segments, explicit too or not."""
         return frozenset(f for s in self.store.segments.values() for f in self.store.facts(s))
 
+    def derived_counts(self) -> Mapping[Predicate, int]:
+        """Count the derived facts of each predicate, without listing them."""
+        return self.store.counts(self.store.segments.values())
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of all visible facts."""
+        return frozenset(self.store.counts((self.store.explicit, *self.store.segments.values())))
+
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
-        names = tuple(c for c in query.columns if isinstance(c, Variable))
         head = Atom("answers to a query", query.columns, query.span)
         rule = Rule(head, query.body, span=query.span)
         run = Evaluation(self.store, {"": rule}, settings.registry, lambda _rounds, _facts: None)
         result = run.evaluate()
-        del names
         found = [fact.args for fact in self.store.facts(result.segment)]
         for table in result.segment.tables.values():
             table.drop()
@@ -79,32 +84,37 @@ class EmbeddedEngine:
         for place, node in enumerate(graph.order):
             start = time.perf_counter()
             own = {key: rules[key] for key in node.rules}
-            labels = tuple(r.label or format_rule(r) for r in own.values())
-            first = next(iter(own.values()))
-
-            def watch(rounds: int, count: int, place: int = place, labels: tuple[str, ...] = labels) -> None:
-                meter.look(labels[0], first.span)  # noqa: B023 - called while the node runs
-                meter.count(total + count, rounds, labels[0], first.span)  # noqa: B023
-                if settings.progress:
-                    settings.progress(Progress(place, len(graph.order), labels, rounds, total + count))
-
+            watch = _Watch(settings, meter, place, len(graph.order), tuple(own.values()), total)
             result = Evaluation(store, own, settings.registry, watch).evaluate()
             watch(result.rounds, len(result.segment))
+            if settings.strict:
+                refuse_errors(rules, result.dropped)
             store.add_segment(frozenset(own), result.segment)
             total += len(result.segment)
             dropped |= result.dropped
-            if settings.strict and result.dropped:
-                raise EvaluationProblem(
-                    [
-                        Diagnostic(
-                            "E002",
-                            f"rule {rules[k].label or format_rule(rules[k])} drops {d.count:,} bindings: "
-                            f"{d.example}",
-                            "strict mode refuses evaluation errors; nothing was changed",
-                            rules[k].span,
-                        )
-                        for k, d in result.dropped.items()
-                    ]
-                )
-            runs.append(NodeRun(labels, result.rounds, len(result.segment), time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            runs.append(NodeRun(watch.labels, result.rounds, len(result.segment), seconds))
         return EmbeddedMaterialisation(store, tuple(runs), dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    # Called while a node runs: limits and progress.
+    settings: Settings
+    meter: Meter
+    place: int
+    nodes: int
+    rules: tuple[Rule, ...]
+    before: int
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(rule.label or format_rule(rule) for rule in self.rules)
+
+    def __call__(self, rounds: int, facts: int) -> None:
+        first = self.rules[0]
+        name = first.label or format_rule(first)
+        self.meter.look(name, first.span)
+        self.meter.count(self.before + facts, rounds, name, first.span)
+        if self.settings.progress:
+            self.settings.progress(Progress(self.place, self.nodes, self.labels, rounds, self.before + facts))

@@ -128,10 +128,11 @@ M_TARGET = 7  # the table they are for
 M_BUDGET = 8
 M_DERIVATIONS = 9
 M_RULE = 10  # the rule of the variant under way
-M_LAST_ROUND = 11  # stop before this round; 0 is no limit
+M_PASS_ERRORS = 11  # bindings without a value in this pass of the variant
+M_PENDING = 12  # whether the variant met something that the host must compute first
 
 # Addresses of everything else the machine works with.
-FRAME_WORDS = 18
+FRAME_WORDS = 20
 F_TABLES = 0
 F_VARIANTS = 1
 F_VARIANT_COUNT = 2
@@ -150,6 +151,17 @@ F_OUT_WORDS = 14  # how many 32-bit words each of the two buffers has
 F_DICTIONARY = 15
 F_ERRORS = 16  # per rule: how many bindings had no value, and the registers of the first
 F_ERROR_WORDS = 17
+F_HOSTS = 18  # the functions of the host
+F_STATE = 19
+
+# A function of the host: its results so far, by arguments, and the arguments that somebody asked for.
+HOST_WORDS = 4
+H_KNOWN = 0  # a table: arguments, then the result or -1
+H_WANTED = 1  # a table: arguments
+H_ARITY = 2
+
+# Room that the dictionary must have before an expression is evaluated.
+SPARE_TERMS = 128
 SCRATCH_WORDS = 1024
 STACK = 512  # where the values of expressions stand in it
 MOST_COLUMNS = 32
@@ -159,6 +171,7 @@ DONE = 0
 PAUSED = 1
 NEEDS_ROOM = 2
 NEEDS_TERMS = 3
+NEEDS_HOST = 4
 
 # The output buffer: rows are inserted together, sorted by where they go once a row-set outgrows the cache.
 SLOTS_IN_CACHE = 65536
@@ -188,6 +201,7 @@ X_LN = 17
 X_LOG10 = 18
 X_MIN = 19
 X_MAX = 20
+X_HOST = 21  # call a function of the host: look its result up
 EXPRESSION_WORDS = 2
 MOST_OPERANDS = 112
 
@@ -196,6 +210,7 @@ IS_ERROR = 0
 IS_INTEGER = 1
 IS_DOUBLE = 2
 IS_TERM = 3
+IS_PENDING = 4  # the host has not computed it yet
 
 # Comparisons.
 EQUAL = 0
@@ -209,3 +224,4 @@ AT_LEAST = 5
 FAILS = 0
 HOLDS = 1
 NO_ORDER = 2
+PENDING = 3

@@ -51,6 +51,7 @@ from zodiacedge.engine.embedded.layout import (
     HOLDS,
     I_NEXT,
     INDEX_WORDS,
+    IS_PENDING,
     IS_TERM,
     K_INTEGER,
     M_BUDGET,
@@ -58,6 +59,8 @@ from zodiacedge.engine.embedded.layout import (
     M_DERIVATIONS,
     M_FILLED,
     M_FORWARD,
+    M_PASS_ERRORS,
+    M_PENDING,
     M_POISON,
     M_ROUND,
     M_RULE,
@@ -69,6 +72,7 @@ from zodiacedge.engine.embedded.layout import (
     MODE_TERM,
     MOST_COLUMNS,
     MOST_PARTS,
+    NEEDS_HOST,
     NEEDS_ROOM,
     NEEDS_TERMS,
     NO_ORDER,
@@ -89,6 +93,7 @@ from zodiacedge.engine.embedded.layout import (
     P_SPEC,
     P_TARGET,
     PAUSED,
+    PENDING,
     RANGE_DELTA,
     RANGE_OLD,
     ROWS_WORTH_A_PART,
@@ -104,6 +109,7 @@ from zodiacedge.engine.embedded.layout import (
     SLOTS_IN_CACHE,
     SMALL_OUT,
     SOURCE_WORDS,
+    SPARE_TERMS,
     SPEC_WORDS,
     STACK,
     STEP_WORDS,
@@ -333,7 +339,8 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     """Write the heads of all matches of a rule's last atom; return how many rows are written then.
 
     Only for atoms that the access settles but for columns that go out (`P_FUSED`). It ends when the
-    matches do, or when there is no more room: then the cursor stands at the last row written.
+    matches do, which leaves the cursor behind the last source, or when there is no more room: then the
+    cursor stands at the last row written, or before a source that is not opened yet.
     """
     tables = get(frame, F_TABLES)
     steps = get(frame, F_STEPS)
@@ -389,6 +396,10 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     written = row
     while True:
         if row < 0:
+            if number + 1 < last and filled >= room:
+                put(cursors, cursor, number)
+                put(cursors, cursor + 1, -1)
+                return filled
             number += 1
             if number >= last:
                 break
@@ -503,14 +514,14 @@ def compare_step(frame: int, step: int) -> int:
         )
         if first == second:
             return HOLDS if operator == EQUAL else FAILS
-    evaluate_code(dictionary, spec, at, left, registers, stack, 0)
-    evaluate_code(dictionary, spec, behind, right, registers, stack, 2)
+    evaluate_code(frame, at, left, stack, 0)
+    evaluate_code(frame, behind, right, stack, 2)
     return compare_values(dictionary, stack, operator)
 
 
 @kernel
-def bind_step(frame: int, step: int) -> bool:
-    """Bind a register; return False, and leave it without a value, where the expression has none."""
+def bind_step(frame: int, step: int) -> int:
+    """Bind a register; where the expression has no value, leave it without one and return NO_ORDER."""
     steps = get(frame, F_STEPS)
     spec = get(frame, F_SPEC)
     registers = get(frame, F_REGISTERS)
@@ -520,22 +531,25 @@ def bind_step(frame: int, step: int) -> bool:
     term = -1
     known = code_has_value(spec, at, length, registers)
     if known:
-        evaluate_code(get(frame, F_DICTIONARY), spec, at, length, registers, stack, 0)
-        term = term_of(get(frame, F_DICTIONARY), stack)
+        evaluate_code(frame, at, length, stack, 0)
+        if get(stack, 0) == IS_PENDING:
+            return PENDING
+        term = term_of(get(frame, F_DICTIONARY), stack, 0)
     put(registers, get(steps, step + P_REGISTER), term)
     # What an earlier error left open is not an error of its own.
-    return term >= 0 or not known
+    return HOLDS if term >= 0 or not known else NO_ORDER
 
 
 @kernel
-def note_error(frame: int, rule: int) -> None:
+def note_error(frame: int, state: int) -> None:
     """Count a binding that had no value, and keep the registers of a rule's first."""
     errors = get(frame, F_ERRORS)
     registers = get(frame, F_REGISTERS)
     size = get(frame, F_ERROR_WORDS)
-    at = rule * size
-    put(errors, at, get(errors, at) + 1)
-    if get(errors, at) == 1:
+    at = get(state, M_RULE) * size
+    count = get(state, M_PASS_ERRORS) + 1
+    put(state, M_PASS_ERRORS, count)
+    if get(errors, at) == 0 and count == 1:
         for n in range(size - 1):
             put(errors, at + 1 + n, get(registers, n))
 
@@ -593,7 +607,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 filled = emit_matches(frame, step, cursor, room, filled)
                 budget -= filled - before
                 forward = 0
-                if get(cursors, cursor + 1) < 0:
+                if get(cursors, cursor) >= get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT):
                     depth -= 1
             elif advance(
                 tables, steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe
@@ -605,7 +619,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 forward = 0
         elif op == OP_EMIT:
             if poison:
-                note_error(frame, get(state, M_RULE))
+                note_error(frame, state)
             else:
                 fill_key(key, spec, get(steps, step + P_SPEC), wide, registers)
                 for column in range(get(steps, step + P_ARITY)):
@@ -628,24 +642,20 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 forward = 0
             else:
                 depth += 1
-        elif op == OP_COMPARE:
-            outcome = compare_step(frame, step)
-            if outcome == FAILS:
+        else:
+            if get(dictionary, D_COUNT) + SPARE_TERMS > get(dictionary, D_CAPACITY) or is_full(
+                get(dictionary, D_COUNT) + SPARE_TERMS, get(dictionary, D_SLOT_COUNT)
+            ):
+                reason = NEEDS_TERMS
+                break
+            outcome = compare_step(frame, step) if op == OP_COMPARE else bind_step(frame, step)
+            if outcome == FAILS or outcome == PENDING:
                 depth -= 1
                 forward = 0
             else:
                 if outcome == NO_ORDER and not poison:
                     poison = depth + 1
                 depth += 1
-        else:
-            if get(dictionary, D_COUNT) >= get(dictionary, D_CAPACITY) or is_full(
-                get(dictionary, D_COUNT), get(dictionary, D_SLOT_COUNT)
-            ):
-                reason = NEEDS_TERMS
-                break
-            if not bind_step(frame, step) and not poison:
-                poison = depth + 1
-            depth += 1
     put(state, M_BUDGET, budget)
     put(state, M_DEPTH, depth)
     put(state, M_FORWARD, forward)
@@ -678,9 +688,18 @@ def run(frame: int, state: int) -> int:
                 put(state, M_DEPTH, 0)
                 put(state, M_FORWARD, 1)
                 put(state, M_POISON, 0)
+                put(state, M_PENDING, 0)
+                put(state, M_PASS_ERRORS, 0)
             reason = run_variant(frame, state, first)
             if reason != DONE:
                 put(state, M_VARIANT, variant)
                 return reason
             put(state, M_STARTED, 0)
+            if get(state, M_PENDING):
+                # The pass was incomplete: it is made again once the host has answered.
+                put(state, M_VARIANT, variant)
+                return NEEDS_HOST
+            at = get(state, M_RULE) * get(frame, F_ERROR_WORDS)
+            errors = get(frame, F_ERRORS)
+            put(errors, at, get(errors, at) + get(state, M_PASS_ERRORS))
         variant += 1

@@ -1,8 +1,7 @@
 """One hyper-node evaluated from nothing: its rules to a segment.
 
-Rules that the machine can run alone go through the whole fixpoint in one program. A rule with a function
-that only the host can compute is cut in two at that function, with a table of bindings between the
-parts; its node then goes round by round.
+All rules go through the whole fixpoint as one program of the rule machine, which comes back when a table
+needs room, when the host must compute something, and now and then to be watched.
 """
 
 from __future__ import annotations
@@ -16,10 +15,12 @@ from zodiacedge.engine.embedded.assemble import Assembly, Reads
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.layout import (
     DONE,
+    F_STATE,
     M_BUDGET,
     M_FILLED,
     M_ROUND,
     M_TARGET,
+    NEEDS_HOST,
     NEEDS_ROOM,
     NEEDS_TERMS,
     STATE_WORDS,
@@ -163,6 +164,7 @@ class NodeRun:
     def _run(self, assembly: Assembly, own: Sequence[Table], rules: int) -> int:
         frame = assembly.frame(own, rules)
         state = words(STATE_WORDS)
+        frame[F_STATE] = MEMORY.address(state)
         by_record = {table.at: table for table in assembly.targets}
         while True:
             state[M_BUDGET] = _BUDGET
@@ -173,6 +175,9 @@ class NodeRun:
                 by_record[int(state[M_TARGET])].reserve(int(state[M_FILLED]))
             elif reason == NEEDS_TERMS:
                 self._store.dictionary.reserve(_MORE_TERMS)
+            elif reason == NEEDS_HOST:
+                for host in assembly.hosts:
+                    host.compute(self._store.dictionary, self._registry)
             self._watch(int(state[M_ROUND]), sum(len(table) for table in own))
 
     def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
@@ -194,7 +199,7 @@ class _Sizes:
         rows = sum(len(part.table) for part in self.store.outside(atom)) or 1000
         if not atom.args:
             return 1.0
-        return float(rows) ** (1.0 - len(bound) / len(atom.args))
+        return float(rows ** (1.0 - len(bound) / len(atom.args)))
 
 
 def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.embedded.host import HostFunction
 from zodiacedge.engine.embedded.table import Table, Tables
-from zodiacedge.language.ast import Atom, Fact, Variable
-from zodiacedge.terms import RDF_TYPE
+from zodiacedge.language.ast import Atom, Fact, Predicate, Variable
+from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,8 +62,16 @@ class Store:
         self.dictionary = Dictionary()
         self.explicit = Segment()
         self.segments: dict[frozenset[str], Segment] = {}
+        self._hosts: dict[tuple[str, int, bool], HostFunction] = {}
         self._readable: dict[str, list[Segment]] = {}
         self._buffers: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+
+    def host(self, function: str, arity: int, *, registered: bool) -> HostFunction:
+        """Return a function of the host with what it gave so far."""
+        key = (function, arity, registered)
+        if key not in self._hosts:
+            self._hosts[key] = HostFunction(self.tables, function, arity, registered=registered)
+        return self._hosts[key]
 
     def buffers(self, size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the two output buffers that all nodes share, of so many words each."""
@@ -121,6 +130,39 @@ class Store:
         """Return the tables of all owners so far whose rows may match an atom."""
         owners = (self.explicit, *self._readable.get(atom.relation, ()))
         return [part for segment in owners for part in self.parts(segment, atom)]
+
+    def counts(self, segments: Iterable[Segment]) -> dict[Predicate, int]:
+        """Count the distinct facts of each predicate over some segments."""
+        tables: dict[Relation, list[Table]] = {}
+        for segment in segments:
+            for relation, table in segment.tables.items():
+                if len(table):
+                    tables.setdefault(relation, []).append(table)
+        typed = [table.rows for table in tables.pop(Relation(RDF_TYPE, 2), ())]
+        if typed:
+            # Facts of some class are spread over both kinds of tables: count them class by class.
+            for relation in [r for r in tables if r.name == RDF_TYPE]:
+                rows = np.concatenate([table.rows for table in tables.pop(relation)])
+                typed.append(np.insert(rows, 1, relation.member_of, axis=1))
+        found = {
+            self._predicate(relation): len(group[0])
+            if len(group) == 1
+            else len(np.unique(np.concatenate([table.rows for table in group]), axis=0))
+            for relation, group in tables.items()
+        }
+        if typed:
+            pairs = np.unique(np.concatenate(typed), axis=0)
+            for member_of, count in zip(*np.unique(pairs[:, 1], return_counts=True), strict=True):
+                predicate = self._predicate(Relation(RDF_TYPE, 1, int(member_of)))
+                found[predicate] = found.get(predicate, 0) + int(count)
+        return found
+
+    def _predicate(self, relation: Relation) -> Predicate:
+        if relation.member_of == NO_CLASS:
+            return Predicate(relation.name, relation.arity)
+        member_of = self.dictionary.decode(relation.member_of)
+        # A class that is no IRI is no predicate of its own.
+        return Predicate(member_of.value, 1) if isinstance(member_of, IRI) else Predicate(RDF_TYPE, 2)
 
     def facts(self, segment: Segment) -> Iterator[Fact]:
         """Yield a segment's facts."""

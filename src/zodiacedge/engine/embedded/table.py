@@ -135,6 +135,13 @@ class Table:
             self._fill(number, count)
         self.settle()
 
+    def clear(self) -> None:
+        """Drop all rows; the table must have no index."""
+        self._tables.words[self.at + T_COUNT] = 0
+        if self._slots is not None:
+            self._slots[:] = 0
+        self.settle()
+
     def contains(self, row: Sequence[int]) -> bool:
         """Whether a row is here."""
         self.need_rows()

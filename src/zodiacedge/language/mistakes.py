@@ -1,0 +1,106 @@
+"""What to say where a text leaves the grammar: what was found, and what was perhaps meant.
+
+The parser knows what it expected. People come with the habits of SQL, SPARQL, Prolog and Python, and
+leave out full stops; a message that names the habit is worth more than one that names the token.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, Span, nearest
+from zodiacedge.language.ast import Variable
+from zodiacedge.language.vocabulary import COMPARISONS, FUNCTIONS
+from zodiacedge.terms import IRI
+
+if TYPE_CHECKING:
+    from zodiacedge.language.ast import Expression
+    from zodiacedge.language.scanner import Scanner, Token
+
+COMP_FORM = "a comparison is COMP(e1, op, e2)"
+BIND_FORM = "a binding is BIND(expression AS ?v)"
+AGGREGATE_FORM = "an aggregate is AGGREGATE(body) ON ?g WITH op(?x) AS ?v"
+FOLD_FORM = "a result is op(?x) AS ?v, and the AGGREGATE stands last in a body"
+
+# What other languages write, and what to write here.
+_OPERATORS = {"==": "=", "<>": "!=", "=<": "<=", "=>": ">="}
+_ARROWS = ("<-", "<=", "->", "=>", ":=")
+_SIGNS = {
+    "'": "a string stands in double quotes",
+    "`": "a string stands in double quotes",
+    ";": "a disjunction is two rules with the same head",
+    "|": "a disjunction is two rules with the same head",
+    "$": "a variable is ?x",
+    "≠": "write !=",
+    "≤": "write <=",
+    "≥": "write >=",
+    "@": "a language follows its string directly",
+    "^": "a datatype follows its string directly",
+}
+_NOT_A_NUMBER = re.compile(r"[0-9][\w.]*\w")
+
+
+def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: str) -> Diagnostic:
+    """Return the finding for a token at a place where the grammar asks for something else."""
+    token = scanner.as_operand(token)
+    text = scanner.source.text
+    span = Span(scanner.source, token.start, max(token.end, token.start + 1))
+    if token.kind == "bad" and token.text == '"':
+        return Diagnostic("L019", "a string that does not end", 'close it with " on the same line', span)
+    if token.kind == "bad" and (word := _NOT_A_NUMBER.match(text, token.start)):
+        note = "a number is 5, 5.0 or 5e0, and a name does not start with a digit"
+        return Diagnostic(code, f"{word.group()} is not a number", note, Span(scanner.source, *word.span()))
+    pair = text[max(0, token.start - 1) : token.start + 1]
+    if pair in _OPERATORS:
+        both = Span(scanner.source, token.start - 1, token.start + 1)
+        return Diagnostic("L009", f"{pair} is not an operator", f"write {_OPERATORS[pair]}", both)
+    shown = token.text if token.kind == "end" else f"`{token.text}`"
+    if token.kind in {"bad", "sign"}:
+        note = _SIGNS.get(token.text[0], note)
+    if token.text == "<" and not note:
+        note = "an IRI ends with > and holds no spaces, quotes or braces"
+    return Diagnostic(code, f"expected {expected}, found {shown}", note, span)
+
+
+def behind_a_head(scanner: Scanner, token: Token) -> str:
+    """Return what to do where neither `:-` nor a full stop follows the head."""
+    if scanner.source.text.startswith(_ARROWS, token.start):
+        return "write :- between the head and the body"
+    return _full_stop(scanner, token) or "a rule is `head :- body .`, a fact is `head .`"
+
+
+def behind_a_conjunct(scanner: Scanner, token: Token) -> str:
+    """Return what to do where neither a conjunction nor a full stop follows a conjunct."""
+    if token.text in COMPARISONS:
+        return "a comparison has two sides"
+    if token.text == ")":
+        return "there is no `(` for it"
+    starts_one = scanner.as_operand(token).kind in {"name", "prefixed", "iri", "variable"}
+    return _full_stop(scanner, token) or ("conjuncts are separated by `,`" if starts_one else "")
+
+
+def _full_stop(scanner: Scanner, token: Token) -> str:
+    new_line = "\n" in scanner.source.text[scanner.last_end : token.start]
+    return "does the statement before it lack its full stop?" if new_line and token.kind == "name" else ""
+
+
+def not_an_atom(found: Expression, span: Span, behind: str) -> Diagnostic:
+    """Return the finding for a term where an atom belongs; `behind` is what follows it."""
+    shown = span.text
+    message, note = f"{shown} alone is not an atom", f"write {shown}() for arity 0"
+    if behind == ":":
+        note = f"a label is `{shown}:`, without white space before its colon"
+    elif isinstance(found, Variable) and (shown[0] == "?" or found.anonymous):
+        message, note = f"{shown} is a variable, not a predicate", "a predicate is a name"
+    elif not isinstance(found, Variable | IRI):
+        message = f"{shown} is not a predicate"
+        note = "a predicate is a name, without quotes, or an IRI in angle brackets"
+    return Diagnostic("L012", message, note, span)
+
+
+def not_a_function(name: str, span: Span) -> Diagnostic:
+    """Return the finding for a call of something that is no function."""
+    near = nearest(name.lower(), tuple(FUNCTIONS))
+    note = f"a registered function is func:{name}(…); an atom stands neither in brackets nor in another atom"
+    return Diagnostic("L016", f"{name} is not a function", f"did you mean {near}?" if near else note, span)

@@ -1,0 +1,146 @@
+"""Programs over graphs: transitive closure, same generation, points-to analysis.
+
+The data is drawn from a seed. How many facts follow was counted by means that share nothing with our
+engines: closures over strong components, generations by the levels of the tree, points-to by Boolean
+matrices, and each by clingo again. The small ones are for tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import default_rng
+
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.terms import IRI, Term, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+    Relations = Mapping[str, Rows]
+
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A program by its name, its data, and how many facts it derives per predicate.
+
+    Nodes are numbers, a fact is a row of its relation.
+    """
+
+    program: str
+    relations: Relations
+    derived: Mapping[str, int]
+
+    @property
+    def rules(self) -> str:
+        """The text of the program."""
+        return rules(self.program)
+
+    def facts(self, *, iris: bool = False) -> Iterator[Fact]:
+        """Yield the facts; nodes are integers, or IRIs such as `<n17>`, which RDF needs."""
+        term: Callable[[int], Term] = _node if iris else integer
+        for relation, rows in self.relations.items():
+            terms = {node: term(node) for node in np.unique(rows).tolist()}
+            for row in rows.tolist():
+                yield fact(relation, *(terms[node] for node in row))
+
+
+def rules(program: str) -> str:
+    """Return the text of a program: `closure closure_by_halves same_generation points_to`."""
+    return (files("zodiacedge.workloads") / "rules" / f"{program}.rules").read_text(encoding="utf-8")
+
+
+def random_graph(nodes: int, edges: int) -> Relations:
+    """Return a graph with edges between any nodes; of equal edges one is kept."""
+    return {"edge": _pairs(default_rng(SEED), nodes, edges)}
+
+
+def random_tree(nodes: int) -> Relations:
+    """Return a tree where each node but the first is the child of some earlier one, all equally likely."""
+    children = np.arange(1, nodes)
+    return {"parent": np.stack([default_rng(SEED).integers(0, children), children], axis=1)}
+
+
+def random_program(variables: int, objects: int, assigns: int, heap: int) -> Relations:
+    """Return the statements of a program that makes objects, each once, and passes them around.
+
+    Args:
+        variables: How many variables.
+        objects: How many `v = new O`, no variable twice.
+        assigns: How many `v = w`.
+        heap: How many `v = w.f`, and how many `v.f = w`. A few more make many more facts.
+    """
+    rng = default_rng(SEED)
+    return {
+        "alloc": np.stack([rng.permutation(variables)[:objects], np.arange(objects)], axis=1),
+        "assign": _pairs(rng, variables, assigns),
+        "load": _pairs(rng, variables, heap),
+        "store": _pairs(rng, variables, heap),
+    }
+
+
+def closure_dense() -> Workload:
+    """Return the closure of a graph that is mostly one strong component."""
+    return Workload("closure", random_graph(2000, 6000), {"path": 3_545_627})
+
+
+def closure_sparse() -> Workload:
+    """Return the closure of a graph with about one edge per node, long paths and small components."""
+    return Workload("closure", random_graph(20_000, 22_000), {"path": 7_752_209})
+
+
+def same_generation() -> Workload:
+    """Return same generation on a tree of 5,000 nodes."""
+    return Workload("same_generation", random_tree(5000), {"sameGeneration": 2_824_971})
+
+
+def points_to() -> Workload:
+    """Return points-to analysis of 13,099 statements; about three derivations per fact."""
+    relations = random_program(variables=10_000, objects=1000, assigns=12_000, heap=50)
+    return Workload("points_to", relations, {"holds": 98_246, "pointsTo": 923_177})
+
+
+def small_closure() -> Workload:
+    """Return a closure of 90 edges."""
+    return Workload("closure", random_graph(60, 90), {"path": 1459})
+
+
+def small_same_generation() -> Workload:
+    """Return same generation on a tree of 60 nodes."""
+    return Workload("same_generation", random_tree(60), {"sameGeneration": 577})
+
+
+def small_points_to() -> Workload:
+    """Return points-to analysis of a program with 60 variables."""
+    relations = random_program(variables=60, objects=20, assigns=80, heap=14)
+    return Workload("points_to", relations, {"holds": 196, "pointsTo": 453})
+
+
+# The workloads of `zodiac bench graphs`, and for each a small one of the same program.
+WORKLOADS: Mapping[str, Callable[[], Workload]] = {
+    "closure-dense": closure_dense,
+    "closure-sparse": closure_sparse,
+    "same-generation": same_generation,
+    "points-to": points_to,
+}
+SMALL: Mapping[str, Callable[[], Workload]] = {
+    "closure": small_closure,
+    "same-generation": small_same_generation,
+    "points-to": small_points_to,
+}
+
+
+def _pairs(rng: np.random.Generator, below: int, count: int) -> Rows:
+    return np.unique(rng.integers(0, below, (count, 2)), axis=0)
+
+
+def _node(number: int) -> IRI:
+    return IRI(f"n{number}")
