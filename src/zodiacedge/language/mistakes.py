@@ -38,6 +38,10 @@ _SIGNS = {
     "@": "a language follows its string directly",
     "^": "a datatype follows its string directly",
 }
+_STRAY = {
+    "<": "an IRI ends with > and holds no spaces, quotes or braces",
+    ":-": "a rule has a head before it; a query is `?- body .`",
+}
 _NOT_A_NUMBER = re.compile(r"[0-9][\w.]*\w")
 
 
@@ -58,8 +62,7 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
     shown = token.text if token.kind == "end" else f"`{token.text}`"
     if token.kind in {"bad", "sign"}:
         note = _SIGNS.get(token.text[0], note)
-    if token.text == "<" and not note:
-        note = "an IRI ends with > and holds no spaces, quotes or braces"
+    note = note or _STRAY.get(token.text, "")
     return Diagnostic(code, f"expected {expected}, found {shown}", note, span)
 
 
@@ -88,7 +91,7 @@ def _full_stop(scanner: Scanner, token: Token) -> str:
 def not_an_atom(found: Expression, span: Span, behind: str) -> Diagnostic:
     """Return the finding for a term where an atom belongs; `behind` is what follows it."""
     shown = span.text
-    message, note = f"{shown} alone is not an atom", f"write {shown}() for arity 0"
+    message, note = f"{shown} alone is not an atom", f"write {shown}(), or give it arguments"
     if behind == ":":
         note = f"a label is `{shown}:`, without white space before its colon"
     elif isinstance(found, Variable) and (shown[0] == "?" or found.anonymous):

@@ -406,7 +406,7 @@ class _Parser:
             if not distinct:
                 self._scanner.position = word.start
         if self._sees("*", operand=True):
-            form = f"{op.text}(?x), of any variable inside, folds over all bindings"
+            form = "name any variable of the body inside: COUNT(?x) counts bindings"
         argument = self._variable(form)
         self._expect(")", form, code="L008")
         self._expect_word("as", form, code="L008")

@@ -56,7 +56,9 @@ class Memory:
 def _cache_folder() -> Path:
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+        text = source.read_bytes()
+        if b"@kernel" in text or source.name == "layout.py":
+            digest.update(text)
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "zodiacedge" / f"kernels-{digest.hexdigest()[:16]}-{sys.implementation.cache_tag}"
 

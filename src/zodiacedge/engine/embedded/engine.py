@@ -67,6 +67,10 @@ class EmbeddedEngine:
 
     name = "embedded"
 
+    def __init__(self, *, modules: bool = True) -> None:
+        """Say whether nodes of a known shape go to the algorithm made for it."""
+        self._modules = modules
+
     def materialise(
         self,
         rules: Mapping[str, Rule],
@@ -85,7 +89,7 @@ class EmbeddedEngine:
             start = time.perf_counter()
             own = {key: rules[key] for key in node.rules}
             watch = _Watch(settings, meter, place, len(graph.order), tuple(own.values()), total)
-            result = Evaluation(store, own, settings.registry, watch).evaluate()
+            result = Evaluation(store, own, settings.registry, watch, modules=self._modules).evaluate()
             watch(result.rounds, len(result.segment))
             if settings.strict:
                 refuse_errors(rules, result.dropped)

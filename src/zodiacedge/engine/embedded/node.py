@@ -26,6 +26,8 @@ from zodiacedge.engine.embedded.layout import (
     STATE_WORDS,
 )
 from zodiacedge.engine.embedded.machine import run
+from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
+from zodiacedge.engine.embedded.modules import recognise
 from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.novalue import NoValue
@@ -55,6 +57,7 @@ class NodeResult:
     segment: Segment
     rounds: int
     dropped: Mapping[str, Dropped]
+    module: str = ""
 
 
 class NodeRun:
@@ -66,12 +69,15 @@ class NodeRun:
         rules: Mapping[str, Rule],
         registry: Registry,
         watch: Callable[[int, int], None],
+        *,
+        modules: bool = True,
     ) -> None:
         """Take the node's rules by key; `watch` is called now and then with the round and the facts."""
         self._store = store
         self._rules = rules
         self._registry = registry
         self._watch = watch
+        self._modules = modules
         self._segment = Segment()
         self._rows: dict[int, Table] = {}
         self._errors: dict[str, tuple[int, str]] = {}
@@ -81,6 +87,13 @@ class NodeRun:
 
     def evaluate(self) -> NodeResult:
         """Evaluate to the fixpoint."""
+        module = recognise(tuple(self._rules.values())) if self._modules else None
+        if module:
+            head = next(iter(self._rules.values())).head
+            target = self._store.table(self._segment, Relation(head.relation, 2))
+            evaluate_module(module, self._store.outside, target, head)
+            target.trim()
+            return NodeResult(self._segment, 1, {}, module.shape.value)
         keys = list(self._rules)
         targets = [self._target(self._rules[key]) for key in keys]
         for key in keys:

@@ -126,20 +126,29 @@ class Table:
     def append_distinct(self, rows: Ids) -> None:
         """Append rows that are known to be new and distinct; the row-set follows when it is needed."""
         count = len(self)
-        self._slots = None
-        self._tables.words[self.at + T_SLOTS] = 0
         self.reserve(len(rows))
         self._rows[count * self.arity : (count + len(rows)) * self.arity] = rows.ravel()
-        self._tables.words[self.at + T_COUNT] = count + len(rows)
-        for number in range(len(self._masks)):
-            self._fill(number, count)
-        self.settle()
+        self.close_rows(len(rows))
 
     def clear(self) -> None:
         """Drop all rows; the table must have no index."""
         self._tables.words[self.at + T_COUNT] = 0
         if self._slots is not None:
             self._slots[:] = 0
+        self.settle()
+
+    def open_rows(self) -> tuple[int, int, int]:
+        """Return the address of the rows, how many there are, and how many fit, for a kernel that appends."""
+        return MEMORY.address(self._rows), len(self), self._capacity()
+
+    def close_rows(self, more: int) -> None:
+        """Take note of rows, new and distinct, that a kernel wrote behind the last one."""
+        count = len(self)
+        self._slots = None
+        self._tables.words[self.at + T_SLOTS] = 0
+        self._tables.words[self.at + T_COUNT] = count + more
+        for number in range(len(self._masks)):
+            self._fill(number, count)
         self.settle()
 
     def contains(self, row: Sequence[int]) -> bool:

@@ -1,0 +1,200 @@
+"""Nodes whose rules have a known shape, evaluated by an algorithm made for it.
+
+The visible facts and the segment are those that the rule machine would give. Shapes are recognised from
+the rules, never from names; any rule beside them sends the node to the machine.
+
+    steps                      p(X,Y) :- p(X,Z), q(Z,Y)        also mirrored
+    transitive                 p(X,Y) :- p(X,Z), p(Z,Y)        also with X != Y
+    symmetric and transitive   and p(X,Y) :- p(Y,X)            also with X != Y
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.reachability import class_pairs, find_classes, reach, reach_unequal
+from zodiacedge.language.ast import Atom, Comparison, Rule, Variable
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.store import Part
+    from zodiacedge.engine.embedded.table import Table
+
+    Ids = NDArray[np.int32]
+
+
+class Shape(Enum):
+    """What a node's rules say together."""
+
+    STEPS = "steps"
+    STEPS_BACK = "steps back"
+    TRANSITIVE = "transitive"
+    TRANSITIVE_UNEQUAL = "transitive, X != Y"
+    CLASSES = "symmetric and transitive"
+    CLASSES_UNEQUAL = "symmetric and transitive, X != Y"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A shape, the relation it is about, and the relation it steps along."""
+
+    shape: Shape
+    relation: str
+    step: Atom
+
+
+def recognise(rules: Sequence[Rule]) -> Module | None:
+    """Return the module that a node's rules are, if they are one."""
+    heads = {rule.head.relation for rule in rules}
+    if len(heads) != 1 or len(rules) > 2 or RDF_TYPE in heads:
+        return None
+    relation = heads.pop()
+    symmetric = [rule for rule in rules if _is_symmetric(rule)]
+    others = [rule for rule in rules if rule not in symmetric]
+    if len(others) != 1 or len(symmetric) != len(rules) - 1:
+        return None
+    found = _chain(others[0])
+    if found is None:
+        return None
+    shape, step = found
+    if symmetric:
+        both = {Shape.TRANSITIVE: Shape.CLASSES, Shape.TRANSITIVE_UNEQUAL: Shape.CLASSES_UNEQUAL}
+        if shape not in both:
+            return None
+        shape = both[shape]
+    return Module(shape, relation, step)
+
+
+def evaluate(module: Module, outside: Callable[[Atom], Iterable[Part]], target: Table, atom: Atom) -> None:
+    """Fill an empty table with the segment of a module; `atom` is the relation's own, all variables."""
+    base = _distinct(outside(atom))
+    if module.shape in {Shape.CLASSES, Shape.CLASSES_UNEQUAL}:
+        _fill_classes(base, target, equal=module.shape is Shape.CLASSES)
+        return
+    step = base
+    if module.shape in {Shape.STEPS, Shape.STEPS_BACK}:
+        step = _distinct(outside(module.step))
+    back = module.shape is Shape.STEPS_BACK
+    if back:
+        base, step = base[:, ::-1], step[:, ::-1]
+    _fill_reached(base, step, target, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
+
+
+def _is_symmetric(rule: Rule) -> bool:
+    match rule.head.args, rule.body:
+        case (Variable() as x, Variable() as y), (Atom(relation=r, args=args),):
+            return x != y and r == rule.head.relation and args == (y, x)
+        case _:
+            return False
+
+
+def _chain(rule: Rule) -> tuple[Shape, Atom] | None:
+    head = rule.head
+    atoms = [c for c in rule.body if isinstance(c, Atom)]
+    tests = [c for c in rule.body if not isinstance(c, Atom)]
+    if len(head.args) != 2 or len(atoms) != 2 or any(len(a.args) != 2 for a in atoms):
+        return None
+    x, y = head.args
+    first = next((a for a in atoms if a.args[0] == x), None)
+    second = next((a for a in atoms if a is not first), None)
+    if first is None or second is None or not _is_path(x, first, second, y):
+        return None
+    unequal = len(tests) == 1 and _is_guard(tests[0], x, y)
+    if tests and not unequal:
+        return None
+    own = [a.relation == head.relation for a in (first, second)]
+    if all(own):
+        return (Shape.TRANSITIVE_UNEQUAL if unequal else Shape.TRANSITIVE), first
+    if unequal or not any(own) or RDF_TYPE in {first.relation, second.relation}:
+        return None
+    return (Shape.STEPS, second) if own[0] else (Shape.STEPS_BACK, first)
+
+
+def _is_path(x: object, first: Atom, second: Atom, y: object) -> bool:
+    z = first.args[1]
+    names = (x, z, y)
+    return all(isinstance(v, Variable) for v in names) and len(set(names)) == 3 and second.args == (z, y)
+
+
+def _is_guard(test: object, x: object, y: object) -> bool:
+    return isinstance(test, Comparison) and test.operator == "!=" and {test.left, test.right} == {x, y}
+
+
+def _distinct(parts: Iterable[Part]) -> Ids:
+    tables = [part.table for part in parts if len(part.table)]
+    if not tables:
+        return np.zeros((0, 2), np.int32)
+    if len(tables) == 1:
+        return tables[0].rows
+    packed = np.concatenate([_packed(table.rows) for table in tables])
+    return _unpacked(np.unique(packed))
+
+
+def _packed(rows: Ids) -> NDArray[np.int64]:
+    return (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
+
+
+def _unpacked(packed: NDArray[np.int64]) -> Ids:
+    return np.stack((packed >> 32, packed & 0xFFFFFFFF), axis=1).astype(np.int32)
+
+
+def _adjacency(rows: Ids, nodes: int) -> tuple[Ids, Ids]:
+    order = np.argsort(rows[:, 0], kind="stable")
+    starts = np.zeros(nodes + 1, np.int32)
+    np.cumsum(np.bincount(rows[:, 0], minlength=nodes), out=starts[1:])
+    return starts, np.ascontiguousarray(rows[order, 1])
+
+
+def _fill_reached(base: Ids, step: Ids, target: Table, *, unequal: bool, back: bool) -> None:
+    names, places = np.unique(np.concatenate((base.ravel(), step.ravel())), return_inverse=True)
+    local = places.astype(np.int32)
+    nodes = len(names)
+    if not len(base):
+        return
+    first = _adjacency(local[: base.size].reshape(-1, 2), nodes)
+    further = _adjacency(local[base.size :].reshape(-1, 2), nodes)
+    names = np.ascontiguousarray(names, np.int32)
+    scratch = np.zeros(4 * nodes + 4, np.int32)
+    arrays = (names, *first, *further, scratch)
+    frame = words(16)
+    frame[: len(arrays)] = [MEMORY.address(array) for array in arrays]
+    frame[8] = nodes
+    frame[9] = int(back)
+    source = 0
+    kernel = reach_unequal if unequal else reach
+    while source < nodes:
+        target.reserve(max(nodes, len(target) // 2))
+        source = int(kernel(MEMORY.address(frame), source, *target.open_rows()))
+        target.close_rows(int(frame[10]))
+        frame[10] = 0
+
+
+def _fill_classes(base: Ids, target: Table, *, equal: bool) -> None:
+    if not len(base):
+        return
+    names, places = np.unique(base.ravel(), return_inverse=True)
+    local = np.ascontiguousarray(places.astype(np.int32))
+    parents = np.arange(len(names), dtype=np.int32)
+    find_classes(MEMORY.address(local), len(base), MEMORY.address(parents), len(names))
+    order = np.argsort(parents, kind="stable")
+    members = np.ascontiguousarray(names[order], np.int32)
+    sizes = np.unique(parents, return_counts=True)[1].astype(np.int32)
+    total = int((sizes.astype(np.int64) ** 2).sum())
+    target.reserve(total)
+    address, count, _ = target.open_rows()
+    written = int(
+        class_pairs(MEMORY.address(members), MEMORY.address(sizes), len(sizes), address, count, int(equal))
+    )
+    target.close_rows(written - count)
+    if not equal:
+        loops = base[base[:, 0] == base[:, 1]]
+        target.append_distinct(np.ascontiguousarray(loops))
