@@ -73,4 +73,6 @@ $(STAMP): $(LOCK) pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes --requirement $(LOCK)
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@echo "Compiling the kernels (a minute or so, only when they change) ..."
+	@$(BIN)/python -m zodiacedge.engine.embedded.warm
 	@touch $@

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import time
 
 import pytest
 
@@ -19,6 +21,7 @@ from zodiacedge.errors import (
     SyntaxProblem,
     UsageProblem,
     ZodiacError,
+    counted,
     nearest,
 )
 
@@ -138,3 +141,52 @@ def test_the_nearest_name() -> None:
     assert nearest("tempreature", ("temperature", "pressure")) == "temperature"
     assert nearest("xyz", ("temperature", "pressure")) is None
     assert nearest("x", ()) is None
+
+
+def test_an_error_is_rendered_only_when_somebody_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[str] = []
+    monkeypatch.setattr(Diagnostic, "render", lambda d: rendered.append(d.code) or d.code)
+    problem = ZodiacError([Diagnostic("X001", "first"), Diagnostic("X002", "second")])
+    assert rendered == []
+    assert str(problem) == "X001\nX002"
+
+
+def test_an_error_survives_the_way_to_another_process() -> None:
+    problem = SyntaxProblem([Diagnostic("X001", "first", "do", span("r(X)")), Diagnostic("X002", "second")])
+    again = pickle.loads(pickle.dumps(problem))  # noqa: S301 - our own bytes
+    assert isinstance(again, SyntaxProblem)
+    assert again.diagnostics == problem.diagnostics
+    assert str(again) == str(problem)
+
+
+@pytest.mark.parametrize("place", [0, 3, 40, 500, 960, 995])
+@pytest.mark.parametrize("width", [1, 5, 300])
+def test_of_a_long_line_only_the_stretch_around_the_marker_is_shown(place: int, width: int) -> None:
+    text = "".join(chr(ord("a") + n % 26) for n in range(1000))
+    found = Diagnostic("X006", "long", span=Span(Source("s", text), place, min(1000, place + width)))
+    _, line, marker = found.render().split("\n")
+    assert len(line) <= 120
+    assert len(marker) <= len(line)
+    first = marker.index("^")
+    shown = line[first : first + marker.count("^")].rstrip("…")
+    assert shown
+    assert text[place:].startswith(shown)
+    assert line[8:].startswith("…") == (place > 50)
+    assert line.endswith("…") == (place < 900)
+
+
+def test_positions_of_a_long_text_are_found_at_once() -> None:
+    source = Source("s", "line\n" * 100_000)
+    start = time.process_time()
+    assert [source.position(offset) for offset in range(0, 500_000, 5)][-1] == (100_000, 1)
+    assert source.line(100_000) == "line"
+    assert time.process_time() - start < 2
+
+
+def test_what_is_counted_is_singular_for_one() -> None:
+    assert [counted(n, "argument") for n in (0, 1, 2, 1000)] == [
+        "0 arguments",
+        "1 argument",
+        "2 arguments",
+        "1,000 arguments",
+    ]

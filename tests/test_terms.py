@@ -6,7 +6,9 @@ import math
 import random
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -371,9 +373,39 @@ def test_a_kind_of_float_is_a_float() -> None:
     assert from_python(Celsius(20.5)) == double(20.5)
 
 
+class Colour(str, Enum):
+    RED = "red"
+
+
+def test_a_kind_of_text_is_its_text() -> None:
+    assert repr(from_python(Colour.RED)) == repr(string("red"))
+    assert repr(from_python(np.str_("red"))) == repr(string("red"))
+
+
+@pytest.mark.parametrize(
+    ("value", "term"),
+    [
+        (np.int64(-5), integer(-5)),
+        (np.uint8(200), integer(200)),
+        (np.bool_(True), boolean(value=True)),  # noqa: FBT003 - the value itself
+        (np.float32(0.5), double(0.5)),
+        (np.float64(2.5), double(2.5)),
+        (np.longdouble(2.5), double(2.5)),
+        (np.array(7), integer(7)),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(value: object, term: Term) -> None:
+    assert from_python(value) == term
+
+
 @pytest.mark.parametrize(
     "value",
     [
+        np.uint64(2**63),
+        np.float32("nan"),
+        np.complex64(1),
+        np.array([1]),
+        np.datetime64("2024-01-01T00:00:00", "ns"),
         None,
         b"bytes",
         [1],

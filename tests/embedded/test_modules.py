@@ -36,10 +36,11 @@ SPOILERS = (
 def facts(dice: random.Random) -> str:
     """Few nodes and few edges, so that loops, cycles, several classes and lone nodes all occur."""
     nodes = "abcdefg"[: dice.randint(2, 7)]
-    text = []
-    for relation in ("p", "q", "e"):
-        for _ in range(dice.randint(0, 2 * len(nodes))):
-            text.append(f"{relation}({dice.choice(nodes)}, {dice.choice(nodes)}) .")
+    text = [
+        f"{relation}({dice.choice(nodes)}, {dice.choice(nodes)}) ."
+        for relation in ("p", "q", "e")
+        for _ in range(dice.randint(0, 2 * len(nodes)))
+    ]
     return " ".join([*text, *(f"r({dice.choice(nodes)}) ." for _ in range(3))])
 
 

@@ -74,8 +74,15 @@ def test_the_clock_is_watched_where_a_join_finds_nothing_and_inside_aggregates(r
 
 def test_the_clock_is_watched_in_queries() -> None:
     evaluated = evaluate_text(_much(""), Settings(limits=Limits(seconds=0.0)))
-    with pytest.raises(LimitReached, match="the query"):
+    with pytest.raises(LimitReached, match="the limit of 0 s was reached in the query\n"):
         evaluated.answer("?- e(X), e(Y), e(Z), X + Y + Z < 0 .")
+
+
+def test_a_limit_of_one_is_singular() -> None:
+    with pytest.raises(LimitReached, match="1 derived fact was reached"):
+        evaluate_text(ENDLESS, Settings(limits=Limits(facts=1)))
+    with pytest.raises(LimitReached, match="1 round was reached"):
+        evaluate_text(ENDLESS, Settings(limits=Limits(rounds=1)))
 
 
 def test_progress_is_reported_after_every_round() -> None:

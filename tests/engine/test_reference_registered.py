@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -63,6 +64,9 @@ def test_a_scalar_function_of_several_arguments() -> None:
         (2.5, "2.5E0"),
         (True, "true"),
         ("text", '"text"'),
+        (np.int64(7), "7"),
+        (np.float32(2.5), "2.5E0"),
+        (np.bool_(False), "false"),  # noqa: FBT003 - the value itself
         (iri("http://x/y"), "<http://x/y>"),
         (datetime(2026, 1, 1, tzinfo=UTC), '"2026-01-01T00:00:00Z"^^xsd:dateTime'),
     ],
@@ -71,6 +75,19 @@ def test_results_become_terms(result: object, term: str) -> None:
     assert with_function(lambda _: result, "p(1) . q(1, Y) :- p(X), Y := func:f(X) .").facts() == [
         f"q(1, {term})"
     ]
+
+
+@pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt, SystemExit])
+def test_what_is_not_the_functions_own_failure_ends_the_work(kind: type[BaseException]) -> None:
+    def end(_: object) -> object:
+        raise kind
+
+    with pytest.raises(kind):
+        with_function(end, APPLIED)
+    with pytest.raises(kind):
+        with_function(end, APPLIED, vectorised=True)
+    with pytest.raises(kind):
+        with_fold(end, FOLDED)
 
 
 @pytest.mark.parametrize("result", [None, float("nan"), float("inf"), 2**63, [1], object()])
@@ -137,7 +154,7 @@ def test_a_vectorised_function_with_a_bad_result_drops_the_binding(result: objec
     )
 
 
-@pytest.mark.parametrize("result", ["text", pa.array([1, 2]), [1, 2]])
+@pytest.mark.parametrize("result", ["text", "t", pa.array([1, 2]), [1, 2]])
 def test_a_vectorised_function_with_a_result_of_another_length_drops_the_binding(result: object) -> None:
     assert (
         with_function(lambda _: result, "p(1) . q(Y) :- p(X), Y := func:f(X) .", vectorised=True).facts()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Fold, Predicate, Rule, Variable
@@ -125,7 +127,11 @@ DIRECTED: list[tuple[str, list[str], list[str]]] = [
     ),
     (
         "C012",
-        ["p(X, N) :- AGGREGATE(q(X, Y)) ON X WITH COUNT(Y) AS N .\np(X, Y) :- q(X, Y) ."],
+        [
+            "p(X, N) :- AGGREGATE(q(X, Y)) ON X WITH COUNT(Y) AS N .\np(X, Y) :- q(X, Y) .",
+            "p(X, Y) :- q(X, Y) .\np(X, N) :- AGGREGATE(q(X, Y)) ON X WITH COUNT(Y) AS N .",
+            "C(N) :- AGGREGATE(q(X, Y)) WITH COUNT(Y) AS N .\nrdf:type(Y, D) :- q(Y, D) .",
+        ],
         [
             "p(X, N) :- AGGREGATE(q(X, Y)) ON X WITH COUNT(Y) AS N .\nr(X, Y) :- p(X, Y) .",
             "p(a, N) :- AGGREGATE(q(X, Y)) WITH COUNT(Y) AS N .\np(b, Y) :- q(X, Y) .",
@@ -236,6 +242,57 @@ def test_arities_of_loaded_facts_count() -> None:
     assert codes("p(X) :- q(X) .", (Predicate("q", 2),)) == []
 
 
+def test_arities_of_loaded_facts_are_compared_with_each_other() -> None:
+    loaded = (Predicate("q", 3), Predicate("q", 4), Predicate("r", 1), Predicate("r", 2))
+    (found,) = check(Subject((), (), loaded))
+    assert (found.code, found.span) == ("C011", None)
+    assert found.message == "q has 4 arguments in some loaded facts and 3 in others"
+
+
+def test_one_argument_is_singular() -> None:
+    program = parse_program("p(a, b, c) . p(a) .")
+    (found,) = check(Subject((), program.facts))
+    assert found.message == "p has 1 argument here and 3 elsewhere"
+
+
+def test_two_aggregates_of_one_predicate_are_told_once() -> None:
+    text = "p(X, N) :- AGGREGATE(q(X, Y)) ON X WITH {}(Y) AS N ."
+    assert codes("\n".join([text.format("COUNT"), text.format("SUM")])) == ["C012"]
+    assert codes("\n".join([text.format("COUNT"), text.format("count")])) == ["W002"]
+
+
+def test_many_aggregates_among_many_classes_are_checked_in_seconds() -> None:
+    lines = [f"A{i}(N) :- AGGREGATE(q(X, Y)) WITH COUNT(Y) AS N ." for i in range(50)]
+    lines += [f"B{i}(X) :- q(X, b{i}) ." for i in range(2000)]
+    rules = parse_program("\n".join(lines)).rules
+    start = time.process_time()
+    assert check(Subject(rules)) == []
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("p(X) :- q(X), Y > 3, Y < 5 .", ["Y in a comparison"]),
+        ("p(Y) :- q(X), Y > 3 .", ["Y in the head"]),
+        ("p(Y) :- q(X), Y = Z + 1 .", ["Z in a binding"]),
+        ("p(Y) :- q(X), Y = Z + 1, Y > 2, W = Y * 2, W != 1 .", ["Z in a binding"]),
+        ("p(Y) :- q(X), Y := Z + 1, Z := Y + 1 .", ["Y in the head", "Z in a binding"]),
+        ("p(N) :- AGGREGATE(q(X), Z = Y * 2) ON Z WITH SUM(Z) AS N .", ["Y in a binding"]),
+        ("p(N) :- AGGREGATE(q(X)) ON Z WITH SUM(Z) AS N .", ["Z in ON"]),
+    ],
+)
+def test_what_nothing_binds_is_told_once_and_where_it_is_missing(text: str, told: list[str]) -> None:
+    found = check(Subject(parse_program(text).rules))
+    assert [d.message.split(" is bound by nothing")[0] for d in found] == told
+
+
+def test_inside_an_aggregate_only_the_inside_binds() -> None:
+    (found,) = check(Subject(parse_program("p(N) :- r(Z), AGGREGATE(q(X)) WITH SUM(Z) AS N .").rules))
+    assert found.message == "Z in SUM is bound by nothing inside the AGGREGATE"
+    assert "inside the AGGREGATE" in found.note
+
+
 def test_names_of_loaded_facts_count() -> None:
     assert codes("p(X) :- hasNeigbour(X, Y) .", (Predicate("hasNeighbour", 2),)) == ["W003"]
     assert codes("p(X) :- hasNeighbour(X, Y) .", (Predicate("hasNeighbour", 2),)) == []
@@ -289,6 +346,17 @@ def test_every_finding_has_a_place_and_says_what_to_do() -> None:
 )
 def test_queries_are_checked_like_rules(text: str, expected: list[str]) -> None:
     assert sorted({d.code for d in check_query(parse_query(text), NOTHING_REGISTERED)}) == expected
+
+
+@pytest.mark.parametrize("text", ["?- p(X), Y > 3", "?- p(X), X > Y", "?- p(X), Y > 3, Y < Z, Z > 1"])
+def test_a_query_without_a_head_hears_nothing_of_one(text: str) -> None:
+    found = check_query(parse_query(text), NOTHING_REGISTERED)
+    assert (
+        len(found)
+        == len({d.message for d in found})
+        == text.count("Y >") + text.count("X >") + text.count("Z >")
+    )
+    assert not [d for d in found if "head" in d.message]
 
 
 # What equalities mean

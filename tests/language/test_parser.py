@@ -713,6 +713,13 @@ def test_the_full_stop_of_a_query_may_be_left_out(end: str) -> None:
         ("?- p(X), Y = X + 1", (X, Y)),
         ("?- p(X), X + 1 = Y", (X, Y)),
         ("?- p(X), BIND(X AS Y)", (X, Y)),
+        ("?- BIND(X AS Y), p(X)", (X, Y)),
+        ("?- Y := X, p(X)", (Y, X)),
+        ("?- not q(Y, X), p(X, Y)", (Y, X)),
+        ("?- not q(Z), p(X)", (X,)),
+        ("?- X > Y, p(Y, X)", (X, Y)),
+        ("?- p(X), X > Y", (X,)),
+        ("?- AGGREGATE(q(X, Y)) ON Y, X WITH COUNT(Y) AS N", (X, Y, N)),
         ("?- p(a)", ()),
         ("?- not p(a)", ()),
         ("?- p(Z), AGGREGATE(q(X, Y)) ON X WITH COUNT(Y) AS N", (Z, X, N)),
@@ -786,3 +793,83 @@ def test_spans_point_at_what_they_name() -> None:
 
 def test_spans_take_no_part_in_equality() -> None:
     assert parse_rule("p(X) :- q(X) .", "a") == parse_rule("\n\np(X)   :-   q(X)   .", "b")
+
+
+# What to do
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "note"),
+    [
+        ("p(X) :- q(X), X <> 5 .", "L009", "write !="),
+        ("p(X) :- q(X), COMP(X, <>, 5) .", "L009", "write !="),
+        ("p(X) :- q(X), X =< 5 .", "L009", "write <="),
+        ("p(X) :- q(X), X => 5 .", "L009", "write >="),
+        ("p(X) :- q(X), X == 5 .", "L009", "write ="),
+        ("p(X) :- q(X), COMP(X, ==, 5) .", "L009", "write ="),
+        ("p(X) :- q(X), X ≠ 5 .", "L001", "write !="),
+        ("p(X) :- q('a') .", "L001", "double quotes"),
+        ("p(X) :- q(X) ; r(X) .", "L001", "two rules"),
+        ("p(X) :- q(X) | r(X) .", "L001", "two rules"),
+        ("p(X) :- q($x) .", "L001", "?x"),
+        ("p(X) <- q(X) .", "L001", "write :-"),
+        ("p(X) := q(X) .", "L001", "write :-"),
+        (":- q(X) .", "L001", "has a head"),
+        ("p(X) :- q(X), not X = 5 .", "L012", "opposite comparison"),
+        ("p(X) :- q(X), not abs(X) < 5 .", "L012", "opposite comparison"),
+        ("p(X) :- q(X), !X + 1 = 5 .", "L012", "opposite comparison"),
+        ('"a"(X) :- q(X) .', "L012", "without quotes"),
+        ("5(X) :- q(X) .", "L012", "a predicate is a name"),
+        ("?x(a) .", "L012", "a predicate is a name"),
+        ("p(X) :- ?x(X) .", "L012", "a predicate is a name"),
+        ("p(X) :- q(X), not ?x(X) .", "L012", "a predicate is a name"),
+        ("Alarm :- q(X) .", "L012", "write Alarm()"),
+        ("r1 : p(X) :- q(X) .", "L012", "`r1:`"),
+        ("p(X) :- func:f(X) .", "L007", "?v := func:f(…)"),
+        ("p(func:f) .", "L007", "in an expression"),
+        ("PREFIX ex: <http://e/> .", "L001", "without a full stop"),
+        ("p(X) :- q(X)\nr(X) :- s(X) .", "L001", "full stop"),
+        ("p(a)\nq(b) .", "L001", "full stop"),
+        ("p(X) :- q(X) r(X) .", "L001", "separated by `,`"),
+        ("p(X) :- (q(X)) .", "L016", "neither in brackets"),
+        ("p(X) :- q(X), not (r(X)) .", "L016", "neither in brackets"),
+        ("p(X) :- q(X), predict(X) > 1 .", "L016", "func:predict(…)"),
+        ("p(X) :- AGGREGATE(q(X)) ON WITH COUNT(X) AS N .", "L001", "ON ?g WITH"),
+        ("p(X) :- AGGREGATE(q(X)) ON x WITH COUNT(X) AS N .", "L001", "ON ?g WITH"),
+        ("p(X) :- AGGREGATE() WITH COUNT(X) AS N .", "L001", "AGGREGATE(body)"),
+        ("p(N) :- AGGREGATE(q(X)) WITH COUNT(*) AS N .", "L001", "COUNT(?x) counts bindings"),
+        ("p(X) :- q(X), X = 5x .", "L001", "does not start with a digit"),
+        ("p(0x1F) .", "L001", "does not start with a digit"),
+        ('p("a" @en) .', "L001", "follows its string directly"),
+        ('p("a"@ en) .', "L001", "follows its string directly"),
+        ('p("5" ^^xsd:integer) .', "L001", "follows its string directly"),
+        ('p("5"^^integer) .', "L001", "xsd:integer"),
+        ("p(X) :- q(X), COMP(X, 2) .", "L001", "COMP(e1, op, e2)"),
+        ("p(X) :- q(X), BIND(X AS 2) .", "L001", "BIND(expression AS ?v)"),
+        ("p(X) :- q(X, As) .", "L004", "?As"),
+        ("p(<a b>) .", "L001", "holds no spaces"),
+        ("p(X) :- q(X)) .", "L001", "no `(`"),
+        ("Turbine(WT1) .", "L010", "<WT1>"),
+        ("r1:p(X) :- q(X) .", "L018", "`r1: p`"),
+    ],
+)
+def test_a_mistake_gets_advice(text: str, code: str, note: str) -> None:
+    found = read_program(text)[1][0]
+    assert found.code == code
+    assert note in found.note
+
+
+def test_a_string_at_the_wrong_place_is_not_taken_for_an_open_one() -> None:
+    (found,) = read_program('p(a "b") .')[1]
+    assert found.message == 'expected `)`, found `"b"`'
+
+
+def test_the_white_space_of_labels_is_no_advice_inside_a_rule() -> None:
+    (found,) = read_program("p(X) :- ex:q(X) .")[1]
+    assert found.note == "declare it: @prefix ex: <…> ."
+
+
+def test_the_marker_covers_a_foreign_operator() -> None:
+    (found,) = read_program("p(X) :- q(X), X <> 5 .")[1]
+    assert found.span is not None
+    assert found.span.text == "<>"

@@ -313,6 +313,7 @@ TEXTS = [
     'p() :- func:f(func:g(1), "x") = min(1, 2, abs(-1)), ?x := concat() .',
     "rdf:type(X, Y) :- rdf:type(X, Z), rdfs:subClassOf(Z, Y) .",
     "p(_:b1, <a>, <A>, b, <_c>, <true>, X) :- q(X) .",
+    "p(X) :- q(X), BIND(_ + X AS _), _ := _ * 2, BIND(X AS _), _ := X .",
 ]
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "check": "parse and check rule files; all findings at once",
     "demo": "the wind farm of the paper, with a story a newcomer can follow",
+    "generate": "write the data sets of the benchmarks to files",
     "graph": "draw the hyper rule dependency graph",
+    "plan": "show the join order of each rule, as a whole and for each change",
     "run": "load, materialise, answer queries, export",
 }
 _INTERRUPTED = 130

@@ -19,6 +19,7 @@ import struct
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -39,10 +40,10 @@ class Memory:
 
     def __init__(self) -> None:
         """Start with no arrays."""
-        self._arrays: dict[int, NDArray[Any]] = {}
+        self._arrays: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
     def address(self, array: NDArray[Any]) -> int:
-        """Return the address of an array's first element."""
+        """Return the address of an array's first element; the array is flat and its owner keeps it."""
         found: int = array.ctypes.data if array.size else 0
         if not COMPILED and array.size:
             self._arrays[found] = array

@@ -118,7 +118,7 @@ class Table:
         before = len(self)
         self.need_rows()
         self.reserve(len(rows))
-        given = np.ascontiguousarray(rows, np.int32)
+        given = np.ascontiguousarray(rows, np.int32).ravel()
         insert_rows(self._tables.address, self.at, MEMORY.address(given), len(rows), self._tables.key_address)
         self.settle()
         return len(self) - before

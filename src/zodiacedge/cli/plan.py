@@ -1,0 +1,65 @@
+"""`zodiac plan`: the join order of each rule and delta, with estimates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.programs import read_rules
+from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
+from zodiacedge.language.ast import Atom
+from zodiacedge.language.safety import resolve
+from zodiacedge.language.unify import unifiable
+from zodiacedge.plan.order import NoStatistics
+from zodiacedge.plan.show import to_dicts, to_text
+from zodiacedge.plan.variants import plans
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+    from zodiacedge.cli.programs import Reading
+    from zodiacedge.language.ast import Rule
+
+
+@click.command("plan")
+@click.argument("rules", nargs=-1, required=True, metavar="RULES...")
+@click.option("--rule", "label", metavar="LABEL", help="Only this rule.")
+@common
+def command(console: Console, rules: tuple[str, ...], label: str | None) -> None:
+    """Show how each rule is evaluated: as a whole, and for each conjunct whose facts may change.
+
+    RULES are files, folders or globs. Without facts the estimates are guesses.
+
+    \b
+    Example:
+      zodiac plan farm.rules
+      zodiac plan farm.rules --rule r2
+    """  # noqa: D301 - \b is click's mark for text that it must not wrap
+    reading = read_rules(rules)
+    if reading.errors:
+        raise CheckProblem(reading.findings)
+    chosen = [rule for rule in map(resolve, reading.rules) if label in {None, rule.label}]
+    if not chosen:
+        raise _no_rule(label or "", reading)
+    found = [p for rule in chosen for p in plans(rule, _recursive(rule, reading), NoStatistics())]
+    console.text(to_text(found))
+    if console.as_json:
+        console.json({"plans": to_dicts(found)})
+
+
+def _recursive(rule: Rule, reading: Reading) -> list[int]:
+    graph = reading.graph
+    home = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
+    heads = [graph.rule(key).head for key in home.rules]
+    return [
+        place
+        for place, conjunct in enumerate(rule.body)
+        if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
+    ]
+
+
+def _no_rule(label: str, reading: Reading) -> UsageProblem:
+    near = nearest(label, [rule.label for rule in reading.rules if rule.label])
+    hint = f"did you mean {near}?" if near else "only rules with a label can be chosen"
+    return UsageProblem(Diagnostic("U006", f"there is no rule {label}", hint))

@@ -1,0 +1,46 @@
+"""Compile every kernel, so that the first run does not wait for it: `python -m zodiacedge.engine.embedded.warm`.
+
+A small program that uses every kind of step is evaluated, and the compiled kernels stay in the cache.
+"""
+
+from __future__ import annotations
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
+from zodiacedge.graph import HyperGraph
+from zodiacedge.language.ast import Fact
+from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.parser import ground, parse_program, parse_query
+from zodiacedge.language.safety import resolve, resolve_query
+
+_PROGRAM = """
+p(X, Y) :- p(X, Z), p(Z, Y), X != Y .
+s(X, Y) :- s(Y, X) .
+s(X, Y) :- s(X, Z), s(Z, Y), X != Y .
+t(X, Y) :- t(X, Z), p(Z, Y) .
+u(X, Y, Z) :- u(X, Y, W), p(W, Z), not s(X, Z), Y < 5 .
+n(X, N) :- AGGREGATE(p(X, Y)) ON X WITH COUNT(Y) AS N .
+f(X, M) :- n(X, N), M := N * 2 + 1, contains(str(M), "1") = true .
+p(a, b) . p(b, c) . p(c, a) . s(a, b) . t(a, a) . u(a, 1, b) .
+"""
+
+
+def warm() -> None:
+    """Run a small program on every kernel."""
+    program = parse_program(_PROGRAM)
+    rules = {rule_key(rule): rule for rule in map(resolve, program.rules)}
+    facts: list[Fact] = [ground(atom) for atom in program.facts]
+    for modules in (True, False):
+        engine = EmbeddedEngine(modules=modules)
+        state = engine.materialise(rules, HyperGraph.build(rules), facts, Settings())
+        state.answer(resolve_query(parse_query("?- p(X, Y), not s(X, Y) .")), Settings())
+    triples = TripleReader(Dictionary(), quads=False)
+    triples.feed(b'<a> <p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n')
+    triples.finish()
+    group_triples(triples.triples, Dictionary())
+
+
+if __name__ == "__main__":
+    warm()
