@@ -342,6 +342,8 @@ class _Parser:
             return Binding(left, self._value(), self._scanner.span(start))
         if isinstance(left, _Application | IRI) or token.text == "(":
             return self._as_atom(self._applied(left, start))
+        if token.kind == "bad":
+            raise self._unexpected(token, "a comparison")
         span = self._scanner.span(start)
         raise SyntaxProblem(
             Diagnostic("L013", "an expression alone is not a test", "compare it: e1 op e2", span)

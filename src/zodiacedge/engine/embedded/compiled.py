@@ -41,6 +41,8 @@ class Memory:
     def __init__(self) -> None:
         """Start with no arrays."""
         self._arrays: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+        # The array that an address within it was found in last: most are asked for again and again.
+        self._within: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
     def address(self, array: NDArray[Any]) -> int:
         """Return the address of an array's first element; the array is flat and its owner keeps it."""
@@ -49,9 +51,20 @@ class Memory:
             self._arrays[found] = array
         return found
 
-    def array(self, base: int) -> NDArray[Any]:
-        """Return the array at an address."""
-        return self._arrays[base]
+    def locate(self, base: int, index: int) -> tuple[NDArray[Any], int]:
+        """Return the array that an address lies in, and which element is meant."""
+        array = self._arrays.get(base)
+        if array is not None:
+            return array, index
+        array = self._within.get(base)
+        if array is None or not _lies_in(array, base):
+            array = self._within[base] = next(a for a in self._arrays.values() if _lies_in(a, base))
+        return array, index + (base - array.ctypes.data) // array.itemsize
+
+
+def _lies_in(array: NDArray[Any], base: int) -> bool:
+    start: int = array.ctypes.data
+    return start <= base < start + array.nbytes
 
 
 def _cache_folder() -> Path:
@@ -214,10 +227,12 @@ else:
         return function
 
     def _load(base: int, index: int) -> int:
-        return int(MEMORY.array(base)[index])
+        array, place = MEMORY.locate(base, index)
+        return int(array[place])
 
     def _store(base: int, index: int, value: int) -> None:
-        MEMORY.array(base)[index] = value
+        array, place = MEMORY.locate(base, index)
+        array[place] = value
 
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits."""

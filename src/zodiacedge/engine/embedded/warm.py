@@ -1,6 +1,7 @@
-"""Compile every kernel, so that the first run does not wait for it: `python -m zodiacedge.engine.embedded.warm`.
+"""Compile every kernel, so that the first run does not wait for it.
 
 A small program that uses every kind of step is evaluated, and the compiled kernels stay in the cache.
+`make setup` calls this module.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
 from zodiacedge.graph import HyperGraph
-from zodiacedge.language.ast import Fact
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.safety import resolve, resolve_query
@@ -31,7 +31,7 @@ def warm() -> None:
     """Run a small program on every kernel."""
     program = parse_program(_PROGRAM)
     rules = {rule_key(rule): rule for rule in map(resolve, program.rules)}
-    facts: list[Fact] = [ground(atom) for atom in program.facts]
+    facts = [ground(atom) for atom in program.facts]
     for modules in (True, False):
         engine = EmbeddedEngine(modules=modules)
         state = engine.materialise(rules, HyperGraph.build(rules), facts, Settings())
