@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RULES = 10_000
 TRIALS = 200
-RULE_SET_2 = Path(__file__).parent.parent / "examples" / "paper" / "rs2.rules"
+RULE_SET_2 = Path(__file__).parent.parent / "src" / "zodiacedge" / "workloads" / "rules" / "rs2.rules"
 
 
 def keyed(text: str) -> dict[str, Rule]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import read_program
 
-RULES = Path(__file__).resolve().parents[1] / "examples" / "paper" / "rs2.rules"
+RULES = Path(__file__).resolve().parents[1] / "src" / "zodiacedge" / "workloads" / "rules" / "rs2.rules"
 COPIES = 556
 RUNS = 3
 TARGET = 5.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from zodiacedge.language.ast import fact
@@ -11,14 +9,10 @@ from zodiacedge.language.parser import parse_program
 from zodiacedge.terms import IRI, integer
 from zodiacedge.workloads.paper import data_set, ds1, ds2, rule_set, temperature
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "paper"
-
 
 @pytest.mark.parametrize(("number", "rules"), [(1, 6), (2, 18), (3, 18)])
-def test_the_rule_sets_parse_and_are_those_of_the_examples(number: int, rules: int) -> None:
-    text = rule_set(number)
-    assert len(parse_program(text).rules) == rules
-    assert text == (EXAMPLES / f"rs{number}.rules").read_text(encoding="utf-8")
+def test_the_rule_sets_parse(number: int, rules: int) -> None:
+    assert len(parse_program(rule_set(number)).rules) == rules
 
 
 def test_data_set_1_is_a_row_of_turbines_that_all_measure_25_degrees() -> None:

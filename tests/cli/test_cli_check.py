@@ -30,7 +30,7 @@ SIX_FINDINGS = """\
 six.rules:2:5: error C001: Y in the head is bound by nothing
     2 | r1: p(X, Y) :- q(X) .
             ^^^^^^^
-  = bind it in a positive atom of the body, or with ?v := expression
+  = bind it in the body: in a positive atom, or with Y := expression
 six.rules:3:31: error L016: foo is not a function
     3 | r2: big(X) :- size(X, N), N > foo(3) .
                                       ^^^
@@ -78,7 +78,7 @@ def test_the_same_as_json(zodiac: Zodiac, save: Save) -> None:
         "code": "C001",
         "severity": "error",
         "message": "Y in the head is bound by nothing",
-        "note": "bind it in a positive atom of the body, or with ?v := expression",
+        "note": "bind it in the body: in a positive atom, or with Y := expression",
         "file": "six.rules",
         "line": 2,
         "column": 5,

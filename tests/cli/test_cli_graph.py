@@ -122,9 +122,9 @@ def test_the_picture_of_the_readme_is_what_the_command_draws(zodiac: Zodiac) -> 
     def words(picture: str) -> list[str]:
         return ["".join(text.itertext()) for text in ET.fromstring(picture).iter(f"{SVG}text")]  # noqa: S314
 
-    drawn = zodiac("graph", str(ROOT / "examples/paper/rs2.rules"), "--format", "svg").out
+    drawn = zodiac("graph", str(ROOT / "src/zodiacedge/workloads/rules/rs2.rules"), "--format", "svg").out
     kept = (ROOT / "docs/images/rule-graph.svg").read_text(encoding="utf-8")
-    again = "zodiac graph examples/paper/rs2.rules --out docs/images/rule-graph.svg"
+    again = "zodiac graph src/zodiacedge/workloads/rules/rs2.rules --out docs/images/rule-graph.svg"
     assert words(kept) == words(drawn), f"draw it again: {again}"
     assert again in (ROOT / "README.md").read_text(encoding="utf-8")
 

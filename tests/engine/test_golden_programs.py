@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PROGRAMS = sorted((GOLDEN / "programs").glob("*.rules"))
-PAPER = Path(__file__).parents[2] / "examples" / "paper"
+PAPER = Path(__file__).parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 COUNTS: dict[str, dict[str, int]] = json.loads((GOLDEN / "paper_counts.json").read_text())["counts"]
 TURBINES = 50
 

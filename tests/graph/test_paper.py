@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
 GRAPHS = Path(__file__).parent.parent / "golden" / "graphs"
-PAPER = Path(__file__).parent.parent.parent / "examples" / "paper"
+PAPER = Path(__file__).parent.parent.parent / "src" / "zodiacedge" / "workloads" / "rules"
 R8 = "r8: p2(X, Z) :- p3(X, Y) and p2(Y, Z) ."
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zodiacedge.errors import StratificationProblem
-from zodiacedge.graph import GraphChange, HyperGraph, draft, hrdg, pattern_of
+from zodiacedge.graph import GraphChange, HyperGraph, draft, hrdg
 from zodiacedge.language.ast import Aggregate, Atom, Conjunct, Fold, Negation, Rule, Variable, atom
 from zodiacedge.language.parser import parse_program
-from zodiacedge.language.unify import Pattern, unify
+from zodiacedge.language.unify import Pattern, pattern_of, unify
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:

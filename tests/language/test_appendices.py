@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Program
 
 HERE = Path(__file__).resolve().parent / "appendices"
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "paper"
+EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 SETS = [(1, 6), (2, 18), (3, 18)]
 
 

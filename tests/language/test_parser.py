@@ -687,7 +687,7 @@ def test_comparisons_negation_and_bindings_inside_an_aggregate() -> None:
         ("AGGREGATE(r(X, Y)) ON X COUNT(Y) AS N", "L001"),
         ("AGGREGATE(r(X, Y)) ON X", "L001"),
         ("AGGREGATE r(X, Y) ON X WITH COUNT(Y) AS N", "L001"),
-        ("not AGGREGATE(r(X, Y)) WITH COUNT(Y) AS N", "L016"),
+        ("not AGGREGATE(r(X, Y)) WITH COUNT(Y) AS N", "L012"),
     ],
 )
 def test_broken_aggregates(text: str, code: str) -> None:
@@ -818,6 +818,8 @@ def test_spans_take_no_part_in_equality() -> None:
         ("p(X) :- q(X), not X = 5 .", "L012", "opposite comparison"),
         ("p(X) :- q(X), not abs(X) < 5 .", "L012", "opposite comparison"),
         ("p(X) :- q(X), !X + 1 = 5 .", "L012", "opposite comparison"),
+        ("p(X) :- q(X), not COMP(X, =, 5) .", "L012", "opposite comparison"),
+        ("p(X) :- q(X), not not r(X) .", "L012", "a rule of its own"),
         ('"a"(X) :- q(X) .', "L012", "without quotes"),
         ("5(X) :- q(X) .", "L012", "a predicate is a name"),
         ("?x(a) .", "L012", "a predicate is a name"),

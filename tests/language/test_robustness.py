@@ -18,7 +18,7 @@ from zodiacedge.language.parser import parse_fact, parse_program, parse_query, p
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "paper"
+EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 SEEDS = [path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.rules"))]
 SEEDS += [
     '@prefix ex: <http://e/> . ex:p("a\\n"@en, 1.5e3, _:b) . PREFIX f: <x#> f:p(X) :- not q(X, _), X > 2 .',
@@ -169,9 +169,9 @@ SOME = 20_000
     ids=lambda text: text[:12] + "…" + text[-12:],
 )
 def test_depth_and_length_never_break_the_parser(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read_everything(text)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_what_is_nested_too_deep_is_named() -> None:
@@ -201,10 +201,10 @@ def test_three_hundred_conjuncts_are_fine() -> None:
 
 def test_ten_thousand_broken_statements_are_told_in_seconds() -> None:
     text = "\n".join(f"p{i}(X) :- q(Y{i}) r(Z) ." for i in range(10_000))
-    start = time.perf_counter()
+    start = time.process_time()
     _, found = read_program(text)
     assert len(found) == 10_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # Going on after a broken statement

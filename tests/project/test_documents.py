@@ -167,8 +167,9 @@ def test_the_blocks_of_a_document_run_as_written(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     markdown = path.read_text(encoding="utf-8")
-    if "examples/" in markdown:
-        shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    rules = Path("src/zodiacedge/workloads/rules")
+    if rules.as_posix() in markdown:
+        shutil.copytree(ROOT / rules, tmp_path / rules)
     monkeypatch.chdir(tmp_path)
     run_document(markdown, path.relative_to(ROOT).as_posix(), tmp_path)
 

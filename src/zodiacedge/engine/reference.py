@@ -192,9 +192,9 @@ def solutions(
                     yield from extend(place + 1, longer, problem)
                 return
             case Aggregate():
+                # It comes first, so nothing is bound yet.
                 for row in rows[id(conjunct)]:
-                    if all(binding.get(v, t) == t for v, t in row.items()):
-                        yield from extend(place + 1, {**binding, **row}, problem)
+                    yield from extend(place + 1, dict(row), problem)
                 return
             case _:
                 pass

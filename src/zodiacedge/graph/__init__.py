@@ -3,15 +3,14 @@
 `HyperGraph.build(rules)` makes a graph from rules by key; `graph.update(added, removed)` returns the
 next graph and a `GraphChange`, or raises `StratificationProblem` and leaves the graph as it was.
 
-In reading order: `patterns` (which atoms unify), `rdg` (which rules feed which), `digraph` (components
-and order of any graph), `draft` (an order that takes one more), `stratify`, `change` (what became of
-the nodes), `hrdg`, and the drawings `show`, `layout` and `svg`.
+In reading order: `patterns` (an index of which atoms unify), `rdg` (which rules feed which), `digraph`
+(components and order of any graph), `draft` (an order that takes one more), `stratify`, `change` (what
+became of the nodes), `hrdg`, and the drawings `show`, `layout` and `svg`.
 """
 
 from zodiacedge.graph.change import GraphChange, Lineage
 from zodiacedge.graph.draft import HyperNode
 from zodiacedge.graph.hrdg import Edge, HyperGraph, Neighbours
-from zodiacedge.language.unify import Pattern, pattern_of, unify
 
 __all__ = [
     "Edge",
@@ -20,7 +19,4 @@ __all__ = [
     "HyperNode",
     "Lineage",
     "Neighbours",
-    "Pattern",
-    "pattern_of",
-    "unify",
 ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Expression
     from zodiacedge.language.scanner import Scanner, Token
 
+NEGATION_FORM = "write the opposite comparison, as != for =; or give what is negated a rule of its own"
 COMP_FORM = "a comparison is COMP(e1, op, e2)"
 BIND_FORM = "a binding is BIND(expression AS ?v)"
 AGGREGATE_FORM = "an aggregate is AGGREGATE(body) ON ?g WITH op(?x) AS ?v"

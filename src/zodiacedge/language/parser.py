@@ -37,6 +37,7 @@ from zodiacedge.language.mistakes import (
     BIND_FORM,
     COMP_FORM,
     FOLD_FORM,
+    NEGATION_FORM,
     behind_a_conjunct,
     behind_a_head,
     not_a_function,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 _ARITHMETIC = ("+", "-", "*", "/", "%", "**")
 _CONJUNCTIONS = frozenset({",", "&", "∧"})
 _NEGATIONS = frozenset({"!", "¬"})
+_NOT_NEGATED = frozenset({"not", "comp", "bind", "aggregate"})
 # Far beyond what people write, and well within what every stage can walk by recursion.
 _MOST_CONJUNCTS = 400
 _DEEPEST = 100
@@ -313,18 +315,13 @@ class _Parser:
 
     def _negation(self) -> Negation:
         self._take(operand=True)
-        start = self._scanner.skip_space()
+        token = self._scanner.peek(operand=True)
+        if token.kind == "name" and token.text.lower() in _NOT_NEGATED:
+            raise self._problem("L012", "`not` stands before an atom", NEGATION_FORM, token)
         found = self._operand("an atom")
         if self._scanner.peek(operand=False).text in {*COMPARISONS, *_ARITHMETIC}:
-            raise SyntaxProblem(
-                Diagnostic(
-                    "L012",
-                    "`not` stands before an atom, not before a comparison",
-                    "write the opposite comparison: != for =, >= for <",
-                    self._scanner.span(start),
-                )
-            )
-        return Negation(self._as_atom(self._applied(found, start)))
+            raise self._problem("L012", "`not` stands before an atom", NEGATION_FORM, token)
+        return Negation(self._as_atom(self._applied(found, token.start)))
 
     def _atom_or_test(self) -> Conjunct:
         start = self._scanner.skip_space()

@@ -133,13 +133,13 @@ def _already_there(rule: Rule, there: Rule) -> Diagnostic:
 def _idle_facts(program: Program, change: Change) -> Iterator[Diagnostic]:
     idle = len(frozenset(change.add_facts) & program.facts)
     if idle:
-        yield Diagnostic("W012", f"{idle:,} facts to add are there already", severity="warning")
+        yield Diagnostic("W012", f"facts to add that are there already: {idle:,}", severity="warning")
     missing = frozenset(change.remove_facts) - program.facts
     if missing:
         example = format_atom(min(missing, key=format_atom))
         yield Diagnostic(
             "W013",
-            f"{len(missing):,} facts to remove are not explicit facts, for example {example}",
+            f"facts to remove that are not explicit facts: {len(missing):,}, for example {example}",
             "a derived fact goes when its support goes",
             severity="warning",
         )

@@ -15,9 +15,11 @@ T_SLOT_COUNT = 5
 T_LOW = 6  # first row of the last round's delta
 T_HIGH = 7  # first row behind it
 T_INDEXES = 8  # how many indexes follow
+T_BITS = 9  # address of a bit per pair of terms, while a node fills the table; 0 where there are none
 T_FIRST_INDEX = 10
 INDEX_WORDS = 6
-MOST_INDEXES = 9
+MOST_INDEXES = 8
+T_TERMS = 63  # how many terms the bits are for
 
 # An index: rows with equal columns (those of its mask) are chained, newest first.
 I_MASK = 0
@@ -129,6 +131,7 @@ M_BUDGET = 8
 M_DERIVATIONS = 9
 M_RULE = 10  # the rule of the variant under way
 M_PASS_ERRORS = 11  # bindings without a value in this pass of the variant
+M_VISITED = 13  # rows that the last fused atom looked at
 M_PENDING = 12  # whether the variant met something that the host must compute first
 
 # Addresses of everything else the machine works with.
@@ -179,6 +182,7 @@ ROWS_WORTH_A_PART = 64
 MOST_PARTS = 256
 SMALL_OUT = 4096
 SHARE_OF_TABLE = 4
+MOST_VISITS = 1_000_000  # by one fused atom before the machine looks at its budget
 
 # Expressions: postfix code on a small stack of values.
 X_TERM = 1  # push a term

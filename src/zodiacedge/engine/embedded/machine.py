@@ -41,6 +41,7 @@ from zodiacedge.engine.embedded.layout import (
     F_SORTED,
     F_SOURCES,
     F_SPEC,
+    F_STATE,
     F_STEPS,
     F_TABLES,
     F_VARIANT_COUNT,
@@ -67,11 +68,13 @@ from zodiacedge.engine.embedded.layout import (
     M_STARTED,
     M_TARGET,
     M_VARIANT,
+    M_VISITED,
     MODE_OUT,
     MODE_REGISTER,
     MODE_TERM,
     MOST_COLUMNS,
     MOST_PARTS,
+    MOST_VISITS,
     NEEDS_HOST,
     NEEDS_ROOM,
     NEEDS_TERMS,
@@ -114,6 +117,7 @@ from zodiacedge.engine.embedded.layout import (
     STACK,
     STEP_WORDS,
     T_ARITY,
+    T_BITS,
     T_COUNT,
     T_FIRST_INDEX,
     T_HIGH,
@@ -121,6 +125,7 @@ from zodiacedge.engine.embedded.layout import (
     T_ROWS,
     T_SLOT_COUNT,
     T_SLOTS,
+    T_TERMS,
     UNEQUAL,
     V_FIRST,
     V_LENGTH,
@@ -131,6 +136,7 @@ from zodiacedge.engine.embedded.layout import (
     X_TERM,
 )
 from zodiacedge.engine.embedded.rowset import (
+    claim_pair,
     find_chain,
     find_row,
     has_room,
@@ -356,6 +362,9 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     dictionary = get(frame, F_DICTIONARY)
     kinds = get(dictionary, D_KINDS)
     stack = key + 8 * STACK
+    state = get(frame, F_STATE)
+    bits = get(tables, get(state, M_TARGET) + T_BITS)
+    terms = get(tables, get(state, M_TARGET) + T_TERMS)
     arity = get(steps, step + P_ARITY)
     at = get(steps, step + P_SPEC)
     unequal = get(steps, step + P_FUSED) == FUSED_UNEQUAL
@@ -394,11 +403,13 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     number = get(cursors, cursor)
     row = get(cursors, cursor + 1)
     written = row
+    visited = 0
     while True:
         if row < 0:
             if number + 1 < last and filled >= room:
                 put(cursors, cursor, number)
                 put(cursors, cursor + 1, -1)
+                put(state, M_VISITED, visited)
                 return filled
             number += 1
             if number >= last:
@@ -417,7 +428,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
         here = table + T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS
         following = get(tables, here + I_NEXT)
         excluding = get(sources, source + S_EXCLUDED_COUNT) > 0
-        while row >= 0 and filled < room:
+        while row >= 0 and filled < room and visited < MOST_VISITS:
             start = row * arity
             keep = low <= row < high
             if keep and unequal:
@@ -432,8 +443,12 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                 keep = not is_excluded(tables, sources, source, row, excluded, arity, probe)
             if keep:
                 if wide == 2:
-                    store32(out, 2 * filled, load32(rows, start + column_0) if column_0 >= 0 else value_0)
-                    store32(out, 2 * filled + 1, load32(rows, start + column_1) if column_1 >= 0 else value_1)
+                    first = load32(rows, start + column_0) if column_0 >= 0 else value_0
+                    second = load32(rows, start + column_1) if column_1 >= 0 else value_1
+                    store32(out, 2 * filled, first)
+                    store32(out, 2 * filled + 1, second)
+                    if bits and not claim_pair(bits, terms, first, second):
+                        filled -= 1
                 else:
                     for column in range(wide):
                         inner = get(plan, 2 * column)
@@ -441,6 +456,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                         store32(out, wide * filled + column, value)
                 filled += 1
             written = row
+            visited += 1
             if access == BY_INDEX:
                 row = load32(following, row)
             elif access == BY_ROW:
@@ -450,9 +466,11 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
         if row >= 0:
             put(cursors, cursor, number)
             put(cursors, cursor + 1, written)
+            put(state, M_VISITED, visited)
             return filled
     put(cursors, cursor, number)
     put(cursors, cursor + 1, -1)
+    put(state, M_VISITED, visited)
     return filled
 
 
@@ -575,6 +593,8 @@ def run_variant(frame: int, state: int, first: int) -> int:
     filled = get(state, M_FILLED)
     target = get(state, M_TARGET)
     wide = max(1, get(tables, target + T_ARITY))
+    bits = get(tables, target + T_BITS)
+    terms = get(tables, target + T_TERMS)
     room = min(
         get(frame, F_OUT_WORDS) // wide, max(SMALL_OUT, get(tables, target + T_COUNT) // SHARE_OF_TABLE)
     )
@@ -603,9 +623,8 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 depth -= 1
                 continue
             if get(steps, step + P_FUSED) and not poison:
-                before = filled
                 filled = emit_matches(frame, step, cursor, room, filled)
-                budget -= filled - before
+                budget -= get(state, M_VISITED)
                 forward = 0
                 if get(cursors, cursor) >= get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT):
                     depth -= 1
@@ -621,10 +640,12 @@ def run_variant(frame: int, state: int, first: int) -> int:
             if poison:
                 note_error(frame, state)
             else:
-                fill_key(key, spec, get(steps, step + P_SPEC), wide, registers)
-                for column in range(get(steps, step + P_ARITY)):
+                arity = get(steps, step + P_ARITY)
+                fill_key(key, spec, get(steps, step + P_SPEC), arity, registers)
+                for column in range(arity):
                     store32(out, filled * wide + column, get(key, column))
-                filled += 1
+                if not bits or claim_pair(bits, terms, get(key, 0), get(key, 1)):
+                    filled += 1
             depth -= 1
             forward = 0
         elif not forward:

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 _BUDGET = 3_000_000
 _MORE_TERMS = 4096
+_BITS_AT_LEAST = 256 * 1024
+_BITS_PER_ROW = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,13 @@ class NodeRun:
                     rule=number,
                     exact=bool(wanted - frozenset(rule.head.args)),
                 )
+        # Only now does the dictionary hold every term that the rules can derive.
+        self._prepare_targets(targets)
         rounds = self._run(assembly, list(dict.fromkeys(targets)), len(keys))
         for number, key in enumerate(keys):
             self._note(key, self._rules[key], assembly.errors(number))
         for table in self._segment.tables.values():
+            table.unmark_pairs()
             table.settle()
             table.trim()
         dropped = {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
@@ -131,9 +136,24 @@ class NodeRun:
             wanted = head.args[1]
             if not isinstance(wanted, Variable):
                 relation = Relation(RDF_TYPE, 1, self._store.dictionary.encode(wanted))
-        table = self._store.table(self._segment, relation)
-        table.need_rows()
-        return table
+        return self._store.table(self._segment, relation)
+
+    def _prepare_targets(self, targets: Sequence[Table]) -> None:
+        """Give each target what finds duplicates: a bit per pair where terms are few, else a row-set."""
+        terms = len(self._store.dictionary)
+        atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
+        read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
+        affordable = terms * terms // 8 <= _BITS_AT_LEAST + _BITS_PER_ROW * read
+        computing = {
+            id(target)
+            for target, rule in zip(targets, self._rules.values(), strict=True)
+            if any(isinstance(c, Binding) for c in rule.body) or rule.aggregate
+        }
+        for target in targets:
+            if target.arity == 2 and affordable and id(target) not in computing:
+                target.mark_pairs(terms)
+            else:
+                target.need_rows()
 
     def _reads(self) -> Reads:
         store, segment = self._store, self._segment

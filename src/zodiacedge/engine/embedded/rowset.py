@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from zodiacedge.engine.embedded.compiled import kernel, load32, multiply63, store32
+from zodiacedge.engine.embedded.compiled import kernel, load8, load32, multiply63, store8, store32
 from zodiacedge.engine.embedded.compiled import load64 as get
 from zodiacedge.engine.embedded.compiled import store64 as put
 from zodiacedge.engine.embedded.layout import (
@@ -187,6 +187,18 @@ def append_row(tables: int, at: int, key: int, slot: int) -> None:
     put(tables, at + T_COUNT, row + 1)
     for index in range(get(tables, at + T_INDEXES)):
         link_row(tables, at, index, row)
+
+
+@kernel
+def claim_pair(bits: int, terms: int, first: int, second: int) -> bool:
+    """Take note of a pair of terms; return whether it is new."""
+    place = first * terms + second
+    bit = 1 << (place & 7)
+    old = load8(bits, place >> 3)
+    if old & bit:
+        return False
+    store8(bits, place >> 3, old | bit)
+    return True
 
 
 @kernel

@@ -25,6 +25,7 @@ from zodiacedge.engine.embedded.layout import (
     MOST_COLUMNS,
     MOST_INDEXES,
     T_ARITY,
+    T_BITS,
     T_CAPACITY,
     T_COUNT,
     T_FIRST_INDEX,
@@ -34,6 +35,7 @@ from zodiacedge.engine.embedded.layout import (
     T_ROWS,
     T_SLOT_COUNT,
     T_SLOTS,
+    T_TERMS,
     TABLE_WORDS,
 )
 from zodiacedge.engine.embedded.rowset import fill_index, fill_slots, find_row, insert_rows, move_heads
@@ -91,6 +93,7 @@ class Table:
         self._heads: list[Ids] = []
         self._next: list[Ids] = []
         self._masks: list[int] = []
+        self._bits: NDArray[np.uint8] | None = None
         record = tables.words
         record[self.at + T_ARITY] = arity
         record[self.at + T_CAPACITY] = _FIRST_ROWS
@@ -156,6 +159,17 @@ class Table:
         self.need_rows()
         self._tables.key[: self.arity] = row
         return int(find_row(self._tables.address, self.at, self._tables.key_address)) >= 0
+
+    def mark_pairs(self, terms: int) -> None:
+        """Keep a bit per pair of terms instead of a row-set, while a node fills this empty table."""
+        self._bits = np.zeros((terms * terms + 7) // 8 + 1, np.uint8)
+        self._tables.words[self.at + T_BITS] = MEMORY.address(self._bits)
+        self._tables.words[self.at + T_TERMS] = terms
+
+    def unmark_pairs(self) -> None:
+        """Drop the bits; the row-set follows when it is needed."""
+        self._bits = None
+        self._tables.words[self.at + T_BITS] = 0
 
     def settle(self) -> None:
         """Make all rows old: the delta is empty."""
