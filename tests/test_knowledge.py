@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -512,3 +513,18 @@ def test_apply_takes_a_change_as_data(kb: KnowledgeBase) -> None:
     report = kb.apply(Change(add_facts=(fact("q", A), fact("q", A))))
     assert report.facts_added == 1
     assert report.inserted == {fact("q", A)}
+
+
+def test_answers_as_arrow_polars_and_pandas(kb: KnowledgeBase) -> None:
+    change(kb, "reading(wt1, 93) . reading(wt2, 55) .")
+    answers = kb.query("?- reading(T, C) .")
+    expected = {"T": ["<wt1>", "<wt2>"], "C": [93, 55]}
+    assert answers.to_arrow().to_pydict() == expected
+    assert answers.to_polars().to_dict(as_series=False) == expected
+    assert answers.to_pandas().to_dict("list") == expected
+
+
+def test_a_library_that_is_missing_is_said(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ze.ZodiacError, match=r"U007: polars is not installed"):
+        kb.query("?- p(X) .").to_polars()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
@@ -26,8 +27,10 @@ from zodiacedge.terms import Term, Value, to_python
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from zodiacedge.engine.api import Dropped, Engine, Materialisation, Progress
@@ -78,6 +81,15 @@ def _engine(name: str) -> Engine:
     return EmbeddedEngine()
 
 
+def _library(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as problem:
+        raise UsageProblem(
+            Diagnostic("U007", f"{name} is not installed", f"install it: pip install {name}")
+        ) from problem
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The rows of a query, distinct and in the total order, with the names of their columns."""
@@ -99,6 +111,21 @@ class Answers:
     def __bool__(self) -> bool:
         """Whether there is an answer: yes or no, for a ground query."""
         return bool(self.rows)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table, typed where one type holds a column, else as cells."""
+        from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
+
+        return io.table_of(self.rows, self.columns)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows as a Polars data frame."""
+        return cast("pl.DataFrame", _library("polars").from_arrow(self.to_arrow()))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas data frame."""
+        _library("pandas")
+        return cast("pd.DataFrame", self.to_arrow().to_pandas())
 
 
 class KnowledgeBase:

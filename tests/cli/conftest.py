@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,10 @@ from click.testing import CliRunner
 from zodiacedge.cli.app import zodiac as group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+
+NOBODY = 65534
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,24 @@ def save(folder: Path) -> Callable[[str, str], Path]:
 @pytest.fixture
 def unreadable(folder: Path) -> Path:
     """A rule file that may not be read."""
-    path = folder / "secret.rules"
+    del folder
+    path = Path("secret.rules")
     path.write_text("p(a) .\n")
     path.chmod(0)
-    if os.access(path, os.R_OK):
-        pytest.skip("this user may read everything")
     return path
+
+
+@pytest.fixture
+def ordinary_user(folder: Path) -> Iterator[None]:
+    """Somebody whom permissions bind, though root may run the tests. Names must be relative to the folder."""
+    folder.chmod(0o777)
+    # What commands load only when they run must be loaded while that is still allowed.
+    (folder / "any.rules").write_text("p(a) .\n")
+    for name in ("check", "run"):
+        CliRunner().invoke(group, (name, "any.rules"))
+    root = os.geteuid() == 0
+    if root:
+        os.setresuid(NOBODY, NOBODY, 0)
+    yield
+    if root:
+        os.setresuid(0, 0, 0)

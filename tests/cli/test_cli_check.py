@@ -168,6 +168,7 @@ def test_what_cannot_be_read_is_said(zodiac: Zodiac, folder: Path, name: str, me
     assert done.err.startswith(message)
 
 
+@pytest.mark.usefixtures("ordinary_user")
 def test_a_file_that_may_not_be_read_is_said(zodiac: Zodiac, unreadable: Path) -> None:
     done = zodiac("check", unreadable.name)
     assert done.code == 1

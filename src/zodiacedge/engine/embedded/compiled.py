@@ -17,6 +17,7 @@ import math
 import os
 import struct
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -73,8 +74,18 @@ def _cache_folder() -> Path:
         text = source.read_bytes()
         if b"@kernel" in text or source.name == "layout.py":
             digest.update(text)
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "zodiacedge" / f"kernels-{digest.hexdigest()[:16]}-{sys.implementation.cache_tag}"
+    name = f"kernels-{digest.hexdigest()[:16]}-{sys.implementation.cache_tag}"
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zodiacedge" / name
+    try:
+        usual.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return _spare_folder(name)
+    return usual if os.access(usual, os.R_OK | os.W_OK) else _spare_folder(name)
+
+
+def _spare_folder(name: str) -> Path:
+    # Whoever has no home to write to, a service say, compiles once per start.
+    return Path(tempfile.mkdtemp(prefix=f"zodiacedge-{name}-"))
 
 
 try:
