@@ -2,9 +2,9 @@
 
 Tests and bindings come as soon as their inputs are bound, negated atoms when their variables are, and an
 aggregate's rows, which are few, before the atoms beside them. Among the atoms the one with the fewest
-expected matches comes first; where two expectations are of the same order of magnitude, the one with
-fewer unbound arguments, with constants, and properties before classes, as in the paper. A delta always
-comes first.
+expected matches comes first, of those that join with what is bound already; where two expectations are of
+the same order of magnitude, properties before classes, fewer unbound arguments, and constants before
+variables, as in the paper. A delta always comes first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ class NoStatistics:
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return a guess."""
-        return 1000.0 / 10 ** len(bound) if atom.args else 1.0
+        columns, known = columns_of(atom, bound)
+        return 1000.0 / 10**known if columns else 1.0
+
+
+def columns_of(atom: Atom, bound: tuple[int, ...]) -> tuple[int, int]:
+    """Return how many columns an atom has and how many are known; the members of a class have one."""
+    if atom.relation == RDF_TYPE and len(atom.args) == 2 and not isinstance(atom.args[1], Variable):
+        return 1, int(0 in bound)
+    return len(atom.args), len(bound)
 
 
 def arrange(
@@ -98,12 +106,16 @@ def _next(
 
 def _cost(
     atom: Atom, place: int, bound: set[Variable], statistics: Statistics
-) -> tuple[int, int, int, bool, float, int]:
+) -> tuple[bool, int, bool, int, int, float, int]:
     known = _bound_columns(atom, bound)
     expected = statistics.matches(atom, known)
     magnitude = int(math.log(expected + 1, _SAME_MAGNITUDE))
     constants = sum(not isinstance(a, Variable) for a in atom.args)
-    return magnitude, len(atom.args) - len(known), -constants, atom.relation == RDF_TYPE, expected, place
+    columns, settled = columns_of(atom, known)
+    names = set(variables(atom))
+    # Two atoms that share nothing multiply: one that joins comes first, however large.
+    apart = bool(bound) and bool(names) and not names & bound
+    return apart, magnitude, atom.relation == RDF_TYPE, columns - settled, -constants, expected, place
 
 
 def _read(place: int, recursive: Collection[int], delta: int | None) -> Read:

@@ -36,7 +36,7 @@ from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, 
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
-from zodiacedge.plan.order import arrange
+from zodiacedge.plan.order import arrange, columns_of
 from zodiacedge.plan.variants import needed
 from zodiacedge.terms import RDF_TYPE
 
@@ -230,9 +230,8 @@ class _Sizes:
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         rows = sum(len(part.table) for part in self.store.outside(atom)) or 1000
-        if not atom.args:
-            return 1.0
-        return float(rows ** (1.0 - len(bound) / len(atom.args)))
+        columns, known = columns_of(atom, bound)
+        return float(rows ** (1.0 - known / columns)) if columns else 1.0
 
 
 def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:
