@@ -2,8 +2,8 @@
 
 Tests and bindings come as soon as their inputs are bound, negated atoms when their variables are, and an
 aggregate's rows, which are few, before the atoms beside them. Among the atoms the one with the fewest
-expected matches comes first, of those that join with what is bound already; where two expectations are of
-the same order of magnitude, properties before classes, fewer unbound arguments, and constants before
+expected matches comes first; where two expectations are of the same order of magnitude, one that joins with
+what is bound already, then properties before classes, fewer unbound arguments, and constants before
 variables, as in the paper. A delta always comes first.
 """
 
@@ -106,16 +106,15 @@ def _next(
 
 def _cost(
     atom: Atom, place: int, bound: set[Variable], statistics: Statistics
-) -> tuple[bool, int, bool, int, int, float, int]:
+) -> tuple[int, bool, bool, int, int, float, int]:
     known = _bound_columns(atom, bound)
     expected = statistics.matches(atom, known)
     magnitude = int(math.log(expected + 1, _SAME_MAGNITUDE))
     constants = sum(not isinstance(a, Variable) for a in atom.args)
     columns, settled = columns_of(atom, known)
     names = set(variables(atom))
-    # Two atoms that share nothing multiply: one that joins comes first, however large.
     apart = bool(bound) and bool(names) and not names & bound
-    return apart, magnitude, atom.relation == RDF_TYPE, columns - settled, -constants, expected, place
+    return magnitude, apart, atom.relation == RDF_TYPE, columns - settled, -constants, expected, place
 
 
 def _read(place: int, recursive: Collection[int], delta: int | None) -> Read:

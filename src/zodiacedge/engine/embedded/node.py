@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 
 _BUDGET = 3_000_000
 _MORE_TERMS = 4096
+_MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
-_BITS_PER_ROW = 256
+_BITS_PER_ROW = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class NodeRun:
         ]
 
     def _statistics(self) -> _Sizes:
-        return _Sizes(self._store)
+        return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))
 
     def _aggregate(self, key: str, aggregate: Aggregate) -> Table:
         arguments = [fold.argument for fold in aggregate.folds]
@@ -226,10 +227,14 @@ class NodeRun:
 @dataclass(frozen=True, slots=True)
 class _Sizes:
     # Expected matches from the sizes of tables; each bound column divides them by the root of the size.
+    # What the node itself will derive is not there yet, and likely to be much.
     store: Store
+    heads: tuple[Atom, ...]
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        rows = sum(len(part.table) for part in self.store.outside(atom)) or 1000
+        rows = sum(len(part.table) for part in self.store.outside(atom))
+        if any(unifiable(head, atom) for head in self.heads):
+            rows = max(rows, _MUCH)
         columns, known = columns_of(atom, bound)
         return float(rows ** (1.0 - known / columns)) if columns else 1.0
 
