@@ -18,6 +18,7 @@ from zodiacedge.engine.embedded.layout import (
     BY_ROW,
     BY_SCAN,
     EQUAL,
+    EXPRESSION_WORDS,
     F_CURSORS,
     F_DICTIONARY,
     F_ERROR_WORDS,
@@ -52,6 +53,7 @@ from zodiacedge.engine.embedded.layout import (
     OP_COMPARE,
     OP_EMIT,
     P_FUSED,
+    P_ORIGINS,
     RANGE_DELTA,
     RANGE_NEW,
     RANGE_OLD,
@@ -184,13 +186,13 @@ class Assembly:
         registers: dict[Variable, int] = {}
         for number, step in enumerate(steps):
             self._step(step, registers, _needed(steps[number + 1 :], head), exact=exact)
-        self._fuse(first)
         spec = len(self._spec)
         for arg in head:
             if isinstance(arg, Variable):
                 self._spec += [MODE_REGISTER, registers[arg]]
             else:
                 self._spec += [MODE_TERM, self.store.dictionary.encode(arg)]
+        self._fuse(first, spec, len(head))
         self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at]
         self._names[rule] = registers
         self.targets.append(target)
@@ -391,19 +393,34 @@ class Assembly:
             self._spec += [_FUNCTIONS[function], 0]
         return length
 
-    def _fuse(self, first: int) -> None:
+    def _fuse(self, first: int, head: int, width: int) -> None:
         """Let the last atom write heads itself, where at most a plain `!=` stands behind it."""
         last = len(self._steps) // STEP_WORDS - 1
         if last < first:
             return
         step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
+        wanted = [self._spec[head + 2 * n : head + 2 * n + 2] for n in range(width)]
         mark = FUSED
         if step[0] == OP_COMPARE and step[1] == step[3] == 1 and step[4] == UNEQUAL and last > first:
             mark = FUSED_UNEQUAL
+            for code in (step[2], step[2] + EXPRESSION_WORDS):
+                mode = MODE_REGISTER if self._spec[code] == X_REGISTER else MODE_TERM
+                wanted.append([mode, self._spec[code + 1]])
             last -= 1
             step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
         if step[0] == OP_ATOM and not step[5] and self._is_plain(step):
             self._steps[last * STEP_WORDS + P_FUSED] = mark
+            self._steps[last * STEP_WORDS + P_ORIGINS] = len(self._spec)
+            for mode, operand in wanted:
+                self._spec += [self._column(step, operand) if mode == MODE_REGISTER else -1, mode, operand]
+
+    def _column(self, step: list[int], register: int) -> int:
+        """Return the column of an atom that goes into a register, or -1."""
+        for column in range(step[1]):
+            at = step[2] + column * SPEC_WORDS
+            if self._spec[at : at + 2] == [MODE_OUT, register]:
+                return column
+        return -1
 
     def _is_plain(self, step: list[int]) -> bool:
         _, arity, spec, sources, count, *_ = step

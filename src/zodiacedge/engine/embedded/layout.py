@@ -76,11 +76,15 @@ P_SOURCE_COUNT = 4
 P_ONCE = 5  # atoms: whether one match is enough
 P_FUSED = 6  # the last atom of a rule: whether it may write heads itself
 P_TARGET = 7  # emit: the table's record
+P_ORIGINS = 7  # a fused atom: where `spec` tells the origins of the head's columns
 # A comparison or a binding has postfix code in `spec`, the left side before the right one.
 P_LEFT = 1
 P_RIGHT = 3
 P_OPERATOR = 4
 P_REGISTER = 4
+
+# The origin of a value: the column of the fused atom or -1, then a mode and a term or a register.
+ORIGIN_WORDS = 3
 
 FUSED = 1  # an atom, then the head
 FUSED_UNEQUAL = 2  # an atom, an inequality of two plain operands, then the head

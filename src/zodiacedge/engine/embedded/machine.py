@@ -83,12 +83,14 @@ from zodiacedge.engine.embedded.layout import (
     OP_ATOM,
     OP_COMPARE,
     OP_EMIT,
+    ORIGIN_WORDS,
     P_ARITY,
     P_FUSED,
     P_LEFT,
     P_ONCE,
     P_OP,
     P_OPERATOR,
+    P_ORIGINS,
     P_REGISTER,
     P_RIGHT,
     P_SOURCE_COUNT,
@@ -317,13 +319,10 @@ def flush(frame: int, target: int, filled: int) -> bool:
 
 
 @kernel
-def column_of(spec: int, at: int, arity: int, register: int) -> int:
-    """Return the column of an atom that goes into a register, or -1."""
-    for column in range(arity):
-        here = at + column * SPEC_WORDS
-        if get(spec, here) == MODE_OUT and get(spec, here + 1) == register:
-            return column
-    return -1
+def fixed_value(spec: int, at: int, registers: int) -> int:
+    """Return the value of a column of the head that does not come from the row at hand."""
+    operand = get(spec, at + 2)
+    return operand if get(spec, at + 1) == MODE_TERM else get(registers, operand)
 
 
 @kernel
@@ -370,35 +369,31 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     unequal = get(steps, step + P_FUSED) == FUSED_UNEQUAL
     emit = step + 2 * STEP_WORDS if unequal else step + STEP_WORDS
     wide = get(steps, emit + P_ARITY)
-    head = get(steps, emit + P_SPEC)
-    # For each column of the head: the row's column that it comes from, or -1 and the value it has.
-    for column in range(wide):
-        here = head + column * SPEC_WORDS
-        put(plan, 2 * column, -1)
-        if get(spec, here) == MODE_TERM:
-            put(plan, 2 * column + 1, get(spec, here + 1))
-        else:
-            register = get(spec, here + 1)
-            put(plan, 2 * column + 1, get(registers, register))
-            put(plan, 2 * column, column_of(spec, at, arity, register))
+    origins = get(steps, step + P_ORIGINS)
+    column_0 = 0
+    value_0 = 0
+    column_1 = 0
+    value_1 = 0
+    if wide == 2:
+        column_0 = get(spec, origins)
+        value_0 = fixed_value(spec, origins, registers)
+        column_1 = get(spec, origins + ORIGIN_WORDS)
+        value_1 = fixed_value(spec, origins + ORIGIN_WORDS, registers)
+    else:
+        for column in range(wide):
+            here = origins + column * ORIGIN_WORDS
+            put(plan, 2 * column, get(spec, here))
+            put(plan, 2 * column + 1, fixed_value(spec, here, registers))
     left_column = -1
     right_column = -1
     left = 0
     right = 0
     if unequal:
-        code = get(steps, step + STEP_WORDS + P_SPEC)
-        left = get(spec, code + 1)
-        right = get(spec, code + EXPRESSION_WORDS + 1)
-        if get(spec, code) == X_REGISTER:
-            left_column = column_of(spec, at, arity, left)
-            left = get(registers, left)
-        if get(spec, code + EXPRESSION_WORDS) == X_REGISTER:
-            right_column = column_of(spec, at, arity, right)
-            right = get(registers, right)
-    column_0 = get(plan, 0)
-    value_0 = get(plan, 1)
-    column_1 = get(plan, 2)
-    value_1 = get(plan, 3)
+        here = origins + wide * ORIGIN_WORDS
+        left_column = get(spec, here)
+        left = fixed_value(spec, here, registers)
+        right_column = get(spec, here + ORIGIN_WORDS)
+        right = fixed_value(spec, here + ORIGIN_WORDS, registers)
     last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
     number = get(cursors, cursor)
     row = get(cursors, cursor + 1)
