@@ -528,3 +528,35 @@ def test_a_library_that_is_missing_is_said(kb: KnowledgeBase, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ze.ZodiacError, match=r"U007: polars is not installed"):
         kb.query("?- p(X) .").to_polars()
+
+
+def test_two_arities_in_one_text_show_both_places(kb: KnowledgeBase) -> None:
+    with pytest.raises(ze.ZodiacError) as caught:
+        change(kb, "p(a) .\np(a, b, c) .")
+    (found,) = caught.value.diagnostics
+    assert (found.code, repr(found.span)) == ("C011", "<text>:2:1")
+    assert [repr(span) for _, span in found.related] == ["<text>:1:1"]
+
+
+def test_a_committed_change_takes_nothing_more(kb: KnowledgeBase) -> None:
+    with kb.change() as done:
+        pass
+    said = r"U002: the change is committed already"
+    with pytest.raises(ze.ZodiacError, match=said):
+        done.add_facts("p(a) .")
+    with pytest.raises(ze.ZodiacError, match=said):
+        done.add_facts([("p", A)])
+    with pytest.raises(ze.ZodiacError, match=said):
+        done.remove_rules("r1")
+
+
+def test_a_dropped_binding_names_an_unlabelled_rule_by_its_text(kb: KnowledgeBase) -> None:
+    report = change(kb, "bad(Y) :- r(X, Z), Y := 1 / Z . r(a, 0) .")
+    assert list(report.dropped) == ["bad(Y) :- r(X, Z), Y := 1 / Z ."]
+
+
+@pytest.mark.parametrize(("asked", "meant"), [("rr", "r"), ("fooo", "foo")])
+def test_a_query_on_an_unknown_predicate_names_the_nearest(kb: KnowledgeBase, asked: str, meant: str) -> None:
+    change(kb, "r(a, b) . foo(a, b) . Foo(a, b) .")
+    (warning,) = kb.query(f"?- {asked}(X, Y) .").warnings
+    assert (warning.code, warning.note) == ("W004", f"did you mean {meant}?")

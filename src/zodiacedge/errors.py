@@ -182,7 +182,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def nearest(name: str, known: Sequence[str]) -> str | None:
+def nearest(name: str, known: Sequence[str], likeness: float = 0.75) -> str | None:
     """Return the known name most like the given one, if one is close enough to suggest."""
-    found = get_close_matches(name, known, n=1, cutoff=0.75)
+    found = get_close_matches(name, known, n=1, cutoff=likeness)
     return found[0] if found else None

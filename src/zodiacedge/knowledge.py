@@ -17,7 +17,7 @@ from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import ground, parse_program, parse_query
-from zodiacedge.language.printer import format_argument
+from zodiacedge.language.printer import format_argument, format_rule
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.maintenance.change import Change, Program, prepare
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Dropped, Engine, Materialisation, Progress
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import LoadReport, ProgressCallback
-    from zodiacedge.language.ast import Fact, Predicate, Rule
+    from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
 
 ENGINES = ("embedded", "reference")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
@@ -79,6 +79,10 @@ def _engine(name: str) -> Engine:
     from zodiacedge.engine.embedded.engine import EmbeddedEngine  # noqa: PLC0415
 
     return EmbeddedEngine()
+
+
+def _shown(rule: Rule) -> str:
+    return rule.label or format_rule(rule)
 
 
 def _library(name: str) -> ModuleType:
@@ -194,7 +198,7 @@ class KnowledgeBase:
             self._state,
             state,
             tuple(state.runs),
-            {prepared.program.rules[key].label or key: d for key, d in state.dropped.items()},
+            {_shown(prepared.program.rules[key]): d for key, d in state.dropped.items()},
             warnings,
             time.perf_counter() - start,
         )
@@ -265,6 +269,7 @@ class Transaction:
         self._remove_rules: list[str | Rule] = []
         self._add_facts: list[Fact] = []
         self._remove_facts: list[Fact] = []
+        self._stated: list[Atom] = []
         self._prefixes: dict[str, str] = kb.prefixes
         self._report: ChangeReport | None = None
         self.loads: list[LoadReport] = []
@@ -298,6 +303,7 @@ class Transaction:
             tuple(self._remove_rules),
             tuple(self._add_facts),
             tuple(self._remove_facts),
+            tuple(self._stated),
         )
 
     def add_rules(self, text: str, name: str = "<text>") -> None:
@@ -308,6 +314,7 @@ class Transaction:
 
     def remove_rules(self, text: str, name: str = "<text>") -> None:
         """Remove rules, by label or by text up to variable names."""
+        self._refuse_if_committed()
         if text.replace("-", "_").strip().isidentifier():
             self._remove_rules.append(text.strip())
             return
@@ -338,18 +345,28 @@ class Transaction:
         """Add the facts of files, folders and globs; formats go by extension."""
         from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
 
+        self._refuse_if_committed()
         loading = io.read(sources, header=header, base=base, strict=strict, progress=progress)
         for batch in loading:
             self._add_facts += batch
         self.loads.append(loading.report)
         return loading.report
 
+    def _refuse_if_committed(self) -> None:
+        if self._report:
+            raise UsageProblem(
+                Diagnostic("U002", "the change is committed already", "begin another one: kb.change()")
+            )
+
     def _read(self, text: str, name: str) -> tuple[list[Rule], list[Fact]]:
+        self._refuse_if_committed()
         program = parse_program(text, name, self._prefixes)
         self._prefixes |= dict(program.prefixes)
+        self._stated += program.facts
         return list(program.rules), [ground(atom) for atom in program.facts]
 
     def _facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str) -> list[Fact]:
+        self._refuse_if_committed()
         if isinstance(facts, str):
             rules, found = self._read(facts, "<text>")
             if rules:

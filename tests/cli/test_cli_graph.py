@@ -183,3 +183,17 @@ def test_json_is_readable_as_written(zodiac: Zodiac, save: Save) -> None:
     done = zodiac("run", "ü.rules", "--query", "?- p(X) .", "--json")
     assert "größer" in done.out
     assert json.loads(done.out)["queries"][0]["rows"] == [['"größer"']]
+
+
+def test_an_unknown_ending_is_a_usage_error(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", "p(X) :- q(X) .\n")
+    done = zodiac("graph", "a.rules", "--out", "a.pdf")
+    assert (done.code, done.out) == (2, "")
+    assert "a.pdf ends in no known format" in done.err
+
+
+def test_the_plans_of_no_rules_are_no_plans(zodiac: Zodiac, save: Save) -> None:
+    save("facts.rules", "p(a) .\n")
+    assert zodiac("plan", "facts.rules").code == 0
+    assert zodiac("plan", "facts.rules", "--json").document == {"plans": []}
+    assert "error U006: there is no rule r1" in zodiac("plan", "facts.rules", "--rule", "r1").err

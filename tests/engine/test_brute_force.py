@@ -7,6 +7,8 @@ from hypothesis import given, settings
 
 from strategies import FULL, TINY, Brute, RandomProgram, evaluate_program, examples, programs
 
+pytestmark = pytest.mark.slow
+
 
 def agrees_with_brute_force(program: RandomProgram) -> None:
     evaluated = evaluate_program(program)

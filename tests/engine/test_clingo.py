@@ -28,6 +28,8 @@ from zodiacedge.language.ast import (
 from zodiacedge.language.safety import analyse
 from zodiacedge.terms import IRI, RDF_TYPE, Literal, integer
 
+pytestmark = pytest.mark.slow
+
 
 class Translation:
     """A program as ASP, with the auxiliary predicates it needs."""

@@ -45,6 +45,8 @@ conjuncts = st.one_of(
     st.builds(Negation, atoms),
     st.builds(lambda inner: Aggregate((inner,), (X,), (Fold("COUNT", Y, Z),)), atoms),
 )
+
+pytestmark = pytest.mark.slow
 rules = st.builds(lambda head, body: Rule(head, tuple(body)), atoms, st.lists(conjuncts, max_size=2))
 changes = st.lists(st.tuples(st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11))), max_size=6)
 

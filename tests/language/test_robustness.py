@@ -261,3 +261,10 @@ def test_prefixes_of_a_broken_program_hold_on() -> None:
     program, found = read_program("@prefix ex: <http://e/> .\nbroken( .\nex:p(ex:a) .\n")
     assert len(found) == 1
     assert program.facts[0].predicate.name == "http://e/p"
+
+
+@pytest.mark.parametrize("broken", ["p(X) :- q(X), X = <http://foo bar> .", "p(http://foo/bar) ."])
+def test_the_slashes_of_a_broken_iri_hide_nothing(broken: str) -> None:
+    program, found = read_program(f"{broken}\np(Y) :- q(X) .\n")
+    assert len(found) == 1
+    assert len(program.rules) == 1

@@ -20,6 +20,8 @@ from zodiacedge.workloads.lubm_university import CLASSES, LINKS, TEXTS, universi
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+pytestmark = pytest.mark.slow
+
 # How many facts of each class and property the LUBM-1 has that everybody uses.
 LUBM_1 = {
     "AssistantProfessor": 146,

@@ -46,12 +46,14 @@ def command(console: Console, rules: tuple[str, ...], form: str | None, out: str
     """
     if console.as_json and not out and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} both want standard output: add --out FILE.")
+    ending = Path(out).suffix.removeprefix(".").lower() if out else ""
+    if out and form is None and ending not in {*_FORMATS, "txt", ""}:
+        raise click.UsageError(f"{out} ends in no known format: add --format, one of {', '.join(_FORMATS)}.")
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
     console.findings(reading.findings)
     if out:
-        ending = Path(out).suffix.removeprefix(".").lower()
         write_text(Path(out), _drawn(reading.graph, form or (ending if ending in _FORMATS else "text")))
         nodes, members = many(len(reading.graph), "hyper-node"), many(len(reading.rules), "rule")
         console.text(f"wrote {out}: {nodes} of {members}")

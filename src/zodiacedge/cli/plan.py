@@ -40,8 +40,8 @@ def command(console: Console, rules: tuple[str, ...], label: str | None) -> None
     if reading.errors:
         raise CheckProblem(reading.findings)
     chosen = [rule for rule in map(resolve, reading.rules) if label in {None, rule.label}]
-    if not chosen:
-        raise _no_rule(label or "", reading)
+    if label and not chosen:
+        raise _no_rule(label, reading)
     found = [p for rule in chosen for p in plans(rule, _recursive(rule, reading), NoStatistics())]
     console.text(to_text(found))
     if console.as_json:

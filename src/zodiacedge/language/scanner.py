@@ -32,7 +32,8 @@ _OPERAND = re.compile(
     re.VERBOSE,
 )
 _OPERATOR = re.compile(rf"(?P<sign>:-|\?-|:=|!=|<=|>=|\*\*|\^\^|[-(),.!¬&∧=<>+*/%@:])|(?P<name>{_NAME})")
-_SPACE = re.compile(r"(?:\s+|\#[^\n]*|//[^\n]*)*")
+# The slashes of `http://` are no comment: after a broken IRI they would hide the end of the statement.
+_SPACE = re.compile(r"(?:\s+|\#[^\n]*|(?<!:)//[^\n]*)*")
 _PREFIX_NAME = re.compile(r"(?:[^\W\d_](?:[\w\-]|\.(?=[\w\-.]))*)?:")
 _LABEL = re.compile(r"([^\W\d][\w\-]*):(?=\s|$)")
 _LANGUAGE = re.compile(r"@([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*(?:--[a-z]+)?)")

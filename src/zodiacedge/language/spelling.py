@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,20 +20,22 @@ class Spelling:
 
     def __init__(self, known: Iterable[str]) -> None:
         """Index the known names."""
-        self._known: dict[str, str] = {}
+        self._known: dict[str, list[str]] = {}
         for name in sorted(known):
             for shorter in _one_dropped(name.lower()):
-                self._known.setdefault(shorter, name)
+                self._known.setdefault(shorter, []).append(name)
 
     def nearest(self, name: str) -> str | None:
         """Return a known name that the given one may be meant to be."""
         if len(name) < _SHORTEST:
             return None
-        for shorter in _one_dropped(name.lower()):
-            found = self._known.get(shorter)
-            if found and found != name and _letters(found) != _letters(name):
-                return found
-        return None
+        found = {
+            known
+            for shorter in _one_dropped(name.lower())
+            for known in self._known.get(shorter, ())
+            if known != name and _letters(known) != _letters(name)
+        }
+        return max(sorted(found), key=lambda known: SequenceMatcher(None, name, known).ratio(), default=None)
 
 
 def _one_dropped(word: str) -> Iterator[str]:

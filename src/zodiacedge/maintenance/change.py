@@ -15,6 +15,7 @@ from zodiacedge.graph import HyperGraph
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
+from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve
 from zodiacedge.language.unify import unifiable
@@ -33,6 +34,8 @@ class Change:
     remove_rules: tuple[str | Rule, ...] = ()
     add_facts: tuple[Fact, ...] = ()
     remove_facts: tuple[Fact, ...] = ()
+    stated: tuple[Atom, ...] = field(default=(), compare=False)
+    """The facts that a text states, with their places, for the messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,11 @@ def prepare(program: Program, change: Change, host: Host) -> Prepared:
     facts_removed = (frozenset(change.remove_facts) & program.facts) - frozenset(change.add_facts)
     found += _idle_facts(program, change)
     facts = (program.facts - facts_removed) | facts_added
-    found += check(Subject(tuple(rules.values()), (), {f.predicate for f in facts}, host))
-    found += _forbidden_facts(rules, facts)
+    placed = {ground(atom): atom for atom in change.stated}
+    loaded = {f.predicate for f in facts if f not in placed}
+    stated = tuple(atom for fact, atom in placed.items() if fact in facts)
+    found += check(Subject(tuple(rules.values()), stated, loaded, host))
+    found += _forbidden_facts(rules, facts - placed.keys())
     errors = [d for d in found if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)

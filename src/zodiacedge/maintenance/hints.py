@@ -57,7 +57,7 @@ def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> I
         if atom.predicate in known or name == RDF_TYPE:
             continue
         arities = sorted(p.arity for p in known if p.name == name)
-        near = Spelling(names).nearest(name) or nearest(name, sorted(names)[:_MOST_NAMES])
+        near = Spelling(names).nearest(name) or nearest(name, sorted(names)[:_MOST_NAMES], 0.6)
         hint = "no rule and no fact uses it"
         if arities:
             hint = f"it is known with {' and '.join(map(str, arities))} arguments"

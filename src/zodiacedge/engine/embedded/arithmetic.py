@@ -256,7 +256,10 @@ def apply_unary(stack: int, at: int, op: int) -> None:
         real = float(whole)
     else:
         real = as_double(get(stack, at + 1))
-    if op == X_NEGATE:
+    if X_ROUND <= op <= X_CEIL and not -_TOO_LARGE <= real < _TOO_LARGE:
+        # Compiled, floor and ceil give 64 bits: beyond them there is nothing left to judge.
+        put(stack, at, IS_ERROR)
+    elif op == X_NEGATE:
         put_double(stack, at, -real)
     elif op == X_ABS:
         put_double(stack, at, abs(real))

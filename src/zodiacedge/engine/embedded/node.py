@@ -145,13 +145,10 @@ class NodeRun:
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
         read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
         affordable = terms * terms // 8 <= _BITS_AT_LEAST + _BITS_PER_ROW * read
-        computing = {
-            id(target)
-            for target, rule in zip(targets, self._rules.values(), strict=True)
-            if any(isinstance(c, Binding) for c in rule.body) or rule.aggregate
-        }
+        # A computed term may be new, and the bits are for the terms there are.
+        computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
         for target in targets:
-            if target.arity == 2 and affordable and id(target) not in computing:
+            if target.arity == 2 and affordable and not computes:
                 target.mark_pairs(terms)
             else:
                 target.need_rows()
