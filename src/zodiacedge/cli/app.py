@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _COMMANDS = {
+    "bench": "measure, with every count checked before a time is printed",
     "check": "parse and check rule files; all findings at once",
     "demo": "the wind farm of the paper, with a story a newcomer can follow",
     "generate": "write the data sets of the benchmarks to files",

@@ -1,0 +1,143 @@
+"""A report: the figures of a benchmark, as tables for people and as plain values for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from zodiacedge.benchmarks.embedded import Memory
+    from zodiacedge.benchmarks.harness import Measurement
+    from zodiacedge.benchmarks.machine import Machine
+    from zodiacedge.benchmarks.targets import Verdict
+
+OURS = "zodiac"
+NO_MODULES = "zodiac, no modules"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How long an engine takes for a workload."""
+
+    workload: str
+    engine: str
+    measurement: Measurement
+    published: float | None = None
+    """Seconds that the paper gives for its prototype."""
+    left_out: tuple[str, ...] = ()
+    """Predicates that the engine cannot derive; their rules were left out."""
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of the best run."""
+        return self.measurement.best.seconds
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "workload": self.workload,
+            "engine": self.engine,
+            "seconds": self.seconds,
+            "cpu_seconds": self.measurement.best.cpu_seconds,
+            "runs": [asdict(run) for run in self.measurement.runs],
+            "derived": dict(self.measurement.counts),
+            "derived_total": self.measurement.derived,
+            "published_seconds": self.published,
+            "left_out": list(self.left_out),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table as text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a benchmark found."""
+
+    bench: str
+    machine: Machine
+    figures: tuple[Figure, ...]
+    memory: tuple[Memory, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    not_installed: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "bench": self.bench,
+            "machine": self.machine.to_dict(),
+            "figures": [figure.to_dict() | {"ratio": self._ratio(figure)} for figure in self.figures],
+            "memory": [asdict(one) | {"bytes_per_row": one.bytes_per_row} for one in self.memory],
+            "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
+            "targets": [verdict.to_dict() for verdict in self.verdicts],
+        }
+
+    def tables(self) -> Sequence[Shown]:
+        """Return the tables that have something in them: times, memory, targets."""
+        found = (self._times(), self._memory(), self._targets())
+        return [table for table in found if table.rows]
+
+    def _times(self) -> Shown:
+        compared = any(self._ratio(figure) is not None for figure in self.figures)
+        published = compared and not self.versions
+        columns = ["workload", "engine", "derived", "seconds", "CPU s", "runs"]
+        columns += ["paper s"] * published + ["ratio"] * compared
+        rows = []
+        for figure in self.figures:
+            best = figure.measurement.best
+            row = [
+                figure.workload,
+                figure.engine,
+                f"{figure.measurement.derived:,}",
+                f"{best.seconds:.4f}",
+                f"{best.cpu_seconds:.4f}",
+                str(len(figure.measurement.runs)),
+            ]
+            if published:
+                row.append(f"{figure.published:g}" if figure.published else "")
+            if compared:
+                ratio = self._ratio(figure)
+                row.append("" if ratio is None else f"{ratio:,.1f}")
+            rows.append(tuple(row))
+        return Shown(tuple(columns), tuple(rows))
+
+    def _ratio(self, figure: Figure) -> float | None:
+        # Beside other engines: how many times our time each takes. Our own figures stand first, the one
+        # with modules, if it was asked for, before the other. Else: how many times our time the paper gives.
+        if self.versions:
+            ours = next(one for one in self.figures if one.workload == figure.workload)
+            return figure.seconds / ours.seconds
+        return figure.published / figure.seconds if figure.published else None
+
+    def _memory(self) -> Shown:
+        rows: list[tuple[str, ...]] = []
+        for one in self.memory:
+            segments = _shares(one.segment_rows, one.segment_row_bytes, one.segment_index_bytes)
+            complete = _shares(one.segment_rows, one.segment_row_bytes, one.complete_index_bytes)
+            explicit = _shares(one.explicit_rows, one.explicit_row_bytes, one.explicit_index_bytes)
+            dictionary = _shares(one.terms, one.dictionary_bytes, 0)
+            rows += [
+                (one.workload, "segments", *segments),
+                ("", "with all row-sets", *complete),
+                ("", "explicit facts", *explicit),
+                ("", "dictionary", *dictionary),
+            ]
+        columns = ("workload", "memory of", "rows", "bytes of rows", "of indexes", "bytes per row")
+        return Shown(columns, tuple(rows))
+
+    def _targets(self) -> Shown:
+        rows = tuple((v.target.text, v.shown, v.target.wanted, v.word) for v in self.verdicts)
+        return Shown(("target", "measured", "wanted", "verdict"), rows)
+
+
+def _shares(rows: int, row_bytes: int, index_bytes: int) -> tuple[str, str, str, str]:
+    each = (row_bytes + index_bytes) / max(rows, 1)
+    return f"{rows:,}", f"{row_bytes:,}", f"{index_bytes:,}", f"{each:.1f}"

@@ -1,0 +1,259 @@
+"""`zodiac bench`: workloads with known counts, how long they take, and what other engines take."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.output import check_folder, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.benchmarks.report import Report
+    from zodiacedge.benchmarks.suites import Options
+    from zodiacedge.cli.console import Console
+
+_Command = TypeVar("_Command", bound="Callable[..., None]")
+_GRAPHS = ("closure-dense", "closure-sparse", "same-generation", "points-to")
+_SMALL_GRAPHS = ("closure", *_GRAPHS[2:])
+_PEERS = ("clingo", "duckdb", "nemo", "swi-prolog")
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure: a table, JSON and plots; every count is checked before a time is told.
+
+    A figure is the best of 3 runs, of 5 where it is below 0.1 s, each from facts in memory to all counts
+    known. Results go to bench/results, unless --out names another folder.
+
+    \b
+    Example:
+      zodiac bench graphs --only closure-dense
+      zodiac bench peers
+    """  # noqa: D301 - \b is click's mark for text that it must not wrap
+
+
+def _measured(function: _Command) -> _Command:
+    # The options of every benchmark, in the order in which --help lists them.
+    for option in (
+        click.option(
+            "--out",
+            type=Path,
+            default=Path("bench/results"),
+            show_default=True,
+            help="Where JSON and plots go.",
+        ),
+        click.option("--cold", is_flag=True, help="Tell also what an empty compile cache costs."),
+        click.option(
+            "--small", is_flag=True, help="A few thousand facts each, to see that everything works."
+        ),
+        click.option("--modules/--no-modules", default=None, help="Only with modules, or only without."),
+        click.option("--runs", type=click.IntRange(min=1), help="Runs per figure, instead of 3 or 5."),
+    ):
+        function = option(function)
+    return function
+
+
+def _only(*names: str) -> Callable[[_Command], _Command]:
+    return click.option("--only", multiple=True, type=click.Choice(names), help="Leave out the others.")
+
+
+@command.command("graphs")
+@_only(*_GRAPHS, *_SMALL_GRAPHS[:1])
+@_measured
+@common
+def graphs(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    only: tuple[str, ...],
+    runs: int | None,
+    modules: bool | None,
+    small: bool,
+    cold: bool,
+    out: Path,
+) -> None:
+    r"""Closures, same generation and points-to analysis, from scratch.
+
+    \b
+    Example:
+      zodiac bench graphs --only closure-dense --only closure-sparse
+      zodiac bench graphs --no-modules --json
+    """
+    from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
+
+    options = _options(console, only, runs=runs, modules=modules, small=small)
+    _run(console, lambda: suites.graphs(options), out, cold=cold)
+
+
+@command.command("paper")
+@_only("scratch")
+@_measured
+@common
+def paper(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    only: tuple[str, ...],
+    runs: int | None,
+    modules: bool | None,
+    small: bool,
+    cold: bool,
+    out: Path,
+) -> None:
+    r"""The paper's rule sets on growing data, beside the times that the paper gives.
+
+    \b
+    Example:
+      zodiac bench paper --only scratch
+    """
+    from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
+
+    options = _options(console, only, runs=runs, modules=modules, small=small)
+    _run(console, lambda: suites.paper(options), out, cold=cold)
+
+
+@command.command("lubm")
+@click.option(
+    "--universities",
+    multiple=True,
+    type=click.IntRange(min=1),
+    default=(1,),
+    show_default=True,
+    help="How many; may be given several times.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder of CSV files instead; counts are checked against its expected.json.",
+)
+@_measured
+@common
+def lubm(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    universities: tuple[int, ...],
+    data: Path | None,
+    runs: int | None,
+    modules: bool | None,
+    small: bool,
+    cold: bool,
+    out: Path,
+) -> None:
+    r"""LUBM: 128 rules on universities, from scratch.
+
+    \b
+    Example:
+      zodiac bench lubm --universities 1 --universities 10
+      zodiac bench lubm --data lubm001
+    """
+    from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
+
+    options = _options(console, (), runs=runs, modules=modules, small=small)
+    _run(console, lambda: suites.lubm(options, universities, data), out, cold=cold)
+
+
+@command.command("peers")
+@_only("rs1", "rs2", "rs3", *_GRAPHS, *_SMALL_GRAPHS[:1], "lubm")
+@click.option("--peer", "names", multiple=True, type=click.Choice(_PEERS), help="Leave out the others.")
+@click.option("--universities", type=click.IntRange(min=1), default=1, show_default=True, help="Of LUBM.")
+@_measured
+@common
+def peers(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    only: tuple[str, ...],
+    names: tuple[str, ...],
+    universities: int,
+    runs: int | None,
+    modules: bool | None,
+    small: bool,
+    cold: bool,
+    out: Path,
+) -> None:
+    r"""Other engines that are installed, on the same facts in the same run, with ratios and targets.
+
+    The ratio is an engine's time divided by ours. The optional dependencies `peers` install them.
+
+    \b
+    Example:
+      zodiac bench peers --only rs2 --peer clingo
+    """
+    from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
+
+    options = _options(console, only, runs=runs, modules=modules, small=small)
+    _run(console, lambda: suites.peers(options, names, universities), out, cold=cold)
+
+
+def _options(
+    console: Console, only: tuple[str, ...], *, runs: int | None, modules: bool | None, small: bool
+) -> Options:
+    from zodiacedge.benchmarks.suites import Options  # noqa: PLC0415 - loads the engine
+
+    def tell(text: str) -> None:
+        if sys.stderr.isatty():
+            console.note(text)
+
+    return Options(only, runs, modules, small, tell)
+
+
+def _run(console: Console, bench: Callable[[], Report], out: Path, *, cold: bool) -> None:
+    from zodiacedge.benchmarks.harness import WrongCountError  # noqa: PLC0415 - loads the engine
+    from zodiacedge.engine.embedded.warm import warm  # noqa: PLC0415 - as above
+
+    check_folder(out)
+    compiling = _compiling() if cold else None
+    warm()
+    try:
+        report = bench()
+    except WrongCountError as problem:
+        raise click.ClickException(str(problem)) from problem
+    document = report.to_dict() | ({"cold": compiling} if compiling else {})
+    for line in report.machine.lines():
+        console.text(line)
+    if compiling:
+        console.text(
+            f"a process that uses every kernel: {compiling['cold_seconds']:.1f} s with an empty compile "
+            f"cache, {compiling['warm_seconds']:.1f} s with a full one"
+        )
+    for table in report.tables():
+        console.text()
+        console.table(table.columns, table.rows)
+    console.text()
+    if report.not_installed:
+        console.text(f"not installed: {', '.join(report.not_installed)}")
+    console.text(f"wrote {', '.join(map(str, _write(report, document, out)))}")
+    if console.as_json:
+        console.json(document)
+
+
+def _write(report: Report, document: dict[str, object], out: Path) -> list[Path | str]:
+    from zodiacedge.benchmarks.plots import can_plot, plot  # noqa: PLC0415 - loads the engine
+
+    path = out / f"{report.bench}.json"
+    write_text(path, json.dumps(document, indent=1) + "\n")
+    return [path, *plot(report, out)] if can_plot() else [path, "no plots: matplotlib is not installed"]
+
+
+def _compiling() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as empty:
+        return {
+            "cold_seconds": _process_seconds(os.environ | {"NUMBA_CACHE_DIR": empty}),
+            "warm_seconds": _process_seconds(os.environ | {"NUMBA_CACHE_DIR": empty}),
+        }
+
+
+def _process_seconds(environment: dict[str, str]) -> float:
+    started = time.perf_counter()
+    program = [sys.executable, "-m", "zodiacedge.engine.embedded.warm"]
+    subprocess.run(program, env=environment, check=True)  # noqa: S603 - this project's own module
+    return time.perf_counter() - started

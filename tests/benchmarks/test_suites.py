@@ -1,0 +1,171 @@
+"""Every benchmark at a small size: counts, memory, targets, and other engines that agree."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zodiacedge.benchmarks import suites
+from zodiacedge.benchmarks.embedded import EmbeddedTrial, Loaded, Memory
+from zodiacedge.benchmarks.harness import Expected, Measurement, Run, WrongCountError, measure
+from zodiacedge.benchmarks.machine import this_machine
+from zodiacedge.benchmarks.peers import PEERS, Peer
+from zodiacedge.benchmarks.peers.clingo import DIALECT
+from zodiacedge.benchmarks.peers.portable import portable
+from zodiacedge.benchmarks.report import NO_MODULES, OURS, Figure, Report
+from zodiacedge.benchmarks.suites import Options
+from zodiacedge.benchmarks.targets import memory_verdicts, speed_verdicts
+from zodiacedge.benchmarks.task import Task, graph_tasks, lubm_files_task, lubm_task, paper_task
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.language.ast import fact
+from zodiacedge.terms import IRI, Literal, integer
+from zodiacedge.workloads import lubm
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = Options(runs=1, small=True)
+TASKS = {
+    task.name: task
+    for task in (
+        *(paper_task(number, 50) for number in (1, 2, 3)),
+        *graph_tasks(small=True).values(),
+        lubm_task(1, departments=1),
+    )
+}
+
+
+def trial(task: Task, *, modules: bool = True) -> EmbeddedTrial:
+    return EmbeddedTrial(task.loaded, task.rules, task.graph, modules=modules)
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("modules", [True, False])
+def test_a_trial_derives_what_the_engine_derives(name: str, modules: bool) -> None:  # noqa: FBT001
+    task = TASKS[name]
+    engine = EmbeddedEngine(modules=modules)
+    state = engine.materialise(task.rules, task.graph, task.make_facts(), Settings())
+    expected = {predicate.name: count for predicate, count in state.derived_counts().items()}
+    assert measure(name, lambda: trial(task, modules=modules), task.expected, 1).counts == expected
+
+
+def test_a_trial_leaves_the_next_one_a_fresh_store() -> None:
+    loaded = Loaded.of([fact("p", IRI("a"), integer(1)), fact("C", Literal("x"))])
+    first, second = loaded.store(), loaded.store()
+    first.dictionary.encode(IRI("new"))
+    assert len(second.dictionary) == len(loaded.terms)
+    assert set(second.facts(second.explicit)) == {fact("p", IRI("a"), integer(1)), fact("C", Literal("x"))}
+    assert len(loaded) == 2
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+@pytest.mark.parametrize("name", TASKS)
+def test_other_engines_derive_as_many_facts(name: str, peer: Peer) -> None:
+    if not peer.version():
+        pytest.skip(f"{peer.name} is not installed")
+    task = TASKS[name]
+    program = portable(task, peer.aggregates)
+    ours = measure(name, lambda: trial(task), task.expected, 1)
+    expected = Expected(ours.counts).restricted(program.missing)
+    assert measure(name, lambda: peer.trial(program), expected, 1).derived > 0
+
+
+def test_a_peer_without_an_aggregate_is_spared_its_rules_and_what_needs_them() -> None:
+    task = TASKS["rs1 n=50"]
+    median = {"hasMedianAirTemperatureMeasurementNearby", "SensorAnomalyWindTurbine"}
+    count = {"hasNeighbourAirTemperatureMeasurementNumber", "MoreThan3Neighbours"}
+    assert portable(task, frozenset({"count"})).missing == median
+    assert portable(task, frozenset()).missing == median | count
+
+
+def test_graphs_has_both_ways_of_each_workload() -> None:
+    report = suites.graphs(SMALL)
+    assert {figure.engine for figure in report.figures} == {OURS, NO_MODULES}
+    assert len(report.figures) == 6
+    assert all(one.bytes_per_row > 0 for one in report.memory)
+
+
+def test_only_and_modules_choose() -> None:
+    (one,) = suites.graphs(replace(SMALL, only=("closure",), modules=False)).figures
+    assert (one.workload, one.engine) == ("closure (small)", NO_MODULES)
+
+
+def test_paper_shows_what_the_paper_gives() -> None:
+    assert [figure.measurement.derived for figure in suites.paper(SMALL).figures[::2]] == [
+        2600,
+        27_325,
+        27_026,
+    ]
+    assert [paper_task(n, size).published for n, size in ((1, 400), (2, 200), (3, 200))] == [474, 99, 24.134]
+
+
+def test_lubm_without_known_counts_must_at_least_agree_with_itself() -> None:
+    first, second = suites.lubm(SMALL).figures
+    assert first.measurement.counts == second.measurement.counts
+
+
+def test_lubm_reads_csv_files_and_their_expected_counts(tmp_path: Path) -> None:
+    lubm.write(tmp_path, 1, form="csv", departments=1)
+    derived = measure("lubm", lambda: trial(TASKS["lubm-1 (small)"]), Expected(), 1)
+    known = {"per_predicate": dict(derived.counts), "idb_total": derived.derived}
+    (tmp_path / "expected.json").write_text(json.dumps(known))
+    assert suites.lubm(SMALL, data=tmp_path).figures[0].measurement.counts == derived.counts
+    (tmp_path / "expected.json").write_text(json.dumps(known | {"idb_total": 1}))
+    task = lubm_files_task(tmp_path)
+    with pytest.raises(WrongCountError, match="instead of 1"):
+        measure("lubm", lambda: trial(task), task.expected, 1)
+
+
+def test_peers_compares_on_the_same_facts_and_lists_who_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zodiacedge.benchmarks.peers.nemo.Nemo.version", lambda _self: "")
+    pytest.importorskip("clingo")
+    report = suites.peers(replace(SMALL, only=("rs2",)), ("clingo", "nemo"))
+    assert [figure.engine for figure in report.figures] == [OURS, NO_MODULES, "clingo"]
+    assert report.not_installed == ("nemo",)
+    times = report.tables()[0]
+    assert times.columns[-1] == "ratio"
+    assert times.rows[0][-1] == "1.0"
+
+
+def test_a_peer_that_derives_something_else_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("clingo")
+    monkeypatch.setattr("zodiacedge.benchmarks.peers.clingo.ClingoTrial.counts", lambda _self: {"path": 1})
+    with pytest.raises(WrongCountError, match=r"clingo on closure \(small\) derives wrong facts: path"):
+        suites.peers(replace(SMALL, only=("closure",)), ("clingo",))
+
+
+def figure(workload: str, engine: str, seconds: float) -> Figure:
+    return Figure(workload, engine, Measurement((Run(seconds, seconds),), {"p": 1}))
+
+
+def test_targets_are_met_or_missed() -> None:
+    figures = [
+        figure("rs2 n=200", OURS, 0.1),
+        figure("rs2 n=200", "clingo", 2.1),
+        figure("rs2 n=200", "nemo", 6.9),
+    ]
+    clingo, nemo = speed_verdicts(figures)
+    assert (clingo.word, nemo.word) == ("met", "missed")
+    assert clingo.shown == "21.0x"
+    size = Memory("lubm-10", 1, 8, 8, 10, 80, 0, 321, 1, 1)
+    assert [verdict.word for verdict in memory_verdicts([size])] == ["missed"]
+
+
+def test_the_document_of_a_report_is_plain() -> None:
+    figures = (figure("rs2 n=200", OURS, 0.1), figure("rs2 n=200", "clingo", 2.0))
+    report = Report("peers", this_machine(), figures, versions={"clingo": "5"}, not_installed=("nemo",))
+    document = json.loads(json.dumps(report.to_dict()))
+    assert document["peers"] == {"clingo": "5", "nemo": "not installed"}
+    assert document["figures"][1]["ratio"] == pytest.approx(20)
+    assert document["figures"][1]["runs"] == [{"seconds": 2.0, "cpu_seconds": 2.0}]
+    assert document["machine"]["cores"] >= 1
+
+
+def test_constants_in_atoms_are_refused_to_peers() -> None:
+    task = Task("constant", "p(X, Y) :- q(X, Y, 5) .", list, Expected())
+    with pytest.raises(NotImplementedError, match="no constants"):
+        list(DIALECT.rules(portable(task, frozenset())))
