@@ -89,7 +89,7 @@ class Report:
         compared = any(self._ratio(figure) is not None for figure in self.figures)
         published = compared and not self.versions
         columns = ["workload", "engine", "derived", "seconds", "CPU s", "runs"]
-        columns += ["paper s"] * published + ["ratio"] * compared
+        columns += ["paper s"] * published + ["CPU ratio"] * bool(self.versions) + ["ratio"] * compared
         rows = []
         for figure in self.figures:
             best = figure.measurement.best
@@ -103,6 +103,8 @@ class Report:
             ]
             if published:
                 row.append(f"{figure.published:g}" if figure.published else "")
+            if self.versions:
+                row.append(f"{best.cpu_seconds / self._ours(figure).measurement.best.cpu_seconds:,.1f}")
             if compared:
                 ratio = self._ratio(figure)
                 row.append("" if ratio is None else f"{ratio:,.1f}")
@@ -110,12 +112,14 @@ class Report:
         return Shown(tuple(columns), tuple(rows))
 
     def _ratio(self, figure: Figure) -> float | None:
-        # Beside other engines: how many times our time each takes. Our own figures stand first, the one
-        # with modules, if it was asked for, before the other. Else: how many times our time the paper gives.
+        # How many times our time another engine takes, or the paper gives for its prototype.
         if self.versions:
-            ours = next(one for one in self.figures if one.workload == figure.workload)
-            return figure.seconds / ours.seconds
+            return figure.seconds / self._ours(figure).seconds
         return figure.published / figure.seconds if figure.published else None
+
+    def _ours(self, figure: Figure) -> Figure:
+        # Our own figures stand first, the one with modules, if it was asked for, before the other.
+        return next(one for one in self.figures if one.workload == figure.workload)
 
     def _memory(self) -> Shown:
         rows: list[tuple[str, ...]] = []
