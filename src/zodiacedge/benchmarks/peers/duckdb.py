@@ -66,7 +66,7 @@ class DuckDBTrial:
         """Count the rows of each derived predicate, and close the database."""
         found = {}
         for predicate in self._program.derived:
-            found[predicate.name] = self._do(f"SELECT count(*) FROM {name_of(predicate)}")  # noqa: S608
+            found[predicate.name] = self._do(f"SELECT count(*) FROM {name_of(predicate)}")  # noqa: S608 - our own names
         self._database.close()
         return found
 
@@ -183,7 +183,7 @@ def _condition(conjunct: Conjunct, seen: Mapping[Variable, str]) -> str:
         case Negation(atom=atom):
             columns = zip(_columns(atom.predicate), arguments(atom), strict=True)
             equal = " AND ".join(f"n.{column} = {seen[variable]}" for column, variable in columns)
-            return f"NOT EXISTS (SELECT 1 FROM {name_of(atom.predicate)} n WHERE {equal})"  # noqa: S608
+            return f"NOT EXISTS (SELECT 1 FROM {name_of(atom.predicate)} n WHERE {equal})"  # noqa: S608 - our own names
         case Aggregate() | Atom():
             return ""
     message = f"no such conjunct in portable programs: {conjunct}"
