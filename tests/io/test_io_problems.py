@@ -15,8 +15,8 @@ import pytest
 import zstandard
 
 from zodiacedge.errors import LoadProblem
-from zodiacedge.io import Format, expand, read, read_all, streams, write_facts
-from zodiacedge.language.ast import Fact, fact
+from zodiacedge.io import Format, expand, read, read_all, staged_export, streams, write_facts
+from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import IRI, BlankNode, Literal, Term, integer, string
 
 if TYPE_CHECKING:
@@ -197,6 +197,21 @@ def test_a_full_disk_leaves_the_export_before_it_whole(
         patch.setattr(Path, "open", full)
         words = ("q.csv", "no space left", "free some space")
         problem("I016", lambda: write_facts(new, tmp_path, compression=compression), *words)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_an_interrupted_export_leaves_the_one_before_it_whole(tmp_path: Path) -> None:
+    write_facts([fact("p", IRI("old"))], tmp_path)
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+
+    def interrupted() -> None:
+        with staged_export(tmp_path) as export:
+            export.place("p.csv").write_text("new\n")
+            export.add(Predicate("p", 1), "p.csv", 1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 

@@ -6,7 +6,8 @@
     cells     terms as cells of a table
     read      files in, batches of facts and a report out
     rows      facts from Python values
-    write     one file per predicate, with rdftext and names beside it
+    write     facts to a folder, with rdftext and names beside it
+    export    the folder of an export: staged, listed in predicates.json, moved into place
     report    bad lines, counts, progress
     problems  the codes I001 and on
 
@@ -19,13 +20,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.io.cells import read_cell, write_cell
+from zodiacedge.io.export import ExportReport, StagedExport, WrittenFile, staged_export
 from zodiacedge.io.lines import ReadOptions
 from zodiacedge.io.read import Load, read, read_all
 from zodiacedge.io.report import BadLine, FileReport, LoadReport, Progress, ProgressCallback
 from zodiacedge.io.rows import facts_of_rows
 from zodiacedge.io.sources import Format, SourceFile, expand
 from zodiacedge.io.tabular import csv_line, tsv_line
-from zodiacedge.io.write import ExportReport, WrittenFile, write_facts
+from zodiacedge.io.write import write_facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,7 @@ __all__ = [
     "ProgressCallback",
     "ReadOptions",
     "SourceFile",
+    "StagedExport",
     "WrittenFile",
     "csv_line",
     "expand",
@@ -54,6 +57,7 @@ __all__ = [
     "read",
     "read_all",
     "read_cell",
+    "staged_export",
     "table_of",
     "tsv_line",
     "write_cell",

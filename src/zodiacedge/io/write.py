@@ -1,33 +1,28 @@
-"""An export: one file per predicate and a `predicates.json` that says which is which.
+"""Facts to a folder, one file per predicate.
 
-Rows come in the language's total order, so equal facts give equal files. Everything is written to a
-hidden folder inside the target and moved into place at the end: a failed export leaves no half file.
-An export over an earlier one replaces it: files that the old `predicates.json` lists and the new one
-does not are removed. How terms and lines look is left to the formats.
+Rows come in the language's total order, so equal facts give equal files. How terms and lines look is left
+to the formats, the folder and its `predicates.json` to `export`.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import LoadProblem
+from zodiacedge.io.export import ExportReport, staged_export
 from zodiacedge.io.jsonl import json_line
 from zodiacedge.io.names import file_names
 from zodiacedge.io.problems import problem, writing
 from zodiacedge.io.rdftext import check_rdf, nt_lines, turtle_lines
-from zodiacedge.io.sources import MANIFEST, Format, listed_files
+from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import COMPRESSIONS, open_target
 from zodiacedge.io.tabular import tabular_lines
 from zodiacedge.terms import order_key
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from zodiacedge.language.ast import Fact, Predicate
     from zodiacedge.terms import Term
@@ -43,28 +38,6 @@ WRITABLE = (
     Format.ARROW,
 )
 _COLUMNAR = {Format.PARQUET: ("", "gz", "zst"), Format.ARROW: ("", "zst")}
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """One file of an export."""
-
-    predicate: Predicate
-    path: Path
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ExportReport:
-    """What an export wrote."""
-
-    folder: Path
-    files: tuple[WrittenFile, ...]
-
-    @property
-    def rows(self) -> int:
-        """How many facts were written."""
-        return sum(f.rows for f in self.files)
 
 
 def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alone
@@ -91,21 +64,13 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
     if layout.form in {Format.NTRIPLES, Format.TURTLE}:
         check_rdf(relations)
     names = file_names(relations, layout.extension)
-    target = Path(folder)
-    with writing(target):
-        target.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=".export-", dir=target))
-    try:
+    with staged_export(folder) as export:
         for predicate, rows in relations.items():
-            with writing(target / names[predicate]):
-                _write_one(stage / names[predicate], layout, predicate, rows)
-        with writing(target / MANIFEST):
-            (stage / MANIFEST).write_text(_manifest(relations, names), encoding="utf-8")
-            _move(stage, target, [*names.values(), MANIFEST])
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-    files = tuple(WrittenFile(p, target / names[p], len(rows)) for p, rows in relations.items())
-    return ExportReport(target, files)
+            name = names[predicate]
+            with writing(export.folder / name):
+                _write_one(export.place(name), layout, predicate, rows)
+            export.add(predicate, name, len(rows))
+    return export.report
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,24 +138,3 @@ def _lines(layout: _Layout, predicate: Predicate, rows: Rows) -> Iterator[str]:
             return (json_line(predicate.name, row) for row in rows)
         case _:
             return tabular_lines(layout.form, predicate.arity, rows)
-
-
-def _manifest(relations: dict[Predicate, Rows], names: dict[Predicate, str]) -> str:
-    entries = [
-        {"predicate": p.name, "arity": p.arity, "file": names[p], "rows": len(rows)}
-        for p, rows in relations.items()
-    ]
-    return json.dumps({"predicates": entries}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _move(stage: Path, target: Path, names: Sequence[str]) -> None:
-    try:
-        earlier = set(listed_files(target))
-    except LoadProblem:
-        earlier = set()
-    for name in names:
-        (stage / name).replace(target / name)
-    for name in earlier.difference(names):
-        # A list from elsewhere must not make us remove files outside the folder.
-        if Path(name).name == name:
-            (target / name).unlink(missing_ok=True)

@@ -1,29 +1,22 @@
 """Universities as Arrow tables and as files: columns of text from end to end, no terms in between.
 
-The files are what `zodiacedge.io` would write for the same facts, but for the order of the rows: a file
-per relation and a `predicates.json`, moved into place when all of them are complete.
+The files are what `zodiacedge.io` would write for the same facts, but for the order of the rows.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from zodiacedge.errors import LoadProblem
 from zodiacedge.io.arrow import PARQUET_CODECS
+from zodiacedge.io.export import ExportReport, staged_export
 from zodiacedge.io.problems import problem, writing
-from zodiacedge.io.sources import MANIFEST, listed_files
 from zodiacedge.io.streams import COMPRESSIONS, open_target
-from zodiacedge.io.write import ExportReport, WrittenFile
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import RDF_TYPE
 from zodiacedge.workloads.lubm_university import CLASSES, LINKS, TEXTS, University
@@ -31,6 +24,7 @@ from zodiacedge.workloads.lubm_university import CLASSES, LINKS, TEXTS, Universi
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
+    from pathlib import Path
 
 FORMATS = {"parquet": tuple(PARQUET_CODECS), "csv": ("", *COMPRESSIONS), "nt": ("", *COMPRESSIONS)}
 _NAMES = (*CLASSES, *LINKS, *TEXTS)
@@ -61,27 +55,20 @@ def write(
 ) -> ExportReport:
     """Write the facts of universities to a folder as they come."""
     extension = _extension(form, compression)
-    target = Path(folder)
     names = {name: f"{relation(name)}.{extension}" for name in _NAMES}
     rows = dict.fromkeys(_NAMES, 0)
-    with writing(target):
-        target.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=".export-", dir=target))
-        try:
-            with ExitStack() as files:
-                open_files = {n: _open(files, stage / names[n], n, form, compression) for n in _NAMES}
-                for one in universities:
-                    cells = _Cells(one, iris=iris or form == "nt")
-                    for name, file in open_files.items():
-                        batch = cells.batch(name)
-                        file.add(batch)
-                        rows[name] += batch.num_rows
-            (stage / MANIFEST).write_text(_manifest(names, rows), encoding="utf-8")
-            _move(stage, target, [*names.values(), MANIFEST])
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
-    written = (WrittenFile(_predicate(n), target / names[n], rows[n]) for n in _NAMES)
-    return ExportReport(target, tuple(sorted(written, key=lambda file: file.predicate)))
+    with staged_export(folder) as export:
+        with writing(export.folder), ExitStack() as files:
+            open_files = {n: _open(files, export.place(names[n]), n, form, compression) for n in _NAMES}
+            for one in universities:
+                cells = _Cells(one, iris=iris or form == "nt")
+                for name, file in open_files.items():
+                    batch = cells.batch(name)
+                    file.add(batch)
+                    rows[name] += batch.num_rows
+        for name in _NAMES:
+            export.add(_predicate(name), names[name], rows[name])
+    return export.report
 
 
 class _Cells:
@@ -159,24 +146,3 @@ def _predicate(name: str) -> Predicate:
 
 def _schema(name: str) -> pa.Schema:
     return pa.schema([(f"c{at + 1}", pa.string()) for at in range(_predicate(name).arity)])
-
-
-def _manifest(names: dict[str, str], rows: dict[str, int]) -> str:
-    entries = [
-        {"predicate": relation(n), "arity": _predicate(n).arity, "file": names[n], "rows": rows[n]}
-        for n in sorted(names)
-    ]
-    return json.dumps({"predicates": entries}, indent=2) + "\n"
-
-
-def _move(stage: Path, target: Path, names: list[str]) -> None:
-    try:
-        earlier = set(listed_files(target))
-    except LoadProblem:
-        earlier = set()
-    for name in names:
-        (stage / name).replace(target / name)
-    for name in earlier.difference(names):
-        # A list from elsewhere must not make us remove files outside the folder.
-        if Path(name).name == name:
-            (target / name).unlink(missing_ok=True)
