@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from zodiacedge.benchmarks.suites import Options
     from zodiacedge.cli.console import Console
 
-_Command = TypeVar("_Command", bound="Callable[..., None]")
 _GRAPHS = ("closure-dense", "closure-sparse", "same-generation", "points-to")
-_SMALL_GRAPHS = ("closure", *_GRAPHS[2:])
+_SMALL_CLOSURE = "closure"
 _PEERS = ("clingo", "duckdb", "nemo", "swi-prolog")
 
 
@@ -43,45 +43,56 @@ def command() -> None:
     """  # noqa: D301 - \b is click's mark for text that it must not wrap
 
 
-def _measured(function: _Command) -> _Command:
-    # The options of every benchmark, in the order in which --help lists them.
-    for option in (
-        click.option(
-            "--out",
-            type=Path,
-            default=Path("bench/results"),
-            show_default=True,
-            help="Where JSON and plots go.",
-        ),
-        click.option("--cold", is_flag=True, help="Tell also what an empty compile cache costs."),
-        click.option(
-            "--small", is_flag=True, help="A few thousand facts each, to see that everything works."
-        ),
-        click.option("--modules/--no-modules", default=None, help="Only with modules, or only without."),
-        click.option("--runs", type=click.IntRange(min=1), help="Runs per figure, instead of 3 or 5."),
-    ):
-        function = option(function)
-    return function
+_OPTIONS = (
+    click.option("--runs", type=click.IntRange(min=1), help="Runs per figure, instead of 3 or 5."),
+    click.option("--modules/--no-modules", default=None, help="Only with modules, or only without."),
+    click.option("--small", is_flag=True, help="A few thousand facts each, to see that everything works."),
+    click.option("--cold", is_flag=True, help="Tell also what an empty compile cache costs."),
+    click.option(
+        "--out", type=Path, default=Path("bench/results"), show_default=True, help="Where JSON and plots go."
+    ),
+)
 
 
-def _only(*names: str) -> Callable[[_Command], _Command]:
-    return click.option("--only", multiple=True, type=click.Choice(names), help="Leave out the others.")
+def _measured(*names: str) -> Callable[[Callable[..., Report]], Callable[..., None]]:
+    # A benchmark gets the options of all of them as one argument, and its own beside it. `names` are those
+    # of its workloads, if it can leave some out.
+    def decorate(function: Callable[..., Report]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def call(  # noqa: PLR0913 - one argument per option
+            console: Console,
+            *,
+            only: tuple[str, ...] = (),
+            runs: int | None,
+            modules: bool | None,
+            small: bool,
+            cold: bool,
+            out: Path,
+            **own: object,
+        ) -> None:
+            from zodiacedge.benchmarks.suites import Options  # noqa: PLC0415 - loads the engine
+
+            def tell(text: str) -> None:
+                if sys.stderr.isatty():
+                    console.note(text)
+
+            options = Options(only, runs, modules, small, tell)
+            _run(console, lambda: function(options, **own), out, cold=cold)
+
+        made = common(call)
+        for option in reversed(_OPTIONS):
+            made = option(made)
+        if not names:
+            return made
+        only = click.option("--only", multiple=True, type=click.Choice(names), help="Leave out the others.")
+        return only(made)
+
+    return decorate
 
 
 @command.command("graphs")
-@_only(*_GRAPHS, *_SMALL_GRAPHS[:1])
-@_measured
-@common
-def graphs(  # noqa: PLR0913 - one argument per option
-    console: Console,
-    *,
-    only: tuple[str, ...],
-    runs: int | None,
-    modules: bool | None,
-    small: bool,
-    cold: bool,
-    out: Path,
-) -> None:
+@_measured(*_GRAPHS, _SMALL_CLOSURE)
+def graphs(options: Options) -> Report:
     r"""Closures, same generation and points-to analysis, from scratch.
 
     \b
@@ -91,24 +102,12 @@ def graphs(  # noqa: PLR0913 - one argument per option
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
 
-    options = _options(console, only, runs=runs, modules=modules, small=small)
-    _run(console, lambda: suites.graphs(options), out, cold=cold)
+    return suites.graphs(options)
 
 
 @command.command("paper")
-@_only("scratch")
-@_measured
-@common
-def paper(  # noqa: PLR0913 - one argument per option
-    console: Console,
-    *,
-    only: tuple[str, ...],
-    runs: int | None,
-    modules: bool | None,
-    small: bool,
-    cold: bool,
-    out: Path,
-) -> None:
+@_measured("scratch")
+def paper(options: Options) -> Report:
     r"""The paper's rule sets on growing data, beside the times that the paper gives.
 
     \b
@@ -117,8 +116,7 @@ def paper(  # noqa: PLR0913 - one argument per option
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
 
-    options = _options(console, only, runs=runs, modules=modules, small=small)
-    _run(console, lambda: suites.paper(options), out, cold=cold)
+    return suites.paper(options)
 
 
 @command.command("lubm")
@@ -136,19 +134,8 @@ def paper(  # noqa: PLR0913 - one argument per option
     metavar="DIR",
     help="A folder of CSV files instead; counts are checked against its expected.json.",
 )
-@_measured
-@common
-def lubm(  # noqa: PLR0913 - one argument per option
-    console: Console,
-    *,
-    universities: tuple[int, ...],
-    data: Path | None,
-    runs: int | None,
-    modules: bool | None,
-    small: bool,
-    cold: bool,
-    out: Path,
-) -> None:
+@_measured()
+def lubm(options: Options, *, universities: tuple[int, ...], data: Path | None) -> Report:
     r"""LUBM: 128 rules on universities, from scratch.
 
     \b
@@ -158,28 +145,14 @@ def lubm(  # noqa: PLR0913 - one argument per option
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
 
-    options = _options(console, (), runs=runs, modules=modules, small=small)
-    _run(console, lambda: suites.lubm(options, universities, data), out, cold=cold)
+    return suites.lubm(options, universities, data)
 
 
 @command.command("peers")
-@_only("rs1", "rs2", "rs3", *_GRAPHS, *_SMALL_GRAPHS[:1], "lubm")
 @click.option("--peer", "names", multiple=True, type=click.Choice(_PEERS), help="Leave out the others.")
 @click.option("--universities", type=click.IntRange(min=1), default=1, show_default=True, help="Of LUBM.")
-@_measured
-@common
-def peers(  # noqa: PLR0913 - one argument per option
-    console: Console,
-    *,
-    only: tuple[str, ...],
-    names: tuple[str, ...],
-    universities: int,
-    runs: int | None,
-    modules: bool | None,
-    small: bool,
-    cold: bool,
-    out: Path,
-) -> None:
+@_measured("rs1", "rs2", "rs3", *_GRAPHS, _SMALL_CLOSURE, "lubm")
+def peers(options: Options, *, names: tuple[str, ...], universities: int) -> Report:
     r"""Other engines that are installed, on the same facts in the same run, with ratios and targets.
 
     The ratio is an engine's time divided by ours. The optional dependencies `peers` install them.
@@ -190,20 +163,7 @@ def peers(  # noqa: PLR0913 - one argument per option
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
 
-    options = _options(console, only, runs=runs, modules=modules, small=small)
-    _run(console, lambda: suites.peers(options, names, universities), out, cold=cold)
-
-
-def _options(
-    console: Console, only: tuple[str, ...], *, runs: int | None, modules: bool | None, small: bool
-) -> Options:
-    from zodiacedge.benchmarks.suites import Options  # noqa: PLC0415 - loads the engine
-
-    def tell(text: str) -> None:
-        if sys.stderr.isatty():
-            console.note(text)
-
-    return Options(only, runs, modules, small, tell)
+    return suites.peers(options, names, universities)
 
 
 def _run(console: Console, bench: Callable[[], Report], out: Path, *, cold: bool) -> None:
