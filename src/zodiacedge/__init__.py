@@ -16,13 +16,22 @@ The folders are the stages, in that order; `docs/architecture.md` tells more. Mo
     print(list(kb.query("?- knows(bob, X) .")))
 """
 
-from zodiacedge.engine.limits import Limits
-from zodiacedge.errors import Diagnostic, ZodiacError
-from zodiacedge.knowledge import Answers, KnowledgeBase, Transaction
-from zodiacedge.knowledge import open_kb as open  # noqa: A004 - ze.open reads as it should
-from zodiacedge.language.ast import Fact, Predicate, Rule
-from zodiacedge.maintenance.report import ChangeReport
-from zodiacedge.terms import IRI, BlankNode, Literal, iri
+from __future__ import annotations
+
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, ParamSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.engine.limits import Limits
+    from zodiacedge.errors import Diagnostic, ZodiacError
+    from zodiacedge.knowledge import Answers, KnowledgeBase, Transaction
+    from zodiacedge.knowledge import open_kb as open  # noqa: A004 - ze.open reads as it should
+    from zodiacedge.language.ast import Fact, Predicate, Rule
+    from zodiacedge.maintenance.report import ChangeReport
+    from zodiacedge.terms import IRI, BlankNode, Literal, iri
 
 __version__ = "0.1.0"
 __all__ = [
@@ -42,3 +51,46 @@ __all__ = [
     "iri",
     "open",
 ]
+_HOMES = {
+    "zodiacedge.engine.limits": ("Limits",),
+    "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
+    "zodiacedge.knowledge": ("Answers", "KnowledgeBase", "Transaction", "open"),
+    "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
+    "zodiacedge.maintenance.report": ("ChangeReport",),
+    "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
+}
+_Options = ParamSpec("_Options")
+
+
+def _in_memory(make: Callable[_Options, KnowledgeBase]) -> Callable[_Options, KnowledgeBase]:
+    from zodiacedge.errors import Diagnostic, UsageProblem  # noqa: PLC0415 - as all names here
+
+    @wraps(make)
+    def opened(*args: _Options.args, **options: _Options.kwargs) -> KnowledgeBase:
+        if args:
+            raise UsageProblem(
+                Diagnostic(
+                    "U008",
+                    f"{args[0]} cannot be opened: a knowledge base lives in memory, there are no stores yet",
+                    "open an empty one with ze.open(), and load files in a change: c.load(…)",
+                )
+            )
+        return make(*args, **options)
+
+    return opened
+
+
+if not TYPE_CHECKING:
+    # Names are loaded when they are asked for: the command line must be ready for Ctrl-C before it loads
+    # anything that takes time.
+    def __getattr__(name: str) -> object:
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(home)
+        found = _in_memory(module.open_kb) if name == "open" else getattr(module, name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

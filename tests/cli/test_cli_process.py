@@ -108,6 +108,28 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path, engine: str) -> None:
     assert (process.returncode, out, err) == (130, "", "zodiac: interrupted\n")
 
 
+@pytest.mark.parametrize(
+    "module",
+    ["zodiacedge.cli.app", "click", "zodiacedge.errors", "zodiacedge.cli.check", "zodiacedge.language"],
+)
+def test_ctrl_c_while_python_loads_the_command_shows_no_traceback(tmp_path: Path, module: str) -> None:
+    (tmp_path / "a.rules").write_text("p(a) .\n")
+    script = (
+        "import runpy, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        if name == {module!r}: signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Impatient())\n"
+        "sys.argv = ['zodiac', 'check', 'a.rules']\n"
+        "runpy.run_module('zodiacedge', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "zodiac: interrupted")
+
+
 @pytest.mark.parametrize("args", [("run", "pairs.rules", "--query", "?- p(X, Y) ."), ("--help",)])
 def test_a_reader_who_has_seen_enough_is_no_error_of_ours(tmp_path: Path, args: tuple[str, ...]) -> None:
     (tmp_path / "pairs.rules").write_text(PAIRS)

@@ -7,6 +7,20 @@ output    files that commands write
 check · run · graph · demo      the commands
 """
 
-from zodiacedge.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+
+__all__ = ["INTERRUPTED", "main"]
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line; who loses patience while it loads sees no traceback."""
+    try:
+        from zodiacedge.cli.app import main as run  # noqa: PLC0415 - what takes time is loaded inside the try
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("zodiac: interrupted\n")
+        sys.exit(INTERRUPTED)

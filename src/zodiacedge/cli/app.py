@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from zodiacedge.cli import INTERRUPTED
 from zodiacedge.cli.console import Console
 from zodiacedge.errors import ZodiacError
 
@@ -29,7 +30,6 @@ _COMMANDS = {
     "plan": "show the join order of each rule, as a whole and for each change",
     "run": "load, materialise, answer queries, export",
 }
-_INTERRUPTED = 130
 _Command = TypeVar("_Command", bound="Callable[..., None]")
 
 
@@ -93,7 +93,7 @@ def common(function: _Command) -> _Command:
             sys.exit(1)
         except KeyboardInterrupt:
             console.note("interrupted")
-            sys.exit(_INTERRUPTED)
+            sys.exit(INTERRUPTED)
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except MemoryError:
@@ -122,7 +122,7 @@ def main() -> None:
         code = problem.exit_code
     except click.Abort:
         click.echo("zodiac: interrupted", err=True)
-        code = _INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough; what is left in the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
