@@ -45,7 +45,7 @@ def test_open_takes_what_the_knowledge_base_takes() -> None:
 @pytest.mark.parametrize("store", ["farm.store", Path("farm.store")])
 def test_a_store_to_open_is_refused_with_words(store: str | Path) -> None:
     with pytest.raises(UsageProblem) as caught:
-        ze.open(store)  # type: ignore[call-arg]
+        ze.open(store)  # type: ignore[call-arg, arg-type]
     (found,) = caught.value.diagnostics
     assert found.code == "U008"
     assert "farm.store cannot be opened" in found.message
