@@ -21,7 +21,7 @@ import pyoxigraph as ox
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.ntriples import group_triples, triple_batches
-from zodiacedge.engine.embedded.table import Table, Tables
+from zodiacedge.engine.embedded.table import Table
 from zodiacedge.io import read
 from zodiacedge.io.lines import FileReading, ReadOptions
 from zodiacedge.io.sources import expand
@@ -81,7 +81,7 @@ def lines(total: int) -> Iterator[str]:
 def ours(path: Path) -> int:
     """Load into tables with row-sets; return the number of triples."""
     (source,) = expand([path])
-    dictionary, tables = Dictionary(), Tables()
+    dictionary = Dictionary()
     relations: dict[tuple[int, int], Table] = {}
     total = 0
     for triples in triple_batches(FileReading(source, ReadOptions(batch_size=BATCH)), dictionary):
@@ -90,7 +90,7 @@ def ours(path: Path) -> int:
             for name, rows in groups.items():
                 table = relations.get((name, arity))
                 if table is None:
-                    table = relations[name, arity] = Table(tables, arity)
+                    table = relations[name, arity] = Table(arity)
                 table.insert(rows)
     return total
 

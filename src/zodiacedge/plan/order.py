@@ -179,6 +179,21 @@ def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple
     return tuple(reversed(marked))
 
 
+def repeats(steps: tuple[Step, ...], head: Collection[object]) -> bool:
+    """Whether a plan may emit a head more than once, because it binds a variable that the head lacks."""
+    for step in steps:
+        match step:
+            case Match(atom=atom, bound=bound, once=False):
+                fresh = [a for n, a in enumerate(atom.args) if n not in bound]
+            case Rows(bound=bound):
+                fresh = [v for n, v in enumerate(step.columns) if n not in bound]
+            case _:
+                continue
+        if not all(variable in head for variable in fresh):
+            return True
+    return False
+
+
 def used_variables(step: Step) -> list[Variable]:
     """Return the variables that a step reads or binds."""
     match step:

@@ -27,7 +27,6 @@ from zodiacedge.engine.embedded.layout import (
     F_SCRATCH,
     F_SPEC,
     F_STATE,
-    F_TABLES,
     FAILS,
     GREATER,
     H_ARITY,
@@ -388,7 +387,6 @@ def call_host(frame: int, number: int, stack: int, top: int) -> int:
 
     Where the host has not been asked yet, the arguments are noted and the value is pending.
     """
-    tables = get(frame, F_TABLES)
     hosts = get(frame, F_HOSTS) + 8 * HOST_WORDS * number
     key = get(frame, F_SCRATCH)
     arity = get(hosts, H_ARITY)
@@ -402,17 +400,17 @@ def call_host(frame: int, number: int, stack: int, top: int) -> int:
             put(key, n, term_of(get(frame, F_DICTIONARY), stack, bottom + 2 * n))
     if outcome == IS_TERM:
         known = get(hosts, H_KNOWN)
-        row = find_chain(tables, known, 0, key)
+        row = find_chain(known, 0, key)
         if row >= 0:
-            result = load32(get(tables, known + T_ROWS), row * (arity + 1) + arity)
+            result = load32(get(known, T_ROWS), row * (arity + 1) + arity)
             put(stack, bottom + 1, result)
             outcome = IS_TERM if result >= 0 else IS_ERROR
         else:
             outcome = IS_PENDING
             wanted = get(hosts, H_WANTED)
-            slot = -1 - find_row(tables, wanted, key)
-            if slot >= 0 and has_room(tables, wanted, 1):
-                append_row(tables, wanted, key, slot)
+            slot = -1 - find_row(wanted, key)
+            if slot >= 0 and has_room(wanted, 1):
+                append_row(wanted, key, slot)
     if outcome == IS_PENDING:
         put(get(frame, F_STATE), M_PENDING, 1)
     put(stack, bottom, outcome)

@@ -35,7 +35,6 @@ from zodiacedge.engine.embedded.layout import (
     F_SOURCES,
     F_SPEC,
     F_STEPS,
-    F_TABLES,
     F_VARIANT_COUNT,
     F_VARIANTS,
     FIRST_ROUND,
@@ -171,6 +170,7 @@ class Assembly:
         later: bool,
         rule: int,
         exact: bool = False,
+        apart: bool = False,
     ) -> None:
         """Add a variant: its steps, what it emits and where to, and the rounds it runs in.
 
@@ -180,12 +180,20 @@ class Assembly:
             target: The table that gets the rows.
             later: Whether it runs in every round but the first, or in the first only.
             rule: A number to count by.
-            exact: Whether every binding must come exactly once.
+            exact: Whether every binding must come, and exactly once.
+            apart: Whether a row that stands in two tables must be met once.
         """
         first = len(self._steps) // STEP_WORDS
         registers: dict[Variable, int] = {}
         for number, step in enumerate(steps):
-            self._step(step, registers, _needed(steps[number + 1 :], head), exact=exact)
+            last = number + 1 == len(steps)
+            self._step(
+                step,
+                registers,
+                _needed(steps[number + 1 :], head),
+                exact=exact,
+                apart=apart or exact or not last,
+            )
         spec = len(self._spec)
         for arg in head:
             if isinstance(arg, Variable):
@@ -237,7 +245,6 @@ class Assembly:
         )
         for place, array in zip(places, self._arrays, strict=True):
             frame[place] = MEMORY.address(array)
-        frame[F_TABLES] = self.store.tables.address
         frame[F_VARIANT_COUNT] = len(self._variants) // VARIANT_WORDS
         frame[F_OWN_COUNT] = len(own)
         frame[F_OUT] = MEMORY.address(buffers[0])
@@ -253,11 +260,11 @@ class Assembly:
         return found[0], {v: found[1 + n] for v, n in self._names.get(rule, {}).items()}
 
     def _step(
-        self, step: Step, registers: dict[Variable, int], needed: set[Variable], *, exact: bool
+        self, step: Step, registers: dict[Variable, int], needed: set[Variable], *, exact: bool, apart: bool
     ) -> None:
         match step:
             case Match(atom=atom, read=read, bound=bound, once=once):
-                sources = self._sources_of(atom, read, exact=exact)
+                sources = self._sources_of(atom, read, exact=exact, apart=apart)
                 self._atom(OP_ATOM, atom.args, bound, sources, registers, needed, once=once and not exact)
             case Rows(aggregate=aggregate, bound=bound):
                 part = Part(self.reads.rows(aggregate), NO_CLASS)
@@ -282,12 +289,16 @@ class Assembly:
                 register = registers.setdefault(binding.variable, len(registers))
                 self._steps += [OP_BIND, length, spec, 0, register, 0, 0, 0]
 
-    def _sources_of(self, atom: Atom, read: Read, *, exact: bool) -> list[Source]:
+    def _sources_of(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
         outside = sorted(
             (part for part in self.reads.outside(atom) if len(part.table)),
             key=lambda part: -len(part.table),
         )
         own = self.reads.own(atom)
+        if not apart:
+            # A row met twice costs one look at the target, less than looking for it in every other table.
+            rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
+            return rest + [Source(part, read) for part in own]
         if read is Read.DELTA:
             return [Source(part, read, tuple(outside)) for part in own]
         found = [Source(part, Read.NEW, tuple(outside[:n])) for n, part in enumerate(outside)]
@@ -305,6 +316,9 @@ class Assembly:
         *,
         once: bool,
     ) -> None:
+        if sources and all(_is_class(s.part) for s in sources) and not isinstance(args[-1], Variable):
+            # Only members of the class that the atom names: there is nothing to see in the second column.
+            args, bound = args[:1], tuple(column for column in bound if column == 0)
         spec = len(self._spec)
         for column, arg in enumerate(args):
             if not isinstance(arg, Variable):
@@ -331,8 +345,8 @@ class Assembly:
             access = BY_ROW
             table.need_rows()
         else:
-            access = BY_INDEX
-            index = table.need_index(mask)
+            index, mask = table.need_index(mask)
+            access = BY_INDEX if mask else BY_SCAN
         for part in source.excluded:
             part.table.need_rows()
         entry = len(self._excluded)
@@ -435,6 +449,10 @@ class Assembly:
             if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):
                 return False
         return True
+
+
+def _is_class(part: Part) -> bool:
+    return part.member_of != NO_CLASS
 
 
 def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:

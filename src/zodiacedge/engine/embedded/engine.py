@@ -56,8 +56,6 @@ class EmbeddedMaterialisation:
         run = Evaluation(self.store, {"": rule}, settings.registry, lambda _rounds, _facts: None)
         result = run.evaluate()
         found = [fact.args for fact in self.store.facts(result.segment)]
-        for table in result.segment.tables.values():
-            table.drop()
         rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), result.dropped.get(""))
 

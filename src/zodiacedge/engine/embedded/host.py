@@ -18,7 +18,6 @@ from zodiacedge.language.ast import Call
 
 if TYPE_CHECKING:
     from zodiacedge.engine.embedded.dictionary import Dictionary
-    from zodiacedge.engine.embedded.table import Tables
     from zodiacedge.engine.registry import Registry
     from zodiacedge.terms import Term
 
@@ -28,14 +27,14 @@ _ROOM = 4096
 class HostFunction:
     """One function of some arity: what it gave so far, and what it is asked for."""
 
-    def __init__(self, tables: Tables, function: str, arity: int, *, registered: bool) -> None:
+    def __init__(self, function: str, arity: int, *, registered: bool) -> None:
         """Start with no results."""
         self.function = function
         self.arity = arity
         self.registered = registered
-        self.known = Table(tables, arity + 1)
+        self.known = Table(arity + 1)
         self.known.need_index((1 << arity) - 1)
-        self.wanted = Table(tables, arity)
+        self.wanted = Table(arity)
         self.wanted.need_rows()
         self.wanted.reserve(_ROOM)
 

@@ -43,7 +43,6 @@ from zodiacedge.engine.embedded.layout import (
     F_SPEC,
     F_STATE,
     F_STEPS,
-    F_TABLES,
     F_VARIANT_COUNT,
     F_VARIANTS,
     FAILS,
@@ -149,15 +148,15 @@ from zodiacedge.engine.embedded.rowset import (
 
 
 @kernel
-def range_low(tables: int, at: int, which: int) -> int:
+def range_low(at: int, which: int) -> int:
     """Return the first row of a range."""
-    return get(tables, at + T_LOW) if which == RANGE_DELTA else 0
+    return get(at, T_LOW) if which == RANGE_DELTA else 0
 
 
 @kernel
-def range_high(tables: int, at: int, which: int) -> int:
+def range_high(at: int, which: int) -> int:
     """Return the first row behind a range."""
-    return get(tables, at + T_LOW) if which == RANGE_OLD else get(tables, at + T_HIGH)
+    return get(at, T_LOW) if which == RANGE_OLD else get(at, T_HIGH)
 
 
 @kernel
@@ -172,26 +171,26 @@ def fill_key(key: int, spec: int, at: int, arity: int, registers: int) -> None:
 
 
 @kernel
-def open_source(tables: int, sources: int, source: int, key: int, low: int, high: int) -> int:
+def open_source(sources: int, source: int, key: int, low: int, high: int) -> int:
     """Return the first row that a source's access leads to, or -1."""
     table = get(sources, source + S_TABLE)
     access = get(sources, source + S_ACCESS)
     if access == BY_INDEX:
-        return find_chain(tables, table, get(sources, source + S_INDEX), key)
+        return find_chain(table, get(sources, source + S_INDEX), key)
     if access == BY_ROW:
-        row = find_row(tables, table, key)
+        row = find_row(table, key)
         return row if low <= row < high else -1
     return low if low < high else -1
 
 
 @kernel
-def next_row(tables: int, sources: int, source: int, row: int, high: int) -> int:
+def next_row(sources: int, source: int, row: int, high: int) -> int:
     """Return the row that follows on the access path of a source, or -1."""
     access = get(sources, source + S_ACCESS)
     if access == BY_INDEX:
         table = get(sources, source + S_TABLE)
-        here = table + T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS
-        return load32(get(tables, here + I_NEXT), row)
+        here = table + 8 * (T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS)
+        return load32(get(here, I_NEXT), row)
     if access == BY_ROW:
         return -1
     return row + 1 if row + 1 < high else -1
@@ -199,7 +198,6 @@ def next_row(tables: int, sources: int, source: int, row: int, high: int) -> int
 
 @kernel
 def match_row(
-    tables: int,
     sources: int,
     source: int,
     row: int,
@@ -210,8 +208,8 @@ def match_row(
 ) -> bool:
     """Whether a row fits an atom; its open columns go into registers."""
     table = get(sources, source + S_TABLE)
-    width = get(tables, table + T_ARITY)
-    rows = get(tables, table + T_ROWS)
+    width = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
     settled = get(sources, source + S_MASK)
     for column in range(arity):
         if settled >> column & 1:
@@ -230,16 +228,14 @@ def match_row(
 
 
 @kernel
-def is_excluded(
-    tables: int, sources: int, source: int, row: int, excluded: int, arity: int, probe: int
-) -> bool:
+def is_excluded(sources: int, source: int, row: int, excluded: int, arity: int, probe: int) -> bool:
     """Whether a row stands in another table too, one that the source leaves to somebody else."""
     count = get(sources, source + S_EXCLUDED_COUNT)
     if not count:
         return False
     table = get(sources, source + S_TABLE)
-    width = get(tables, table + T_ARITY)
-    rows = get(tables, table + T_ROWS)
+    width = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
     for column in range(arity):
         put(
             probe,
@@ -249,15 +245,14 @@ def is_excluded(
     for n in range(count):
         here = get(sources, source + S_EXCLUDED) + n * EXCLUDED_WORDS
         other = get(excluded, here)
-        fits = get(tables, other + T_ARITY) == arity or get(probe, arity - 1) == get(excluded, here + 1)
-        if fits and find_row(tables, other, probe) >= 0:
+        fits = get(other, T_ARITY) == arity or get(probe, arity - 1) == get(excluded, here + 1)
+        if fits and find_row(other, probe) >= 0:
             return True
     return False
 
 
 @kernel
 def advance(
-    tables: int,
     steps: int,
     step: int,
     spec: int,
@@ -282,39 +277,38 @@ def advance(
                 return False
         source = number * SOURCE_WORDS
         table = get(sources, source + S_TABLE)
-        low = range_low(tables, table, get(sources, source + S_RANGE))
-        high = range_high(tables, table, get(sources, source + S_RANGE))
+        low = range_low(table, get(sources, source + S_RANGE))
+        high = range_high(table, get(sources, source + S_RANGE))
         if row < 0:
             fill_key(key, spec, at, arity, registers)
-            row = open_source(tables, sources, source, key, low, high)
+            row = open_source(sources, source, key, low, high)
         else:
-            row = next_row(tables, sources, source, row, high)
+            row = next_row(sources, source, row, high)
         while row >= 0:
             if (
                 low <= row < high
-                and match_row(tables, sources, source, row, spec, at, arity, registers)
-                and not is_excluded(tables, sources, source, row, excluded, arity, probe)
+                and match_row(sources, source, row, spec, at, arity, registers)
+                and not is_excluded(sources, source, row, excluded, arity, probe)
             ):
                 put(cursors, cursor, number)
                 put(cursors, cursor + 1, row)
                 return True
-            row = next_row(tables, sources, source, row, high)
+            row = next_row(sources, source, row, high)
 
 
 @kernel
 def flush(frame: int, target: int, filled: int) -> bool:
     """Insert the rows of the output buffer into their table; return False if it needs room first."""
-    tables = get(frame, F_TABLES)
-    if not has_room(tables, target, filled):
+    if not has_room(target, filled):
         return False
     given = get(frame, F_OUT)
-    arity = get(tables, target + T_ARITY)
-    parts = get(tables, target + T_SLOT_COUNT) // SLOTS_IN_CACHE
-    if get(tables, target + T_SLOTS) and parts > 1 and filled >= parts * ROWS_WORTH_A_PART:
+    arity = get(target, T_ARITY)
+    parts = get(target, T_SLOT_COUNT) // SLOTS_IN_CACHE
+    if get(target, T_SLOTS) and parts > 1 and filled >= parts * ROWS_WORTH_A_PART:
         parts = min(parts, MOST_PARTS)
         partition_rows(given, get(frame, F_SORTED), filled, arity, parts, get(frame, F_SCRATCH))
         given = get(frame, F_SORTED)
-    insert_rows(tables, target, given, filled, get(frame, F_SCRATCH))
+    insert_rows(target, given, filled, get(frame, F_SCRATCH))
     return True
 
 
@@ -347,7 +341,6 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     matches do, which leaves the cursor behind the last source, or when there is no more room: then the
     cursor stands at the last row written, or before a source that is not opened yet.
     """
-    tables = get(frame, F_TABLES)
     steps = get(frame, F_STEPS)
     spec = get(frame, F_SPEC)
     sources = get(frame, F_SOURCES)
@@ -362,8 +355,8 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     kinds = get(dictionary, D_KINDS)
     stack = key + 8 * STACK
     state = get(frame, F_STATE)
-    bits = get(tables, get(state, M_TARGET) + T_BITS)
-    terms = get(tables, get(state, M_TARGET) + T_TERMS)
+    bits = get(get(state, M_TARGET), T_BITS)
+    terms = get(get(state, M_TARGET), T_TERMS)
     arity = get(steps, step + P_ARITY)
     at = get(steps, step + P_SPEC)
     unequal = get(steps, step + P_FUSED) == FUSED_UNEQUAL
@@ -412,16 +405,16 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
         source = number * SOURCE_WORDS
         table = get(sources, source + S_TABLE)
         access = get(sources, source + S_ACCESS)
-        rows = get(tables, table + T_ROWS)
-        low = range_low(tables, table, get(sources, source + S_RANGE))
-        high = range_high(tables, table, get(sources, source + S_RANGE))
+        rows = get(table, T_ROWS)
+        low = range_low(table, get(sources, source + S_RANGE))
+        high = range_high(table, get(sources, source + S_RANGE))
         if row < 0:
             fill_key(key, spec, at, arity, registers)
-            row = open_source(tables, sources, source, key, low, high)
+            row = open_source(sources, source, key, low, high)
         else:
-            row = next_row(tables, sources, source, row, high)
-        here = table + T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS
-        following = get(tables, here + I_NEXT)
+            row = next_row(sources, source, row, high)
+        here = table + 8 * (T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS)
+        following = get(here, I_NEXT)
         excluding = get(sources, source + S_EXCLUDED_COUNT) > 0
         while row >= 0 and filled < room and visited < MOST_VISITS:
             start = row * arity
@@ -435,7 +428,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                     stack,
                 )
             if keep and excluding:
-                keep = not is_excluded(tables, sources, source, row, excluded, arity, probe)
+                keep = not is_excluded(sources, source, row, excluded, arity, probe)
             if keep:
                 if wide == 2:
                     first = load32(rows, start + column_0) if column_0 >= 0 else value_0
@@ -449,6 +442,8 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                         inner = get(plan, 2 * column)
                         value = load32(rows, start + inner) if inner >= 0 else get(plan, 2 * column + 1)
                         store32(out, wide * filled + column, value)
+                    if bits and not claim_pair(bits, terms, 0, load32(out, filled)):
+                        filled -= 1
                 filled += 1
             written = row
             visited += 1
@@ -472,14 +467,13 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
 @kernel
 def next_round(frame: int, state: int) -> bool:
     """Make what the last round derived the delta of the next; return whether there is any."""
-    tables = get(frame, F_TABLES)
     own = get(frame, F_OWN)
     changed = False
     for n in range(get(frame, F_OWN_COUNT)):
         table = get(own, n)
-        put(tables, table + T_LOW, get(tables, table + T_HIGH))
-        put(tables, table + T_HIGH, get(tables, table + T_COUNT))
-        if get(tables, table + T_LOW) < get(tables, table + T_HIGH):
+        put(table, T_LOW, get(table, T_HIGH))
+        put(table, T_HIGH, get(table, T_COUNT))
+        if get(table, T_LOW) < get(table, T_HIGH):
             changed = True
     put(state, M_ROUND, get(state, M_ROUND) + 1)
     return changed
@@ -570,7 +564,6 @@ def note_error(frame: int, state: int) -> None:
 @kernel
 def run_variant(frame: int, state: int, first: int) -> int:
     """Run one variant from where its state says; return why it stopped."""
-    tables = get(frame, F_TABLES)
     steps = get(frame, F_STEPS)
     spec = get(frame, F_SPEC)
     sources = get(frame, F_SOURCES)
@@ -587,12 +580,10 @@ def run_variant(frame: int, state: int, first: int) -> int:
     poison = get(state, M_POISON)
     filled = get(state, M_FILLED)
     target = get(state, M_TARGET)
-    wide = max(1, get(tables, target + T_ARITY))
-    bits = get(tables, target + T_BITS)
-    terms = get(tables, target + T_TERMS)
-    room = min(
-        get(frame, F_OUT_WORDS) // wide, max(SMALL_OUT, get(tables, target + T_COUNT) // SHARE_OF_TABLE)
-    )
+    wide = max(1, get(target, T_ARITY))
+    bits = get(target, T_BITS)
+    terms = get(target, T_TERMS)
+    room = min(get(frame, F_OUT_WORDS) // wide, max(SMALL_OUT, get(target, T_COUNT) // SHARE_OF_TABLE))
     reason = DONE
     while True:
         if filled >= room or (depth < 0 and filled):
@@ -623,9 +614,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 forward = 0
                 if get(cursors, cursor) >= get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT):
                     depth -= 1
-            elif advance(
-                tables, steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe
-            ):
+            elif advance(steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
                 depth += 1
                 forward = 1
             else:
@@ -639,7 +628,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 fill_key(key, spec, get(steps, step + P_SPEC), arity, registers)
                 for column in range(arity):
                     store32(out, filled * wide + column, get(key, column))
-                if not bits or claim_pair(bits, terms, get(key, 0), get(key, 1)):
+                if not bits or claim_pair(bits, terms, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
                     filled += 1
             depth -= 1
             forward = 0
@@ -653,7 +642,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 continue
             put(cursors, cursor, get(steps, step + P_SOURCES) - 1)
             put(cursors, cursor + 1, -1)
-            if advance(tables, steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
+            if advance(steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
                 depth -= 1
                 forward = 0
             else:

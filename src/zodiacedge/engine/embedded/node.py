@@ -36,7 +36,8 @@ from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, 
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
-from zodiacedge.plan.order import arrange, columns_of
+from zodiacedge.plan.algebra import Match
+from zodiacedge.plan.order import arrange, columns_of, repeats
 from zodiacedge.plan.variants import needed
 from zodiacedge.terms import RDF_TYPE
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from zodiacedge.engine.registry import Registry
+    from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
 
 _BUDGET = 3_000_000
@@ -51,6 +53,7 @@ _MORE_TERMS = 4096
 _MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
 _BITS_PER_ROW = 1024
+_FEW_TABLES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,14 @@ class NodeRun:
             if aggregate:
                 self._rows[id(aggregate)] = self._aggregate(key, aggregate)
         assembly = Assembly(self._store, self._reads())
+        distinct = False
         for number, key in enumerate(keys):
             rule = self._rules[key]
             recursive = self._recursive(rule)
             wanted = needed(rule.body, rule.head.args)
             for delta in (None, *recursive):
                 steps = arrange(rule.body, recursive, delta, self._statistics(), wanted)
+                distinct = len(keys) == 1 and not recursive and self._gives_each_once(steps, rule.head)
                 assembly.add(
                     steps,
                     _head(rule, self._types_in_pairs),
@@ -117,14 +122,16 @@ class NodeRun:
                     later=delta is not None,
                     rule=number,
                     exact=bool(wanted - frozenset(rule.head.args)),
+                    apart=distinct,
                 )
         # Only now does the dictionary hold every term that the rules can derive.
-        self._prepare_targets(targets)
+        if not distinct:
+            self._prepare_targets(targets)
         rounds = self._run(assembly, list(dict.fromkeys(targets)), len(keys))
         for number, key in enumerate(keys):
             self._note(key, self._rules[key], assembly.errors(number))
         for table in self._segment.tables.values():
-            table.unmark_pairs()
+            table.unmark()
             table.settle()
             table.trim()
         dropped = {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
@@ -139,8 +146,15 @@ class NodeRun:
                 relation = Relation(RDF_TYPE, 1, self._store.dictionary.encode(wanted))
         return self._store.table(self._segment, relation)
 
+    def _gives_each_once(self, steps: tuple[Step, ...], head: Atom) -> bool:
+        """Whether a plan emits no head twice, with few tables to keep apart."""
+        if repeats(steps, head.args):
+            return False
+        tables = [len(self._store.outside(step.atom)) for step in steps if isinstance(step, Match)]
+        return max(tables, default=0) <= _FEW_TABLES
+
     def _prepare_targets(self, targets: Sequence[Table]) -> None:
-        """Give each target what finds duplicates: a bit per pair where terms are few, else a row-set."""
+        """Give each target what finds duplicates: a bit per term or pair, or a row-set."""
         terms = len(self._store.dictionary)
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
         read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
@@ -148,8 +162,8 @@ class NodeRun:
         # A computed term may be new, and the bits are for the terms there are.
         computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
         for target in targets:
-            if target.arity == 2 and affordable and not computes:
-                target.mark_pairs(terms)
+            if not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
+                target.mark(terms)
             else:
                 target.need_rows()
 
@@ -176,7 +190,7 @@ class NodeRun:
 
     def _aggregate(self, key: str, aggregate: Aggregate) -> Table:
         arguments = [fold.argument for fold in aggregate.folds]
-        bindings = Table(self._store.tables, len(aggregate.groups) + len(arguments))
+        bindings = Table(len(aggregate.groups) + len(arguments))
         everything = analyse(aggregate.body).bound
         assembly = Assembly(self._store, self._reads())
         steps = arrange(aggregate.body, (), None, self._statistics(), everything)
@@ -187,8 +201,7 @@ class NodeRun:
         if count:
             before, first = self._errors.get(key, (0, example))
             self._errors[key] = (before + count, min(first, example))
-        bindings.drop()
-        table = Table(self._store.tables, rows.shape[1])
+        table = Table(rows.shape[1])
         table.append_distinct(rows)
         return table
 

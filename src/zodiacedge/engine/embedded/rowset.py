@@ -1,6 +1,6 @@
 """Kernels on one table: find a row, insert one, delete one, index rows, grow.
 
-`tables` is the array of all descriptors; `at` is where one table's record starts in it.
+`table` is the address of a table's record; a key is a row as 64-bit words.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def same_columns(rows: int, start: int, key: int, arity: int, mask: int) -> bool
 
 
 @kernel
-def find_row(tables: int, at: int, key: int) -> int:
+def find_row(table: int, key: int) -> int:
     """Return the row that equals a key, or -1 - slot, with the free slot where it would go."""
-    arity = get(tables, at + T_ARITY)
-    rows = get(tables, at + T_ROWS)
-    slots = get(tables, at + T_SLOTS)
-    size = get(tables, at + T_SLOT_COUNT)
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    size = get(table, T_SLOT_COUNT)
     whole = (1 << arity) - 1
     slot = slot_of(hash_key(key, arity, whole), size)
     while True:
@@ -94,14 +94,14 @@ def find_row(tables: int, at: int, key: int) -> int:
 
 
 @kernel
-def find_chain(tables: int, at: int, index: int, key: int) -> int:
+def find_chain(table: int, index: int, key: int) -> int:
     """Return the first row of the chain of a key in an index, or -1."""
-    arity = get(tables, at + T_ARITY)
-    rows = get(tables, at + T_ROWS)
-    here = at + T_FIRST_INDEX + index * INDEX_WORDS
-    mask = get(tables, here + I_MASK)
-    heads = get(tables, here + I_HEADS)
-    size = get(tables, here + I_HEAD_COUNT)
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    mask = get(here, I_MASK)
+    heads = get(here, I_HEADS)
+    size = get(here, I_HEAD_COUNT)
     slot = slot_of(hash_key(key, arity, mask), size)
     while True:
         row = load32(heads, slot) - 1
@@ -119,16 +119,16 @@ def is_full(used: int, slots: int) -> bool:
 
 
 @kernel
-def has_room(tables: int, at: int, more: int) -> bool:
+def has_room(table: int, more: int) -> bool:
     """Whether so many more rows can be inserted without growing anything."""
-    count = get(tables, at + T_COUNT)
-    if count + more > get(tables, at + T_CAPACITY):
+    count = get(table, T_COUNT)
+    if count + more > get(table, T_CAPACITY):
         return False
-    if get(tables, at + T_SLOTS) and is_full(count + more - 1, get(tables, at + T_SLOT_COUNT)):
+    if get(table, T_SLOTS) and is_full(count + more - 1, get(table, T_SLOT_COUNT)):
         return False
-    for index in range(get(tables, at + T_INDEXES)):
-        here = at + T_FIRST_INDEX + index * INDEX_WORDS
-        if is_full(get(tables, here + I_USED) + more - 1, get(tables, here + I_HEAD_COUNT)):
+    for index in range(get(table, T_INDEXES)):
+        here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+        if is_full(get(here, I_USED) + more - 1, get(here, I_HEAD_COUNT)):
             return False
     return True
 
@@ -145,21 +145,21 @@ def same_rows(rows: int, first: int, second: int, arity: int, mask: int) -> bool
 
 
 @kernel
-def link_row(tables: int, at: int, index: int, row: int) -> None:
+def link_row(table: int, index: int, row: int) -> None:
     """Put a row at the front of its chain."""
-    arity = get(tables, at + T_ARITY)
-    rows = get(tables, at + T_ROWS)
-    here = at + T_FIRST_INDEX + index * INDEX_WORDS
-    mask = get(tables, here + I_MASK)
-    heads = get(tables, here + I_HEADS)
-    size = get(tables, here + I_HEAD_COUNT)
-    following = get(tables, here + I_NEXT)
-    previous = get(tables, here + I_PREVIOUS)
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    mask = get(here, I_MASK)
+    heads = get(here, I_HEADS)
+    size = get(here, I_HEAD_COUNT)
+    following = get(here, I_NEXT)
+    previous = get(here, I_PREVIOUS)
     slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
     while True:
         first = load32(heads, slot) - 1
         if first < 0:
-            put(tables, here + I_USED, get(tables, here + I_USED) + 1)
+            put(here, I_USED, get(here, I_USED) + 1)
             break
         if same_rows(rows, first, row, arity, mask):
             break
@@ -175,18 +175,18 @@ def link_row(tables: int, at: int, index: int, row: int) -> None:
 
 
 @kernel
-def append_row(tables: int, at: int, key: int, slot: int) -> None:
+def append_row(table: int, key: int, slot: int) -> None:
     """Append a row that is not there yet; `slot` is its free slot, or -1 where there is no row-set."""
-    arity = get(tables, at + T_ARITY)
-    rows = get(tables, at + T_ROWS)
-    row = get(tables, at + T_COUNT)
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    row = get(table, T_COUNT)
     for column in range(arity):
         store32(rows, row * arity + column, get(key, column))
     if slot >= 0:
-        store32(get(tables, at + T_SLOTS), slot, row + 1)
-    put(tables, at + T_COUNT, row + 1)
-    for index in range(get(tables, at + T_INDEXES)):
-        link_row(tables, at, index, row)
+        store32(get(table, T_SLOTS), slot, row + 1)
+    put(table, T_COUNT, row + 1)
+    for index in range(get(table, T_INDEXES)):
+        link_row(table, index, row)
 
 
 @kernel
@@ -202,14 +202,14 @@ def claim_pair(bits: int, terms: int, first: int, second: int) -> bool:
 
 
 @kernel
-def fill_slots(tables: int, at: int) -> None:
+def fill_slots(table: int) -> None:
     """Enter all rows, known to be distinct, into empty slots."""
-    arity = get(tables, at + T_ARITY)
-    rows = get(tables, at + T_ROWS)
-    slots = get(tables, at + T_SLOTS)
-    size = get(tables, at + T_SLOT_COUNT)
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    size = get(table, T_SLOT_COUNT)
     whole = (1 << arity) - 1
-    for row in range(get(tables, at + T_COUNT)):
+    for row in range(get(table, T_COUNT)):
         slot = slot_of(hash_row(rows, row * arity, arity, whole), size)
         while load32(slots, slot):
             slot += 1
@@ -219,25 +219,25 @@ def fill_slots(tables: int, at: int) -> None:
 
 
 @kernel
-def fill_index(tables: int, at: int, index: int, first: int) -> int:
+def fill_index(table: int, index: int, first: int) -> int:
     """Chain the rows from `first` on; return the first row that found the index full, or the count."""
-    here = at + T_FIRST_INDEX + index * INDEX_WORDS
-    for row in range(first, get(tables, at + T_COUNT)):
-        if is_full(get(tables, here + I_USED), get(tables, here + I_HEAD_COUNT)):
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    for row in range(first, get(table, T_COUNT)):
+        if is_full(get(here, I_USED), get(here, I_HEAD_COUNT)):
             return row
-        link_row(tables, at, index, row)
-    return get(tables, at + T_COUNT)
+        link_row(table, index, row)
+    return get(table, T_COUNT)
 
 
 @kernel
-def move_heads(tables: int, at: int, index: int, old: int, old_size: int) -> None:
+def move_heads(table: int, index: int, old: int, old_size: int) -> None:
     """Enter the chains of an index into larger, empty slots."""
-    arity = get(tables, at + T_ARITY)
-    rows = get(tables, at + T_ROWS)
-    here = at + T_FIRST_INDEX + index * INDEX_WORDS
-    mask = get(tables, here + I_MASK)
-    heads = get(tables, here + I_HEADS)
-    size = get(tables, here + I_HEAD_COUNT)
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    mask = get(here, I_MASK)
+    heads = get(here, I_HEADS)
+    size = get(here, I_HEAD_COUNT)
     for entry in range(old_size):
         row = load32(old, entry) - 1
         if row >= 0:
@@ -250,32 +250,46 @@ def move_heads(tables: int, at: int, index: int, old: int, old_size: int) -> Non
 
 
 @kernel
-def insert_rows(tables: int, at: int, given: int, total: int, key: int) -> None:
-    """Insert rows given one after the other, without those that are there. There must be room for all."""
-    arity = get(tables, at + T_ARITY)
-    if not get(tables, at + T_SLOTS):
-        for n in range(total):
-            for column in range(arity):
-                put(key, column, load32(given, n * arity + column))
-            append_row(tables, at, key, -1)
-    elif arity == 2 and not get(tables, at + T_INDEXES):
-        insert_pairs(tables, at, given, total)
+def insert_rows(table: int, given: int, total: int, key: int) -> None:
+    """Insert rows given one after the other, without those that are there. There must be room for all.
+
+    A table without a row-set takes them as they are: whoever inserts knows them to be new.
+    """
+    arity = get(table, T_ARITY)
+    if not get(table, T_SLOTS):
+        append_rows(table, given, total)
+    elif arity == 2 and not get(table, T_INDEXES):
+        insert_pairs(table, given, total)
     else:
         for n in range(total):
             for column in range(arity):
                 put(key, column, load32(given, n * arity + column))
-            slot = -1 - find_row(tables, at, key)
+            slot = -1 - find_row(table, key)
             if slot >= 0:
-                append_row(tables, at, key, slot)
+                append_row(table, key, slot)
 
 
 @kernel
-def insert_pairs(tables: int, at: int, given: int, total: int) -> None:
+def append_rows(table: int, given: int, total: int) -> None:
+    """Append rows that are new and distinct to a table without a row-set."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    count = get(table, T_COUNT)
+    for n in range(total * arity):
+        store32(rows, count * arity + n, load32(given, n))
+    put(table, T_COUNT, count + total)
+    for index in range(get(table, T_INDEXES)):
+        for row in range(count, count + total):
+            link_row(table, index, row)
+
+
+@kernel
+def insert_pairs(table: int, given: int, total: int) -> None:
     """Insert rows of two columns into a table without indexes: the same, with nothing in the way."""
-    rows = get(tables, at + T_ROWS)
-    slots = get(tables, at + T_SLOTS)
-    size = get(tables, at + T_SLOT_COUNT)
-    count = get(tables, at + T_COUNT)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    size = get(table, T_SLOT_COUNT)
+    count = get(table, T_COUNT)
     for n in range(total):
         first = load32(given, 2 * n)
         second = load32(given, 2 * n + 1)
@@ -293,7 +307,7 @@ def insert_pairs(tables: int, at: int, given: int, total: int) -> None:
             slot += 1
             if slot == size:
                 slot = 0
-    put(tables, at + T_COUNT, count)
+    put(table, T_COUNT, count)
 
 
 @kernel
@@ -319,3 +333,144 @@ def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: 
         put(counts, part, place + 1)
         for column in range(arity):
             store32(sorted_rows, place * arity + column, load32(given, n * arity + column))
+
+
+@kernel
+def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: int) -> int:
+    """Count the given rows that are in a table, or those that are not; write them out where asked."""
+    arity = get(table, T_ARITY)
+    found = 0
+    for n in range(total):
+        for column in range(arity):
+            put(key, column, load32(given, n * arity + column))
+        if (find_row(table, key) >= 0) == present:
+            if out:
+                for column in range(arity):
+                    store32(out, found * arity + column, get(key, column))
+            found += 1
+    return found
+
+
+@kernel
+def slot_holding(slots: int, size: int, rows: int, arity: int, mask: int, row: int) -> int:
+    """Return the slot that holds a row of a row-set, or the first row of a chain."""
+    slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
+    while load32(slots, slot) != row + 1:
+        slot += 1
+        if slot == size:
+            slot = 0
+    return slot
+
+
+@kernel
+def free_slot(slots: int, size: int, rows: int, arity: int, mask: int, hole: int) -> None:
+    """Empty a slot, and move up whatever a search would no longer reach across it."""
+    slot = hole
+    while True:
+        slot += 1
+        if slot == size:
+            slot = 0
+        entry = load32(slots, slot)
+        if not entry:
+            break
+        home = slot_of(hash_row(rows, (entry - 1) * arity, arity, mask), size)
+        reachable = hole < home <= slot if hole <= slot else home > hole or home <= slot
+        if not reachable:
+            store32(slots, hole, entry)
+            hole = slot
+    store32(slots, hole, 0)
+
+
+@kernel
+def fill_previous(table: int, index: int) -> None:
+    """Note for every row the one before it in its chain."""
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    following = get(here, I_NEXT)
+    previous = get(here, I_PREVIOUS)
+    count = get(table, T_COUNT)
+    for row in range(count):
+        store32(previous, row, -1)
+    for row in range(count):
+        after = load32(following, row)
+        if after >= 0:
+            store32(previous, after, row)
+
+
+@kernel
+def unlink_row(table: int, index: int, row: int) -> None:
+    """Take a row out of its chain."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    mask = get(here, I_MASK)
+    heads = get(here, I_HEADS)
+    size = get(here, I_HEAD_COUNT)
+    following = get(here, I_NEXT)
+    previous = get(here, I_PREVIOUS)
+    before = load32(previous, row)
+    after = load32(following, row)
+    if after >= 0:
+        store32(previous, after, before)
+    if before >= 0:
+        store32(following, before, after)
+        return
+    slot = slot_holding(heads, size, rows, arity, mask, row)
+    if after >= 0:
+        store32(heads, slot, after + 1)
+    else:
+        free_slot(heads, size, rows, arity, mask, slot)
+        put(here, I_USED, get(here, I_USED) - 1)
+
+
+@kernel
+def move_row(table: int, row: int, to: int) -> None:
+    """Move a row to a place whose own row is gone from the row-set and the indexes."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    slot = slot_holding(slots, get(table, T_SLOT_COUNT), rows, arity, (1 << arity) - 1, row)
+    store32(slots, slot, to + 1)
+    for index in range(get(table, T_INDEXES)):
+        here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+        following = get(here, I_NEXT)
+        previous = get(here, I_PREVIOUS)
+        before = load32(previous, row)
+        after = load32(following, row)
+        if before >= 0:
+            store32(following, before, to)
+        else:
+            heads = get(here, I_HEADS)
+            first = slot_holding(heads, get(here, I_HEAD_COUNT), rows, arity, get(here, I_MASK), row)
+            store32(heads, first, to + 1)
+        if after >= 0:
+            store32(previous, after, to)
+        store32(following, to, after)
+        store32(previous, to, before)
+    for column in range(arity):
+        store32(rows, to * arity + column, load32(rows, row * arity + column))
+
+
+@kernel
+def delete_rows(table: int, given: int, total: int, key: int) -> None:
+    """Delete rows, those that are not there passed over; the last row moves into each gap.
+
+    The table has a row-set, and the rows before each one in its chains are noted.
+    """
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    size = get(table, T_SLOT_COUNT)
+    whole = (1 << arity) - 1
+    for n in range(total):
+        for column in range(arity):
+            put(key, column, load32(given, n * arity + column))
+        row = find_row(table, key)
+        if row < 0:
+            continue
+        for index in range(get(table, T_INDEXES)):
+            unlink_row(table, index, row)
+        free_slot(slots, size, rows, arity, whole, slot_holding(slots, size, rows, arity, whole, row))
+        last = get(table, T_COUNT) - 1
+        if row != last:
+            move_row(table, last, row)
+        put(table, T_COUNT, last)

@@ -14,7 +14,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.host import HostFunction
-from zodiacedge.engine.embedded.table import Table, Tables
+from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.language.ast import Atom, Fact, Predicate, Variable
 from zodiacedge.terms import IRI, RDF_TYPE
 
@@ -58,7 +58,6 @@ class Store:
 
     def __init__(self) -> None:
         """Start with no facts."""
-        self.tables = Tables()
         self.dictionary = Dictionary()
         self.explicit = Segment()
         self.segments: dict[frozenset[str], Segment] = {}
@@ -70,7 +69,7 @@ class Store:
         """Return a function of the host with what it gave so far."""
         key = (function, arity, registered)
         if key not in self._hosts:
-            self._hosts[key] = HostFunction(self.tables, function, arity, registered=registered)
+            self._hosts[key] = HostFunction(function, arity, registered=registered)
         return self._hosts[key]
 
     def buffers(self, size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -83,7 +82,7 @@ class Store:
         """Return a segment's table of a relation, a new one if need be."""
         found = segment.tables.get(relation)
         if found is None:
-            found = segment.tables[relation] = Table(self.tables, relation.arity)
+            found = segment.tables[relation] = Table(relation.arity)
         return found
 
     def load(self, facts: Iterable[Fact]) -> None:
@@ -144,12 +143,7 @@ class Store:
             for relation in [r for r in tables if r.name == RDF_TYPE]:
                 rows = np.concatenate([table.rows for table in tables.pop(relation)])
                 typed.append(np.insert(rows, 1, relation.member_of, axis=1))
-        found = {
-            self._predicate(relation): len(group[0])
-            if len(group) == 1
-            else len(np.unique(np.concatenate([table.rows for table in group]), axis=0))
-            for relation, group in tables.items()
-        }
+        found = {self._predicate(relation): count_distinct(group) for relation, group in tables.items()}
         if typed:
             pairs = np.unique(np.concatenate(typed), axis=0)
             for member_of, count in zip(*np.unique(pairs[:, 1], return_counts=True), strict=True):

@@ -1,12 +1,13 @@
 """A table: rows of term ids, a row-set, and indexes, each built when first asked for.
 
-The rows and what finds them are arrays that kernels reach through the table's record in `Tables`. Rows
-are distinct. A row-set that nobody asked for yet costs nothing: a module that knows its rows to be
-distinct just appends them.
+The rows and what finds them are arrays that kernels reach through the table's record. Rows are distinct. A
+row-set that nobody asked for yet costs nothing: a module that knows its rows to be distinct just appends
+them. A deleted row leaves its place to the last one, so rows have no lasting number.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +39,16 @@ from zodiacedge.engine.embedded.layout import (
     T_TERMS,
     TABLE_WORDS,
 )
-from zodiacedge.engine.embedded.rowset import fill_index, fill_slots, find_row, insert_rows, move_heads
+from zodiacedge.engine.embedded.rowset import (
+    delete_rows,
+    fill_index,
+    fill_previous,
+    fill_slots,
+    find_row,
+    insert_rows,
+    move_heads,
+    sift_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,57 +61,51 @@ _FIRST_ROWS = 8
 _GROWTH = 1.6
 
 
-class Tables:
-    """The records of all tables of an engine, in one array of words."""
-
+class _Scratch(threading.local):
+    # Where kernels build a row, one for each thread.
     def __init__(self) -> None:
-        """Start with no tables."""
-        self.words = words(64 * TABLE_WORDS)
-        self.address = MEMORY.address(self.words)
-        self._free = list(range(63, -1, -1))
         self.key = words(MOST_COLUMNS)
-        self.key_address = MEMORY.address(self.key)
+        self.address = MEMORY.address(self.key)
 
-    def take(self) -> int:
-        """Return where a new table's record starts."""
-        if not self._free:
-            count = len(self.words) // TABLE_WORDS
-            larger = words(2 * len(self.words))
-            larger[: len(self.words)] = self.words
-            self.words = larger
-            self.address = MEMORY.address(larger)
-            self._free = list(range(2 * count - 1, count - 1, -1))
-        at = self._free.pop() * TABLE_WORDS
-        self.words[at : at + TABLE_WORDS] = 0
-        return at
 
-    def give_back(self, at: int) -> None:
-        """Take back the record of a table that is gone."""
-        self._free.append(at // TABLE_WORDS)
+_SCRATCH = _Scratch()
 
 
 class Table:
     """Distinct rows of some arity."""
 
-    def __init__(self, tables: Tables, arity: int) -> None:
+    __slots__ = (
+        "_bits",
+        "_heads",
+        "_masks",
+        "_next",
+        "_previous",
+        "_rows",
+        "_slots",
+        "arity",
+        "at",
+        "record",
+    )
+
+    def __init__(self, arity: int) -> None:
         """Start with no rows."""
-        self._tables = tables
         self.arity = arity
-        self.at = tables.take()
+        self.record = words(TABLE_WORDS)
+        self.at = MEMORY.address(self.record)
         self._rows: Ids = np.zeros(_FIRST_ROWS * max(arity, 1), np.int32)
         self._slots: Ids | None = None
         self._heads: list[Ids] = []
         self._next: list[Ids] = []
+        self._previous: list[Ids] = []
         self._masks: list[int] = []
         self._bits: NDArray[np.uint8] | None = None
-        record = tables.words
-        record[self.at + T_ARITY] = arity
-        record[self.at + T_CAPACITY] = _FIRST_ROWS
-        record[self.at + T_ROWS] = MEMORY.address(self._rows)
+        self.record[T_ARITY] = arity
+        self.record[T_CAPACITY] = _FIRST_ROWS
+        self.record[T_ROWS] = MEMORY.address(self._rows)
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return int(self._tables.words[self.at + T_COUNT])
+        return int(self.record[T_COUNT])
 
     @property
     def rows(self) -> Ids:
@@ -111,20 +115,51 @@ class Table:
     @property
     def nbytes(self) -> tuple[int, int]:
         """Allocated bytes: of the rows, and of what finds them."""
-        finders = [*self._heads, *self._next]
+        finders = [*self._heads, *self._next, *self._previous]
         if self._slots is not None:
             finders.append(self._slots)
         return self._rows.nbytes, sum(array.nbytes for array in finders)
+
+    @property
+    def has_row_set(self) -> bool:
+        """Whether the row-set is there already."""
+        return self._slots is not None
 
     def insert(self, rows: Ids) -> int:
         """Insert rows, one per line, those that are there already left out; return how many were new."""
         before = len(self)
         self.need_rows()
         self.reserve(len(rows))
-        given = np.ascontiguousarray(rows, np.int32).ravel()
-        insert_rows(self._tables.address, self.at, MEMORY.address(given), len(rows), self._tables.key_address)
+        given = _flat(rows)
+        insert_rows(self.at, MEMORY.address(given), len(rows), _SCRATCH.address)
         self.settle()
         return len(self) - before
+
+    def delete(self, rows: Ids) -> int:
+        """Delete rows, those that are not there passed over; return how many were there."""
+        before = len(self)
+        self.need_rows()
+        self._need_previous()
+        given = _flat(rows)
+        delete_rows(self.at, MEMORY.address(given), len(rows), _SCRATCH.address)
+        self.settle()
+        return before - len(self)
+
+    def sift(self, rows: Ids, *, present: bool) -> Ids:
+        """Return those of some rows that are here, or those that are not."""
+        self.need_rows()
+        given = _flat(rows)
+        out = np.empty(max(len(given), 1), np.int32)
+        found = sift_rows(
+            self.at, MEMORY.address(given), len(rows), present, MEMORY.address(out), _SCRATCH.address
+        )
+        return out[: found * self.arity].reshape(found, self.arity)
+
+    def count_present(self, rows: Ids) -> int:
+        """Count those of some rows that are here."""
+        self.need_rows()
+        given = _flat(rows)
+        return int(sift_rows(self.at, MEMORY.address(given), len(rows), True, 0, _SCRATCH.address))
 
     def append_distinct(self, rows: Ids) -> None:
         """Append rows that are known to be new and distinct; the row-set follows when it is needed."""
@@ -135,7 +170,7 @@ class Table:
 
     def clear(self) -> None:
         """Drop all rows; the table must have no index."""
-        self._tables.words[self.at + T_COUNT] = 0
+        self.record[T_COUNT] = 0
         if self._slots is not None:
             self._slots[:] = 0
         self.settle()
@@ -147,9 +182,8 @@ class Table:
     def close_rows(self, more: int) -> None:
         """Take note of rows, new and distinct, that a kernel wrote behind the last one."""
         count = len(self)
-        self._slots = None
-        self._tables.words[self.at + T_SLOTS] = 0
-        self._tables.words[self.at + T_COUNT] = count + more
+        self.forget_rows()
+        self.record[T_COUNT] = count + more
         for number in range(len(self._masks)):
             self._fill(number, count)
         self.settle()
@@ -157,65 +191,72 @@ class Table:
     def contains(self, row: Sequence[int]) -> bool:
         """Whether a row is here."""
         self.need_rows()
-        self._tables.key[: self.arity] = row
-        return int(find_row(self._tables.address, self.at, self._tables.key_address)) >= 0
+        _SCRATCH.key[: self.arity] = row
+        return int(find_row(self.at, _SCRATCH.address)) >= 0
 
-    def mark_pairs(self, terms: int) -> None:
-        """Keep a bit per pair of terms instead of a row-set, while a node fills this empty table."""
-        self._bits = np.zeros((terms * terms + 7) // 8 + 1, np.uint8)
-        self._tables.words[self.at + T_BITS] = MEMORY.address(self._bits)
-        self._tables.words[self.at + T_TERMS] = terms
+    def mark(self, terms: int) -> None:
+        """Keep a bit per term or pair of terms, no row-set, while a node fills this empty table."""
+        bits = terms if self.arity == 1 else terms * terms
+        self._bits = np.zeros((bits + 7) // 8 + 1, np.uint8)
+        self.record[T_BITS] = MEMORY.address(self._bits)
+        self.record[T_TERMS] = terms
 
-    def unmark_pairs(self) -> None:
+    def unmark(self) -> None:
         """Drop the bits; the row-set follows when it is needed."""
         self._bits = None
-        self._tables.words[self.at + T_BITS] = 0
+        self.record[T_BITS] = 0
 
     def settle(self) -> None:
         """Make all rows old: the delta is empty."""
-        record = self._tables.words
-        record[self.at + T_LOW] = record[self.at + T_HIGH] = record[self.at + T_COUNT]
+        self.record[T_LOW] = self.record[T_HIGH] = self.record[T_COUNT]
 
     def need_rows(self) -> None:
         """Build the row-set, unless it is there."""
         if self._slots is None:
             self._new_slots(len(self))
-            fill_slots(self._tables.address, self.at)
+            fill_slots(self.at)
 
-    def need_index(self, mask: int) -> int:
-        """Return the number of the index on some columns; build it, unless it is there."""
+    def forget_rows(self) -> None:
+        """Drop the row-set; it follows when it is needed."""
+        self._slots = None
+        self.record[T_SLOTS] = 0
+        self.record[T_SLOT_COUNT] = 0
+
+    def need_index(self, mask: int) -> tuple[int, int]:
+        """Return the number of the index on some columns, and its columns; build it, unless it is there.
+
+        A table takes few indexes. Where they are used up, the best one on fewer columns must do; if there
+        is none, the columns are none either.
+        """
         if mask in self._masks:
-            return self._masks.index(mask)
+            return self._masks.index(mask), mask
         number = len(self._masks)
         if number == MOST_INDEXES:
-            message = f"a table takes at most {MOST_INDEXES} indexes"
-            raise OverflowError(message)
+            best = max((m for m in self._masks if m & mask == m), key=int.bit_count, default=0)
+            return (self._masks.index(best), best) if best else (0, 0)
         self._masks.append(mask)
-        self._heads.append(np.zeros(16, np.int32))
+        self._heads.append(np.zeros(_slots_for(min(len(self), 1024)), np.int32))
         self._next.append(np.zeros(self._capacity(), np.int32))
-        here = self.at + T_FIRST_INDEX + number * INDEX_WORDS
-        record = self._tables.words
-        record[here + I_MASK] = mask
-        record[here + I_USED] = 0
-        record[here + I_PREVIOUS] = 0
-        record[here + I_NEXT] = MEMORY.address(self._next[number])
+        here = _index(number)
+        self.record[here + I_MASK] = mask
+        self.record[here + I_USED] = 0
+        self.record[here + I_NEXT] = MEMORY.address(self._next[number])
+        self.record[here + I_PREVIOUS] = 0
         self._describe_heads(number)
-        record[self.at + T_INDEXES] = number + 1
+        self.record[T_INDEXES] = number + 1
         self._fill(number, 0)
-        return number
+        return number, mask
 
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
         count = len(self)
-        record = self._tables.words
         if count + more > self._capacity():
             self._resize(max(count + more, int(self._capacity() * _GROWTH)))
         if self._slots is not None and _too_full(count + more, len(self._slots)):
             self._new_slots(max(count + more, int(count * _GROWTH)))
-            fill_slots(self._tables.address, self.at)
+            fill_slots(self.at)
         for number in range(len(self._masks)):
-            here = self.at + T_FIRST_INDEX + number * INDEX_WORDS
-            used = int(record[here + I_USED])
+            used = int(self.record[_index(number) + I_USED])
             if _too_full(used + more, len(self._heads[number])):
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
 
@@ -226,52 +267,79 @@ class Table:
             self._resize(count + _FIRST_ROWS)
         if self._slots is not None and len(self._slots) > 2 * _slots_for(count):
             self._new_slots(count)
-            fill_slots(self._tables.address, self.at)
+            fill_slots(self.at)
         for number, heads in enumerate(self._heads):
-            used = int(self._tables.words[self.at + T_FIRST_INDEX + number * INDEX_WORDS + I_USED])
+            used = int(self.record[_index(number) + I_USED])
             if len(heads) > 2 * _slots_for(used):
                 self._grow_heads(number, used)
 
-    def drop(self) -> None:
-        """Give everything back; the table must not be used any more."""
-        self._tables.give_back(self.at)
-
     def _capacity(self) -> int:
-        return int(self._tables.words[self.at + T_CAPACITY])
+        return int(self.record[T_CAPACITY])
 
     def _resize(self, capacity: int) -> None:
-        record = self._tables.words
-        self._rows = _resized(self._rows, capacity * max(self.arity, 1), len(self) * self.arity)
-        record[self.at + T_ROWS] = MEMORY.address(self._rows)
-        record[self.at + T_CAPACITY] = capacity
+        count = len(self)
+        self._rows = _resized(self._rows, capacity * max(self.arity, 1), count * self.arity)
+        self.record[T_ROWS] = MEMORY.address(self._rows)
+        self.record[T_CAPACITY] = capacity
         for number, following in enumerate(self._next):
-            self._next[number] = _resized(following, capacity, len(self))
-            here = self.at + T_FIRST_INDEX + number * INDEX_WORDS
-            record[here + I_NEXT] = MEMORY.address(self._next[number])
+            self._next[number] = _resized(following, capacity, count)
+            self.record[_index(number) + I_NEXT] = MEMORY.address(self._next[number])
+        for number, previous in enumerate(self._previous):
+            self._previous[number] = _resized(previous, capacity, count)
+            self.record[_index(number) + I_PREVIOUS] = MEMORY.address(self._previous[number])
 
     def _new_slots(self, rows: int) -> None:
         self._slots = np.zeros(_slots_for(rows), np.int32)
-        self._tables.words[self.at + T_SLOTS] = MEMORY.address(self._slots)
-        self._tables.words[self.at + T_SLOT_COUNT] = len(self._slots)
+        self.record[T_SLOTS] = MEMORY.address(self._slots)
+        self.record[T_SLOT_COUNT] = len(self._slots)
 
     def _fill(self, number: int, first: int) -> None:
         while first < len(self):
-            first = int(fill_index(self._tables.address, self.at, number, first))
+            first = int(fill_index(self.at, number, first))
             if first < len(self):
-                here = self.at + T_FIRST_INDEX + number * INDEX_WORDS
-                used = int(self._tables.words[here + I_USED])
+                used = int(self.record[_index(number) + I_USED])
                 self._grow_heads(number, max(16, 2 * used))
+
+    def _need_previous(self) -> None:
+        for number in range(len(self._previous), len(self._masks)):
+            self._previous.append(np.zeros(self._capacity(), np.int32))
+            self.record[_index(number) + I_PREVIOUS] = MEMORY.address(self._previous[number])
+            fill_previous(self.at, number)
 
     def _grow_heads(self, number: int, keys: int) -> None:
         old = self._heads[number]
         self._heads[number] = np.zeros(_slots_for(keys), np.int32)
         self._describe_heads(number)
-        move_heads(self._tables.address, self.at, number, MEMORY.address(old), len(old))
+        move_heads(self.at, number, MEMORY.address(old), len(old))
 
     def _describe_heads(self, number: int) -> None:
-        here = self.at + T_FIRST_INDEX + number * INDEX_WORDS
-        self._tables.words[here + I_HEADS] = MEMORY.address(self._heads[number])
-        self._tables.words[here + I_HEAD_COUNT] = len(self._heads[number])
+        here = _index(number)
+        self.record[here + I_HEADS] = MEMORY.address(self._heads[number])
+        self.record[here + I_HEAD_COUNT] = len(self._heads[number])
+
+
+def count_distinct(tables: Sequence[Table]) -> int:
+    """Count the rows that are in at least one of some tables of one arity."""
+    *smaller, largest = sorted(tables, key=len)
+    if not smaller:
+        return len(largest)
+    others = smaller[0] if len(smaller) == 1 else Table(largest.arity)
+    if len(smaller) > 1:
+        for table in smaller:
+            others.insert(table.rows)
+    # What is small goes into the row-set, or is looked up in the one that is there.
+    if largest.has_row_set:
+        return len(largest) + len(others) - largest.count_present(others.rows)
+    return len(largest) + len(others) - others.count_present(largest.rows)
+
+
+def _index(number: int) -> int:
+    return T_FIRST_INDEX + number * INDEX_WORDS
+
+
+def _flat(rows: Ids) -> Ids:
+    # Never empty, so that it has an address.
+    return np.ascontiguousarray(rows, np.int32).ravel() if rows.size else np.zeros(1, np.int32)
 
 
 def _slots_for(entries: int) -> int:
