@@ -1,4 +1,8 @@
-"""What a change did: the report that people, subscribers and machines get."""
+"""What a change did: the report that people, subscribers and machines get.
+
+`str(report)` is for people and only counts, `to_dict` is for machines; who wants the facts asks for
+`inserted` and `deleted`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from zodiacedge.errors import counted as number_of
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import RDF_TYPE
 
@@ -18,7 +23,12 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
 
-@dataclass(frozen=True)
+# A report is a few lines, whatever the change: what goes beyond is counted.
+_MOST = 6
+_LONGEST_RULE = 60
+
+
+@dataclass(frozen=True, repr=False)
 class ChangeReport:
     """One commit: versions, what came and went, how each node was evaluated, and warnings."""
 
@@ -44,6 +54,36 @@ class ChangeReport:
     def deleted(self) -> frozenset[Fact]:
         """The facts that are visible no more."""
         return self.before.visible() - self.after.visible()
+
+    def derived_change(self) -> dict[str, int]:
+        """Return by how much the number of derived facts grew or shrank, per predicate; no fact is listed."""
+        before, after = self.before.derived_counts(), self.after.derived_counts()
+        grown = {p: after.get(p, 0) - before.get(p, 0) for p in {*before, *after}}
+        return per_predicate({p: n for p, n in grown.items() if n}, beside=grown)
+
+    def __repr__(self) -> str:
+        """Return what tells this report from others: its states may hold millions of facts."""
+        return f"<{type(self).__name__} version {self.version_before} to {self.version_after}>"
+
+    def __str__(self) -> str:
+        """Return the report as a few lines for people."""
+        derived = self.derived_change()
+        most_first = sorted(derived.items(), key=lambda item: (-abs(item[1]), item[0]))
+        predicates = _names(f"{name} {grown:+,}" for name, grown in most_first)
+        added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
+        lines = [
+            f"version {self.version_before} to {self.version_after} in {self.seconds:.3f} s",
+            f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
+            f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
+            f"derived facts: {sum(derived.values()):+,}{predicates}",
+            f"evaluated: {number_of(len(self.nodes), 'hyper-node')}",
+        ]
+        lines += _first(
+            f"dropped: {number_of(found.count, 'binding')} of rule {_cut(rule)}, for example {found.example}"
+            for rule, found in self.dropped.items()
+        )
+        lines += _first(f"{found.severity} {found.code}: {found.message}" for found in self.warnings)
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain values for JSON."""
@@ -82,3 +122,23 @@ def per_predicate(
 def counted(facts: Iterable[Fact]) -> dict[str, int]:
     """Count facts per predicate, by name."""
     return per_predicate(Counter(fact.predicate for fact in facts))
+
+
+def _name(rule: Rule) -> str:
+    return rule.label or _cut(format_rule(rule))
+
+
+def _names(names: Iterable[str]) -> str:
+    shown = ", ".join(_first(names))
+    return f" ({shown})" if shown else ""
+
+
+def _first(items: Iterable[str]) -> list[str]:
+    listed = list(items)
+    more = len(listed) - _MOST
+    return [*listed[:_MOST], f"and {more:,} more"] if more > 0 else listed
+
+
+def _cut(rule: str) -> str:
+    text = rule.removesuffix(" .")
+    return text if len(text) <= _LONGEST_RULE else f"{text[: _LONGEST_RULE - 3]}..."

@@ -1,0 +1,115 @@
+"""A change report as people see it: a few lines that count, however much the change did."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, cast
+
+import zodiacedge as ze
+from zodiacedge.engine.api import Dropped, Materialisation, NodeRun
+from zodiacedge.errors import Diagnostic
+from zodiacedge.language.ast import Predicate
+from zodiacedge.language.parser import parse_program
+from zodiacedge.maintenance.report import ChangeReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from zodiacedge.language.ast import Rule
+
+
+class Counts:
+    """A state that can count and nothing else."""
+
+    def __init__(self, counts: Mapping[Predicate, int]) -> None:
+        self._counts = counts
+
+    def derived_counts(self) -> Mapping[Predicate, int]:
+        return self._counts
+
+
+def report(
+    before: Mapping[Predicate, int],
+    after: Mapping[Predicate, int],
+    *,
+    rules: tuple[Rule, ...] = (),
+    dropped: Mapping[str, Dropped] | None = None,
+    warnings: tuple[Diagnostic, ...] = (),
+) -> ChangeReport:
+    return ChangeReport(
+        7,
+        8,
+        rules,
+        rules[:1],
+        1_200,
+        3,
+        cast("Materialisation", Counts(before)),
+        cast("Materialisation", Counts(after)),
+        (NodeRun(("r",), 2, 5, 0.1),),
+        dropped or {},
+        warnings,
+        0.25,
+    )
+
+
+def test_the_lines_count_what_came_and_went() -> None:
+    rules = parse_program("r1: p(X) :- q(X) . p(X) :- r(X), s(X) .").rules
+    before = {Predicate("p", 1): 5, Predicate("gone", 2): 2, Predicate("same", 1): 9}
+    after = {Predicate("p", 1): 6, Predicate("new", 3): 1_500, Predicate("same", 1): 9}
+    found = report(
+        before,
+        after,
+        rules=rules,
+        dropped={"r1": Dropped(1, "division by zero (X = 1)")},
+        warnings=(Diagnostic("W012", "facts to add that are there already: 1", severity="warning"),),
+    )
+    assert str(found).splitlines() == [
+        "version 7 to 8 in 0.250 s",
+        "rules: 2 added (r1, p(X) :- r(X), s(X)), 1 removed (r1)",
+        "explicit facts: 1,200 added, 3 removed",
+        "derived facts: +1,499 (new +1,500, gone -2, p +1)",
+        "evaluated: 1 hyper-node",
+        "dropped: 1 binding of rule r1, for example division by zero (X = 1)",
+        "warning W012: facts to add that are there already: 1",
+    ]
+    assert found.derived_change() == {"gone": -2, "new": 1_500, "p": 1}
+
+
+def test_a_large_change_is_a_few_lines_too() -> None:
+    rules = parse_program("".join(f"p{i}(X) :- {'q' * 200}{i}(X) .\n" for i in range(1_000))).rules
+    found = report(
+        {},
+        {Predicate(f"p{i}", 1): i for i in range(1_000)},
+        rules=rules,
+        dropped={f"rule {i}": Dropped(i, "an example") for i in range(100)},
+        warnings=tuple(Diagnostic("W002", "again", severity="warning") for _ in range(100)),
+    )
+    text = str(found)
+    assert "(p999 +999, p998 +998, p997 +997, p996 +996, p995 +995, p994 +994, and 993 more)" in text
+    assert len(text.splitlines()) == 5 + 7 + 7
+    assert max(map(len, text.splitlines())) < 600
+
+
+def test_a_name_with_two_arities_is_told_with_them() -> None:
+    found = report({Predicate("p", 1): 4}, {Predicate("p", 1): 4, Predicate("p", 2): 1})
+    assert found.derived_change() == {"p/2": 1}
+
+
+def test_the_report_of_a_knowledge_base_agrees_with_its_facts() -> None:
+    kb = ze.open()
+    with kb.change() as c:
+        c.add_rules("tc(X, Y) :- e(X, Y) . step: tc(X, Z) :- tc(X, Y), e(Y, Z) . e(1, 2) . e(2, 3) .")
+    with kb.change() as c:
+        c.remove_rules("step")
+        c.add_facts("e(3, 4) .")
+    assert re.fullmatch(
+        r"version 1 to 2 in \d+\.\d{3} s\n"
+        r"rules: 0 added, 1 removed \(step\)\n"
+        r"explicit facts: 1 added, 0 removed\n"
+        r"derived facts: \+0\n"
+        r"evaluated: \d hyper-nodes?",
+        str(c.report),
+    )
+    assert Counter(f.relation for f in c.report.inserted) == {"e": 1, "tc": 1}
+    assert repr(c.report) == "<ChangeReport version 1 to 2>"
