@@ -121,12 +121,13 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
             binding.span,
         )
     for v in analysis.ambiguous:
-        spans = [c.span for c in analysis.body if isinstance(c, Comparison | Binding) and v in variables(c)]
+        spans = [c.span for c in analysis.body if _could_bind(c, v)]
         yield Diagnostic(
             "C003",
-            f"two equalities could bind {_show(v)}",
+            f"{'two' if len(spans) == 2 else 'several'} equalities could bind {_show(v)}",
             f"say which one binds it: {_show(v)} := expression",
-            spans[0] if spans else None,
+            spans[0],
+            related=tuple(("and here", s) for s in spans[1:] if s),
         )
     for v in analysis.shared_existentials:
         spans = [c.span for c in analysis.body if isinstance(c, Negation) and v in variables(c)]
@@ -137,6 +138,16 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
             spans[0],
             related=tuple(("and here", s) for s in spans[1:] if s),
         )
+
+
+def _could_bind(conjunct: Conjunct, v: Variable) -> bool:
+    match conjunct:
+        case Binding(variable=target):
+            return target == v
+        case Comparison(operator="=", left=left, right=right):
+            return v in {left, right}
+        case _:
+            return False
 
 
 def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:

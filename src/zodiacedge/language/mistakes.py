@@ -43,7 +43,22 @@ _STRAY = {
     "<": "an IRI ends with > and holds no spaces, quotes or braces",
     ":-": "a rule has a head before it; a query is `?- body .`",
 }
+# Words between two operands that are operators elsewhere, the longer ones first.
+_WORDS = {
+    "not in": "for one value write !=; for several, state a fact for each and write `not listed(X)`",
+    "in": "for one value write =; for several, state a fact for each and write `listed(X)`",
+    "is not": "write !=",
+    "is": "write = to compare and := to bind",
+    "between": "write two comparisons: low <= X, X <= high",
+    "like": 'a test for a part of a text is contains(X, "part") = true',
+    "mod": "write %",
+    "div": "write div, in lower case",
+}
+_WORD = re.compile(rf"(?:{'|'.join(_WORDS).replace(' ', r'[ ]+')})\b(?!\()", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[0-9][\w.]*\w")
+_NO_DIGIT_BEFORE = re.compile(r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)")
+_NO_DIGIT_BEHIND = re.compile(r"(?<!\w)[0-9]+\.(?=[^\s\w])")
+_LABEL = re.compile(r"([^\W\d][\w\-]*)\s+(?:[^\W\d][\w\-.:]*|:[\w\-.:]+|<[^\s<>]*>)\(")
 
 
 def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: str) -> Diagnostic:
@@ -56,6 +71,11 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
     if token.kind == "bad" and (word := _NOT_A_NUMBER.match(text, token.start)):
         note = "a number is 5, 5.0 or 5e0, and a name does not start with a digit"
         return Diagnostic(code, f"{word.group()} is not a number", note, Span(scanner.source, *word.span()))
+    if token.text == "." and (number := _pointed(text, token.start)):
+        note = "a number has a digit on each side of its point: 0.5, 5.0"
+        return Diagnostic(
+            code, f"{number.group()} is not a number", note, Span(scanner.source, *number.span())
+        )
     pair = text[max(0, token.start - 1) : token.start + 1]
     if pair in _OPERATORS:
         both = Span(scanner.source, token.start - 1, token.start + 1)
@@ -65,6 +85,41 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
         note = _SIGNS.get(token.text[0], note)
     note = note or _STRAY.get(token.text, "")
     return Diagnostic(code, f"expected {expected}, found {shown}", note, span)
+
+
+def _pointed(text: str, point: int) -> re.Match[str] | None:
+    # A number that lacks its digits before or behind the point.
+    if before := _NO_DIGIT_BEFORE.match(text, point):
+        return before
+    start = point
+    while start and text[start - 1] in "0123456789":
+        start -= 1
+    return _NO_DIGIT_BEHIND.match(text, start)
+
+
+def not_an_operator(scanner: Scanner, token: Token) -> Diagnostic | None:
+    """Return the finding for a word that is an operator in other languages, if it is one."""
+    word = _WORD.match(scanner.source.text, token.start)
+    if not word:
+        return None
+    note = _WORDS[" ".join(word.group().lower().split())]
+    return Diagnostic(
+        "L009", f"`{word.group()}` is not an operator", note, Span(scanner.source, *word.span())
+    )
+
+
+def label_without_colon(scanner: Scanner, start: int) -> Diagnostic | None:
+    """Return the finding for `name head(…)` at the start of a statement."""
+    found = _LABEL.match(scanner.source.text, start)
+    if not found:
+        return None
+    name = found.group(1)
+    return Diagnostic(
+        "L012",
+        f"{name} alone is not an atom",
+        f"as a label write `{name}:`; an atom has brackets",
+        Span(scanner.source, *found.span(1)),
+    )
 
 
 def behind_a_head(scanner: Scanner, token: Token) -> str:

@@ -40,8 +40,10 @@ from zodiacedge.language.mistakes import (
     NEGATION_FORM,
     behind_a_conjunct,
     behind_a_head,
+    label_without_colon,
     not_a_function,
     not_an_atom,
+    not_an_operator,
     unexpected,
 )
 from zodiacedge.language.printer import format_argument
@@ -145,7 +147,8 @@ class _Parser:
         self._declared: dict[str, str] = {}
         self._anonymous = 0
         self._depth = 0
-        self._start = 0
+        self._start = -1
+        self._found: list[Diagnostic] = []
         self._seen: dict[Variable, None] = {}
 
     # Statements
@@ -153,13 +156,12 @@ class _Parser:
     def program(self) -> tuple[Program, list[Diagnostic]]:
         rules: list[Rule] = []
         facts: list[Atom] = []
-        found: list[Diagnostic] = []
         while self._scanner.peek(operand=True).kind != "end":
             start = self._scanner.position
             try:
                 statement = self._statement()
             except SyntaxProblem as problem:
-                found.extend(problem.diagnostics)
+                self._found.extend(problem.diagnostics)
                 self._scanner.position = start
                 self._scanner.to_statement_end()
                 continue
@@ -167,7 +169,7 @@ class _Parser:
                 rules.append(statement)
             elif isinstance(statement, Atom):
                 facts.append(statement)
-        return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), found
+        return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), self._found
 
     def query(self) -> Query:
         start = self._scanner.skip_space()
@@ -236,6 +238,8 @@ class _Parser:
     def _end_of_statement(self) -> None:
         token = self._scanner.peek(operand=False)
         if token.text != ".":
+            if word := not_an_operator(self._scanner, token):
+                raise SyntaxProblem(word)
             raise self._unexpected(token, "`,` or `.`", behind_a_conjunct(self._scanner, token))
         self._scanner.take(token)
 
@@ -250,7 +254,13 @@ class _Parser:
                 token,
             )
         self._prefix_declaration()
-        self._end_of_statement()
+        if self._sees(".", operand=True):
+            self._take(operand=True)
+            return
+        # It is complete but for its end: what follows is read, and may use the prefix.
+        span = self._scanner.span(self._start)
+        note = f"write {' '.join(span.text.split())} ."
+        self._found.append(Diagnostic("L001", "an @prefix declaration ends with a full stop", note, span))
 
     def _prefix_declaration(self) -> None:
         name = self._scanner.prefix_name()
@@ -337,6 +347,8 @@ class _Parser:
                 raise self._problem("L011", "`:=` binds a variable", "write ?v := expression", token)
             self._scanner.take(token)
             return Binding(left, self._value(), self._scanner.span(start))
+        if word := None if isinstance(left, _Application) else not_an_operator(self._scanner, token):
+            raise SyntaxProblem(word)
         if isinstance(left, _Application | IRI) or token.text == "(":
             return self._as_atom(self._applied(left, start))
         if token.kind == "bad":
@@ -436,6 +448,8 @@ class _Parser:
     def _applied(self, found: _Operand, start: int) -> _Application:
         if isinstance(found, _Application):
             return found
+        if start == self._start and (label := label_without_colon(self._scanner, start)):
+            raise SyntaxProblem(label)
         span = self._scanner.span(start)
         raise SyntaxProblem(not_an_atom(found, span, self._scanner.peek(operand=False).text))
 

@@ -58,7 +58,7 @@ def analyse(body: tuple[Conjunct, ...]) -> Analysis:
         side
         for c in body
         if isinstance(c, Comparison) and c.operator == "="
-        for side in {s for s in (c.left, c.right) if isinstance(s, Variable)}
+        for side in dict.fromkeys(s for s in (c.left, c.right) if isinstance(s, Variable))
         if side not in fixed and side not in explicit
     )
     ambiguous = tuple(v for v, count in candidates.items() if count > 1)
@@ -69,7 +69,7 @@ def analyse(body: tuple[Conjunct, ...]) -> Analysis:
     lacking = {v for b in bindings for v in variables(b.expression)} - targets - bound
     waiting = (_saturate(bound | lacking, bindings) & targets) - bound
     negated = Counter(
-        v for c in resolved if isinstance(c, Negation) for v in set(variables(c)) if v not in bound
+        v for c in resolved if isinstance(c, Negation) for v in dict.fromkeys(variables(c)) if v not in bound
     )
     return Analysis(
         resolved,
