@@ -146,20 +146,43 @@ def test_a_vectorised_function_that_raises_drops_the_binding() -> None:
     assert dropped.count == 2
 
 
-@pytest.mark.parametrize("result", [pa.array([None], pa.int64()), pa.array([], pa.int64()), 5])
-def test_a_vectorised_function_with_a_bad_result_drops_the_binding(result: object) -> None:
-    assert (
-        with_function(lambda _: result, "p(1) . q(Y) :- p(X), Y := func:f(X) .", vectorised=True).facts()
-        == []
-    )
+@pytest.mark.parametrize("result", [None, [None], pa.array([None], pa.int64()), np.array([np.nan]), [[1]]])
+def test_a_vectorised_function_without_a_value_drops_the_binding(result: object) -> None:
+    evaluated = with_function(lambda _: result, APPLIED, vectorised=True)
+    assert evaluated.facts() == []
+    dropped = evaluated.dropped("r")
+    assert dropped is not None
+    assert dropped.count == 2
 
 
-@pytest.mark.parametrize("result", ["text", "t", pa.array([1, 2]), [1, 2]])
-def test_a_vectorised_function_with_a_result_of_another_length_drops_the_binding(result: object) -> None:
-    assert (
-        with_function(lambda _: result, "p(1) . q(Y) :- p(X), Y := func:f(X) .", vectorised=True).facts()
-        == []
-    )
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        (pa.array([1, 2]), "2 values"),
+        (np.array([], np.int64), "0 values"),
+        ([1, 2], "2 values"),
+        (np.array([[1]]), "an array of shape (1, 1)"),
+        (np.int64(5), "a int64"),
+        (pa.scalar(5), "a Int64Scalar"),
+        (5, "a int"),
+        ("t", "a str"),
+    ],
+)
+def test_a_vectorised_function_without_an_array_of_that_length_ends_the_work(
+    result: object, shown: str
+) -> None:
+    with pytest.raises(EvaluationProblem) as caught:
+        with_function(lambda _: result, APPLIED, vectorised=True)
+    assert [d.code for d in caught.value.diagnostics] == ["E003"]
+    assert f"func:f gave {shown} for 1 row" in str(caught.value)
+
+
+@pytest.mark.parametrize("term", ["_:b", '"t"@en', '"x"^^<http://x/y>', '"x"^^xsd:integer'])
+def test_a_term_that_arrow_has_no_type_for_drops_the_binding(term: str) -> None:
+    text = f"p({term}) . r: q(Y) :- p(X), Y := func:f(X) ."
+    dropped = with_function(lambda values: values, text, vectorised=True).dropped("r")
+    assert dropped is not None
+    assert dropped.example.startswith("f is vectorised, and Arrow has no type for ")
 
 
 FOLDED = "v(a, 3) . v(a, 1) . v(a, 2) . v(b, 5) . r: q(X, Y) :- AGGREGATE(v(X, V)) ON X WITH AGG(V) AS Y ."
@@ -174,6 +197,41 @@ def test_a_registered_aggregate_gets_the_values_of_a_group_in_the_total_order() 
 
 def test_a_vectorised_aggregate_gets_an_arrow_array() -> None:
     assert with_fold(pc.max, FOLDED, vectorised=True).facts() == ["q(a, 3)", "q(b, 5)"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pc.max,
+        np.max,
+        lambda values: values[-1:],
+        lambda values: [values[len(values) - 1].as_py()],
+        lambda values: np.array(values)[-1:],
+        lambda values: values.to_pylist()[-1],
+    ],
+    ids=["scalar", "numpy scalar", "array", "list", "numpy array", "value"],
+)
+def test_a_vectorised_aggregate_returns_a_value_or_an_array_of_one(call: Callable[..., object]) -> None:
+    assert with_fold(call, FOLDED, vectorised=True).facts() == ["q(a, 3)", "q(b, 5)"]
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "0 values"), (2, "2 values")])
+def test_a_vectorised_aggregate_with_another_number_of_values_ends_the_work(count: int, shown: str) -> None:
+    with pytest.raises(EvaluationProblem, match=f"E003: AGG gave {shown} for a group"):
+        with_fold(lambda _: [1] * count, FOLDED, vectorised=True)
+
+
+def test_an_integer_that_meets_a_double_in_an_arrow_array_is_its_nearest_double() -> None:
+    text = "v(9007199254740993) . v(0.5) . r: q(Y) :- AGGREGATE(v(V)) WITH AGG(V) AS Y ."
+    found = with_fold(lambda values: f"{values.type} {values[1]}", text, vectorised=True)
+    assert found.facts() == ['q("double 9007199254740992.0")']
+
+
+def test_values_of_several_kinds_make_no_arrow_array() -> None:
+    text = 'v(1) . v("t") . r: q(Y) :- AGGREGATE(v(V)) WITH AGG(V) AS Y .'
+    dropped = with_fold(len, text, vectorised=True).dropped("r")
+    assert dropped is not None
+    assert dropped.example == "AGG is vectorised, and Arrow has no type for values of several kinds"
 
 
 def test_distinct_goes_for_registered_aggregates() -> None:

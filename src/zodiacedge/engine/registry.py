@@ -2,7 +2,8 @@
 
 Rules call them as `func:name(…)` and `NAME(?x)`; nothing else of the host can be reached from a rule.
 They are taken to be deterministic. A scalar function gets Python values and returns one; a vectorised
-one gets Arrow arrays of equal length and returns an Arrow array of that length.
+one gets Arrow arrays of equal length and returns an array of that length, each row by itself. A
+vectorised aggregate gets a group as one Arrow array. `engine.registered` has the details.
 """
 
 from __future__ import annotations

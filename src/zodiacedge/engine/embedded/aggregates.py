@@ -1,33 +1,58 @@
 """Folding: the bindings of an aggregate's inner body to its rows, one per group.
 
-Counts, integer sums and medians of plain numbers are computed column by column; everything else, and
-every group that might overflow, goes through the definition in `engine.folds`.
+Counts, integer sums and medians of plain numbers are computed column by column, and the groups of a
+vectorised aggregate become Arrow arrays that way where all values of a group are of one kind. Everything
+else, and every group that might overflow, goes through the definition in `engine.folds`.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.layout import K_DOUBLE, K_FLOAT, K_INTEGER
+from zodiacedge.engine.embedded.host import arrow_column
+from zodiacedge.engine.embedded.layout import (
+    K_BOOLEAN,
+    K_DECIMAL,
+    K_DOUBLE,
+    K_FLOAT,
+    K_INTEGER,
+    K_MOMENT,
+)
 from zodiacedge.engine.folds import NUMERIC_FOLDS, fold
 from zodiacedge.engine.novalue import NoValue
+from zodiacedge.engine.registered import fold_array
 from zodiacedge.language.printer import format_argument, format_term
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.dictionary import Dictionary
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.engine.registry import Registry
-    from zodiacedge.language.ast import Aggregate, Fold
+    from zodiacedge.language.ast import Aggregate, Fold, Variable
+    from zodiacedge.terms import Term
 
     Ids = NDArray[np.int32]
     Places = NDArray[np.int64]
 
 _NO_RESULT = -1
 _SAFE_SUM = 2**62
+# Kinds whose payloads are values in order: what they are in Arrow.
+_COLUMNS = {
+    K_INTEGER: int,
+    K_DECIMAL: float,
+    K_DOUBLE: float,
+    K_FLOAT: float,
+    K_BOOLEAN: bool,
+    K_MOMENT: datetime,
+}
 
 
 def fold_rows(store: Store, aggregate: Aggregate, bindings: Ids, registry: Registry) -> tuple[Ids, int, str]:
@@ -55,32 +80,51 @@ def fold_rows(store: Store, aggregate: Aggregate, bindings: Ids, registry: Regis
     changes = (bindings[1:, :width] != bindings[:-1, :width]).any(axis=1)
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     columns = [bindings[starts, n] for n in range(width)]
+    reasons: dict[int, str] = {}
     for n, one in enumerate(aggregate.folds):
-        columns.append(_folded(dictionary, one, bindings[:, width + n], starts, registry))
+        columns.append(_folded(dictionary, one, bindings[:, width + n], starts, registry, reasons))
     rows = np.stack(columns, axis=1).astype(np.int32)
     failed = (rows[:, width:] == _NO_RESULT).any(axis=1)
     if failed.any():
         dropped += int(failed.sum())
-        example = example or "a result beyond its range"
+        examples = (
+            _because(reason, dictionary, aggregate.groups, rows[group, :width].tolist())
+            for group, reason in reasons.items()
+        )
+        example = min((example, *examples) if example else examples)
         rows = rows[~failed]
     return rows, dropped, example
 
 
-def _bad_value(dictionary: Dictionary, aggregate: Aggregate, row: list[int]) -> str:
-    width = len(aggregate.groups)
-    names = (*aggregate.groups, *(one.argument for one in aggregate.folds))
+def _because(reason: str, dictionary: Dictionary, variables: Sequence[Variable], row: list[int]) -> str:
     shown = ", ".join(
         f"{format_argument(v)} = {format_term(dictionary.decode(n))}"
-        for v, n in dict(zip(names, row, strict=True)).items()
+        for v, n in dict(zip(variables, row, strict=True)).items()
+        if not v.anonymous
     )
-    for n, one in enumerate(aggregate.folds):
-        kind = int(dictionary.kinds[row[width + n]])
-        if one.op in NUMERIC_FOLDS and not K_INTEGER <= kind <= K_FLOAT:
-            return f"{format_term(dictionary.decode(row[width + n]))} is not a number ({shown})"
-    return shown
+    return f"{reason} ({shown})" if shown else reason
 
 
-def _folded(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, registry: Registry) -> Ids:
+def _bad_value(dictionary: Dictionary, aggregate: Aggregate, row: list[int]) -> str:
+    names = (*aggregate.groups, *(one.argument for one in aggregate.folds))
+    bad = next(
+        number
+        for number, one in zip(row[len(aggregate.groups) :], aggregate.folds, strict=True)
+        if one.op in NUMERIC_FOLDS and not K_INTEGER <= dictionary.kinds[number] <= K_FLOAT
+    )
+    reason = f"{format_term(dictionary.decode(bad))} is not a number"
+    return _because(reason, dictionary, names, row)
+
+
+def _folded(
+    dictionary: Dictionary,
+    one: Fold,
+    terms: Ids,
+    starts: Places,
+    registry: Registry,
+    reasons: dict[int, str],
+) -> Ids:
+    """Return the result of each group; where there is none, `reasons` says why."""
     ends = np.append(starts[1:], len(terms))
     if one.distinct:
         group = np.repeat(np.arange(len(starts)), ends - starts)
@@ -106,7 +150,14 @@ def _folded(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, regis
         group = np.repeat(np.arange(len(starts)), ends - starts)
         ordered = terms[np.lexsort((values.view(np.float64), group))]
         return ordered[starts] if one.op == "MIN" else ordered[ends - 1]
-    return _by_definition(dictionary, one, terms, starts, ends, registry)
+    results = np.full(len(starts), _NO_RESULT, np.int32)
+    fold_group = _group_folder(dictionary, one, registry)
+    for n, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        try:
+            results[n] = dictionary.encode(fold_group(terms[start:end]))
+        except NoValue as problem:
+            reasons.setdefault(n, str(problem))
+    return results
 
 
 def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
@@ -140,16 +191,27 @@ def _mean(dictionary: Dictionary, first: int, second: int) -> int:
     return dictionary.encode(fold("MED", [dictionary.decode(first), dictionary.decode(second)], Registry()))
 
 
-def _by_definition(
-    dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, ends: Places, registry: Registry
-) -> Ids:
-    known = {number: dictionary.decode(number) for number in np.unique(terms).tolist()}
-    results = np.full(len(starts), _NO_RESULT, np.int32)
-    listed = terms.tolist()
-    for n, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        try:
-            result = fold(one.op, [known[number] for number in listed[start:end]], registry)
-        except NoValue:
-            continue
-        results[n] = dictionary.encode(result)
-    return results
+def _group_folder(dictionary: Dictionary, one: Fold, registry: Registry) -> Callable[[Ids], Term]:
+    decode = cache(dictionary.decode)
+
+    def by_definition(group: Ids) -> Term:
+        return fold(one.op, [decode(number) for number in group.tolist()], registry)
+
+    if not one.registered or not registry.folds[one.op].vectorised:
+        return by_definition
+    registered = registry.folds[one.op]
+
+    def by_array(group: Ids) -> Term:
+        kinds = dictionary.kinds[group]
+        kind = _COLUMNS.get(int(kinds[0]))
+        if kind is None or (kinds != kinds[0]).any():
+            return by_definition(group)
+        return fold_array(registered, _ordered_column(dictionary, group, kind))
+
+    return by_array
+
+
+def _ordered_column(dictionary: Dictionary, group: Ids, kind: type) -> pa.Array:
+    payloads = dictionary.payloads[group]
+    order = np.argsort(payloads.view(np.float64) if kind is float else payloads)
+    return arrow_column(dictionary, group[order], kind)
