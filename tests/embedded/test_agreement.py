@@ -39,6 +39,12 @@ def test_random_programs(modules: bool) -> None:  # noqa: FBT001 - the parameter
         assert_agreement(seed, EmbeddedEngine(modules=modules))
 
 
+# A rule that can fail, all of whose variables are in its head, over facts that are explicit and derived.
+@pytest.mark.parametrize("seed", [1_000_302])
+def test_programs_that_found_a_bug(seed: int) -> None:
+    assert_agreement(seed, EmbeddedEngine(modules=False))
+
+
 @pytest.mark.soak
 def test_many_random_programs() -> None:
     for seed in range(1_000_000, 1_000_000 + examples(20_000)):

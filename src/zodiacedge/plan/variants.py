@@ -41,9 +41,14 @@ def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Va
 
     An evaluation error is counted per binding, so a body that can have one needs every binding.
     """
-    if any(_can_fail(c) for c in body):
+    if can_fail(body):
         return analyse(body).bound
     return frozenset(a for a in head if isinstance(a, Variable))
+
+
+def can_fail(body: tuple[Conjunct, ...]) -> bool:
+    """Whether a body can have evaluation errors, so that every binding counts."""
+    return any(_can_fail(c) for c in body)
 
 
 def _can_fail(conjunct: Conjunct) -> bool:

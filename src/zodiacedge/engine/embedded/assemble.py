@@ -14,6 +14,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.layout import (
+    BY_BIT,
     BY_INDEX,
     BY_ROW,
     BY_SCAN,
@@ -53,10 +54,14 @@ from zodiacedge.engine.embedded.layout import (
     OP_EMIT,
     P_FUSED,
     P_ORIGINS,
+    P_PAIRS,
+    PAIRS,
+    PAIRS_TO_PAIRS,
     RANGE_DELTA,
     RANGE_NEW,
     RANGE_OLD,
     S_CLASS,
+    S_EXCLUDED_COUNT,
     S_MASK,
     SCRATCH_WORDS,
     SOURCE_WORDS,
@@ -97,6 +102,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.host import HostFunction
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.engine.embedded.table import Table
+    from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Aggregate, Argument, Atom
 
 _OPERATORS = {
@@ -149,6 +155,7 @@ class Assembly:
 
     store: Store
     reads: Reads
+    registry: Registry
     _variants: list[int] = field(default_factory=list)
     _steps: list[int] = field(default_factory=list)
     _spec: list[int] = field(default_factory=list)
@@ -201,7 +208,7 @@ class Assembly:
             else:
                 self._spec += [MODE_TERM, self.store.dictionary.encode(arg)]
         self._fuse(first, spec, len(head))
-        self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at]
+        self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at, 0]
         self._names[rule] = registers
         self.targets.append(target)
         length = len(self._steps) // STEP_WORDS - first
@@ -265,29 +272,45 @@ class Assembly:
         match step:
             case Match(atom=atom, read=read, bound=bound, once=once):
                 sources = self._sources_of(atom, read, exact=exact, apart=apart)
-                self._atom(OP_ATOM, atom.args, bound, sources, registers, needed, once=once and not exact)
+                self._atom(
+                    OP_ATOM,
+                    atom.args,
+                    bound,
+                    sources,
+                    registers,
+                    needed,
+                    once=once and not exact,
+                    exact=exact,
+                )
             case Rows(aggregate=aggregate, bound=bound):
                 part = Part(self.reads.rows(aggregate), NO_CLASS)
                 self._atom(
-                    OP_ATOM, step.columns, bound, [Source(part, Read.NEW)], registers, needed, once=False
+                    OP_ATOM,
+                    step.columns,
+                    bound,
+                    [Source(part, Read.NEW)],
+                    registers,
+                    needed,
+                    once=False,
+                    exact=exact,
                 )
             case Absent(atom=atom, bound=bound):
                 sources = [Source(part, Read.NEW) for part in self.reads.outside(atom)]
                 repeated = {v for v in atom.args if isinstance(v, Variable) and atom.args.count(v) > 1}
                 local = dict(registers)
-                self._atom(OP_ABSENT, atom.args, bound, sources, local, repeated, once=False)
+                self._atom(OP_ABSENT, atom.args, bound, sources, local, repeated, once=False, exact=exact)
                 self._most_registers = max(self._most_registers, len(local) + 1)
             case Test(comparison=comparison):
                 spec = len(self._spec)
                 left = self._code(comparison.left, registers)
                 right = self._code(comparison.right, registers)
                 operator = _COMPARISONS[comparison.operator]
-                self._steps += [OP_COMPARE, left, spec, right, operator, 0, 0, 0]
+                self._steps += [OP_COMPARE, left, spec, right, operator, 0, 0, 0, 0]
             case Let(binding=binding):
                 spec = len(self._spec)
                 length = self._code(binding.expression, registers)
                 register = registers.setdefault(binding.variable, len(registers))
-                self._steps += [OP_BIND, length, spec, 0, register, 0, 0, 0]
+                self._steps += [OP_BIND, length, spec, 0, register, 0, 0, 0, 0]
 
     def _sources_of(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
         outside = sorted(
@@ -315,6 +338,7 @@ class Assembly:
         needed: set[Variable],
         *,
         once: bool,
+        exact: bool,
     ) -> None:
         if sources and all(_is_class(s.part) for s in sources) and not isinstance(args[-1], Variable):
             # Only members of the class that the atom names: there is nothing to see in the second column.
@@ -332,15 +356,18 @@ class Assembly:
                 self._spec += [MODE_ANY, 0]
         first = len(self._sources) // SOURCE_WORDS
         for source in sources:
-            self._source(source, bound)
-        self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0]
+            self._source(source, bound, exact=exact)
+        pairs = len(args) == 2 and self._is_plain(spec, 2, first)
+        self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, PAIRS if pairs else 0]
 
-    def _source(self, source: Source, bound: tuple[int, ...]) -> None:
+    def _source(self, source: Source, bound: tuple[int, ...], *, exact: bool) -> None:
         table = source.part.table
         mask = sum(1 << column for column in bound if column < table.arity)
         access, index = BY_SCAN, 0
         if source.read is Read.DELTA or not (mask or table.arity == 0):
             mask = 0
+        elif mask == (1 << table.arity) - 1 and table.is_marked and not exact:
+            access = BY_BIT
         elif mask == (1 << table.arity) - 1:
             access = BY_ROW
             table.need_rows()
@@ -388,7 +415,7 @@ class Assembly:
                 return 1
 
     def _host(self, function: str, arity: int, *, registered: bool) -> int:
-        host = self.store.host(function, arity, registered=registered)
+        host = self.store.host(function, arity, self.registry, registered=registered)
         if host not in self.hosts:
             self.hosts.append(host)
         return self.hosts.index(host)
@@ -422,8 +449,11 @@ class Assembly:
                 wanted.append([mode, self._spec[code + 1]])
             last -= 1
             step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
-        if step[0] == OP_ATOM and not step[5] and self._is_plain(step):
+        if step[0] == OP_ATOM and not step[5] and self._is_plain(step[2], step[1], step[3]):
             self._steps[last * STEP_WORDS + P_FUSED] = mark
+            excluded = self._sources[step[3] * SOURCE_WORDS + S_EXCLUDED_COUNT :: SOURCE_WORDS]
+            if step[1] == width == 2 and mark == FUSED and not any(excluded):
+                self._steps[last * STEP_WORDS + P_PAIRS] = PAIRS_TO_PAIRS
             self._steps[last * STEP_WORDS + P_ORIGINS] = len(self._spec)
             for mode, operand in wanted:
                 self._spec += [self._column(step, operand) if mode == MODE_REGISTER else -1, mode, operand]
@@ -436,14 +466,14 @@ class Assembly:
                 return column
         return -1
 
-    def _is_plain(self, step: list[int]) -> bool:
-        _, arity, spec, sources, count, *_ = step
-        for source in range(sources, sources + count):
+    def _is_plain(self, spec: int, arity: int, first: int) -> bool:
+        """Whether the access of each source, from `first` on, settles all that an atom knows."""
+        for source in range(first, len(self._sources) // SOURCE_WORDS):
             mask, member_of = (
                 self._sources[source * SOURCE_WORDS + S_MASK],
                 self._sources[source * SOURCE_WORDS + S_CLASS],
             )
-            if member_of != NO_CLASS:
+            if member_of != NO_CLASS and arity != 1:
                 return False
             modes = [self._spec[spec + c * SPEC_WORDS] for c in range(arity) if not mask >> c & 1]
             if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):

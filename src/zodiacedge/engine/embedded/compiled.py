@@ -135,6 +135,12 @@ if TYPE_CHECKING:
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
 
+    def lowest_bit(word: int) -> int:
+        """Return the place of the lowest bit that is set; one must be."""
+
+    def count_bits(word: int) -> int:
+        """Return how many bits are set."""
+
     def power(first: float, second: float) -> float:
         """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
 
@@ -219,6 +225,28 @@ elif COMPILED:
 
         return types.int64(types.int64, types.int64), code
 
+    @intrinsic
+    def lowest_bit(typing: Any, word: Any) -> Any:
+        """Return the place of the lowest bit that is set; one must be."""
+        del typing, word
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+        return types.int64(types.int64), code
+
+    @intrinsic
+    def count_bits(typing: Any, word: Any) -> Any:
+        """Return how many bits are set."""
+        del typing, word
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.ctpop(args[0])
+
+        return types.int64(types.int64), code
+
     @kernel
     def power(first: float, second: float) -> float:
         """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
@@ -248,6 +276,14 @@ else:
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits."""
         return (first * second) & WORD_MASK
+
+    def lowest_bit(word: int) -> int:
+        """Return the place of the lowest bit that is set; one must be."""
+        return (word & -word).bit_length() - 1
+
+    def count_bits(word: int) -> int:
+        """Return how many bits are set."""
+        return int(word).bit_count()
 
     def power(first: float, second: float) -> float:
         """Return a power as IEEE gives it: NaN or an infinity where there is no number."""

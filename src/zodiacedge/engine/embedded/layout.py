@@ -29,6 +29,8 @@ I_USED = 3
 I_NEXT = 4  # address: the next row of the chain, or -1
 I_PREVIOUS = 5  # address: the row before it, or -1; 0 until a row is deleted
 
+SHORT_CHAIN = 8  # rows that are quicker to walk than to look up
+
 # A row-set or an index grows when more than 3 of 4 slots are taken.
 FULL_NUMERATOR = 3
 FULL_DENOMINATOR = 4
@@ -67,7 +69,7 @@ FIRST_ROUND = 0
 LATER_ROUNDS = 1
 
 # A step.
-STEP_WORDS = 8
+STEP_WORDS = 9
 P_OP = 0
 P_ARITY = 1
 P_SPEC = 2  # where its columns are described in `spec`
@@ -77,6 +79,7 @@ P_ONCE = 5  # atoms: whether one match is enough
 P_FUSED = 6  # the last atom of a rule: whether it may write heads itself
 P_TARGET = 7  # emit: the table's record
 P_ORIGINS = 7  # a fused atom: where `spec` tells the origins of the head's columns
+P_PAIRS = 8  # atoms: whether every source is a table of two columns, and its access settles what is known
 # A comparison or a binding has postfix code in `spec`, the left side before the right one.
 P_LEFT = 1
 P_RIGHT = 3
@@ -88,6 +91,9 @@ ORIGIN_WORDS = 3
 
 FUSED = 1  # an atom, then the head
 FUSED_UNEQUAL = 2  # an atom, an inequality of two plain operands, then the head
+
+PAIRS = 1  # an atom of two columns
+PAIRS_TO_PAIRS = 2  # a fused one, to a head of two columns
 
 OP_ATOM = 1
 OP_ABSENT = 2
@@ -120,6 +126,7 @@ RANGE_NEW = 3  # both
 BY_SCAN = 0
 BY_INDEX = 1
 BY_ROW = 2
+BY_BIT = 3  # as BY_ROW, by the bits of a table that the node fills; rows of this round count too
 
 # The machine's state, kept between calls.
 STATE_WORDS = 24

@@ -17,6 +17,7 @@ from zodiacedge.engine.embedded.compiled import kernel, load8, load32, store32
 from zodiacedge.engine.embedded.compiled import load64 as get
 from zodiacedge.engine.embedded.compiled import store64 as put
 from zodiacedge.engine.embedded.layout import (
+    BY_BIT,
     BY_INDEX,
     BY_ROW,
     D_CAPACITY,
@@ -90,12 +91,14 @@ from zodiacedge.engine.embedded.layout import (
     P_OP,
     P_OPERATOR,
     P_ORIGINS,
+    P_PAIRS,
     P_REGISTER,
     P_RIGHT,
     P_SOURCE_COUNT,
     P_SOURCES,
     P_SPEC,
     P_TARGET,
+    PAIRS_TO_PAIRS,
     PAUSED,
     PENDING,
     RANGE_DELTA,
@@ -139,10 +142,13 @@ from zodiacedge.engine.embedded.layout import (
 from zodiacedge.engine.embedded.rowset import (
     claim_pair,
     find_chain,
+    find_half,
+    find_pair,
     find_row,
     has_room,
     insert_rows,
     is_full,
+    is_marked,
     partition_rows,
 )
 
@@ -180,6 +186,10 @@ def open_source(sources: int, source: int, key: int, low: int, high: int) -> int
     if access == BY_ROW:
         row = find_row(table, key)
         return row if low <= row < high else -1
+    if access == BY_BIT:
+        wide = get(table, T_ARITY)
+        if not is_marked(table, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
+            return -1
     return low if low < high else -1
 
 
@@ -191,7 +201,7 @@ def next_row(sources: int, source: int, row: int, high: int) -> int:
         table = get(sources, source + S_TABLE)
         here = table + 8 * (T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS)
         return load32(get(here, I_NEXT), row)
-    if access == BY_ROW:
+    if access >= BY_ROW:
         return -1
     return row + 1 if row + 1 < high else -1
 
@@ -245,8 +255,14 @@ def is_excluded(sources: int, source: int, row: int, excluded: int, arity: int, 
     for n in range(count):
         here = get(sources, source + S_EXCLUDED) + n * EXCLUDED_WORDS
         other = get(excluded, here)
-        fits = get(other, T_ARITY) == arity or get(probe, arity - 1) == get(excluded, here + 1)
-        if fits and find_row(other, probe) >= 0:
+        if get(other, T_ARITY) == arity:
+            if (
+                find_pair(other, get(probe, 0), get(probe, 1)) >= 0
+                if arity == 2
+                else find_row(other, probe) >= 0
+            ):
+                return True
+        elif get(probe, arity - 1) == get(excluded, here + 1) and find_row(other, probe) >= 0:
             return True
     return False
 
@@ -294,6 +310,157 @@ def advance(
                 put(cursors, cursor + 1, row)
                 return True
             row = next_row(sources, source, row, high)
+
+
+@kernel
+def known_term(spec: int, at: int, registers: int) -> int:
+    """Return the term that a column must hold; what stands there where any will do does not matter."""
+    mode = get(spec, at)
+    operand = get(spec, at + 1)
+    if mode == MODE_TERM:
+        return operand
+    return get(registers, operand) if mode == MODE_REGISTER else -1
+
+
+@kernel
+def open_pairs(source: int, first: int, second: int, low: int, high: int) -> int:
+    """Return the first row of two columns that a source's access leads to, or -1."""
+    table = get(source, S_TABLE)
+    access = get(source, S_ACCESS)
+    if access == BY_INDEX:
+        chains = table + 8 * (T_FIRST_INDEX + get(source, S_INDEX) * INDEX_WORDS)
+        rows = get(table, T_ROWS)
+        if get(source, S_MASK) == 1:
+            return find_half(chains, rows, 0, first)
+        return find_half(chains, rows, 1, second)
+    if access == BY_ROW:
+        row = find_pair(table, first, second)
+        return row if low <= row < high else -1
+    if access == BY_BIT and not is_marked(table, first, second):
+        return -1
+    return low if low < high else -1
+
+
+@kernel
+def advance_pairs(frame: int, step: int, cursor: int) -> bool:
+    """Move the cursor of an atom of two columns to its next match: `advance` with nothing in the way."""
+    steps = get(frame, F_STEPS)
+    spec = get(frame, F_SPEC)
+    sources = get(frame, F_SOURCES)
+    registers = get(frame, F_REGISTERS)
+    cursors = get(frame, F_CURSORS)
+    at = get(steps, step + P_SPEC)
+    first = known_term(spec, at, registers)
+    second = known_term(spec, at + SPEC_WORDS, registers)
+    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    number = get(cursors, cursor)
+    row = get(cursors, cursor + 1)
+    while True:
+        fresh = row < 0
+        if fresh:
+            number += 1
+            if number >= last:
+                return False
+        source = sources + 8 * number * SOURCE_WORDS
+        table = get(source, S_TABLE)
+        low = range_low(table, get(source, S_RANGE))
+        high = range_high(table, get(source, S_RANGE))
+        if fresh:
+            row = open_pairs(source, first, second, low, high)
+        else:
+            row = next_row(sources, number * SOURCE_WORDS, row, high)
+        excluding = get(source, S_EXCLUDED_COUNT) > 0
+        while row >= 0:
+            if low <= row < high and not (
+                excluding
+                and is_excluded(
+                    sources,
+                    number * SOURCE_WORDS,
+                    row,
+                    get(frame, F_EXCLUDED),
+                    2,
+                    get(frame, F_SCRATCH) + 8 * MOST_COLUMNS,
+                )
+            ):
+                rows = get(table, T_ROWS)
+                if get(spec, at) == MODE_OUT:
+                    put(registers, get(spec, at + 1), load32(rows, 2 * row))
+                if get(spec, at + SPEC_WORDS) == MODE_OUT:
+                    put(registers, get(spec, at + SPEC_WORDS + 1), load32(rows, 2 * row + 1))
+                put(cursors, cursor, number)
+                put(cursors, cursor + 1, row)
+                return True
+            row = next_row(sources, number * SOURCE_WORDS, row, high)
+
+
+@kernel
+def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> int:
+    """Write the heads of all matches of a rule's last atom: `emit_matches` for pairs from pairs."""
+    steps = get(frame, F_STEPS)
+    spec = get(frame, F_SPEC)
+    sources = get(frame, F_SOURCES)
+    registers = get(frame, F_REGISTERS)
+    cursors = get(frame, F_CURSORS)
+    out = get(frame, F_OUT)
+    state = get(frame, F_STATE)
+    bits = get(get(state, M_TARGET), T_BITS)
+    terms = get(get(state, M_TARGET), T_TERMS)
+    at = get(steps, step + P_SPEC)
+    origins = get(steps, step + P_ORIGINS)
+    column_0 = get(spec, origins)
+    value_0 = fixed_value(spec, origins, registers)
+    column_1 = get(spec, origins + ORIGIN_WORDS)
+    value_1 = fixed_value(spec, origins + ORIGIN_WORDS, registers)
+    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    number = get(cursors, cursor)
+    row = get(cursors, cursor + 1)
+    written = row
+    visited = 0
+    while True:
+        fresh = row < 0
+        if fresh:
+            if number + 1 < last and filled >= room:
+                break
+            number += 1
+            if number >= last:
+                break
+        source = sources + 8 * number * SOURCE_WORDS
+        table = get(source, S_TABLE)
+        access = get(source, S_ACCESS)
+        low = range_low(table, get(source, S_RANGE))
+        high = range_high(table, get(source, S_RANGE))
+        if fresh:
+            first = known_term(spec, at, registers)
+            second = known_term(spec, at + SPEC_WORDS, registers)
+            row = open_pairs(source, first, second, low, high)
+        else:
+            row = next_row(sources, number * SOURCE_WORDS, row, high)
+        rows = get(table, T_ROWS)
+        here = table + 8 * (T_FIRST_INDEX + get(source, S_INDEX) * INDEX_WORDS)
+        following = get(here, I_NEXT)
+        while row >= 0 and filled < room and visited < MOST_VISITS:
+            if low <= row < high:
+                left = load32(rows, 2 * row + column_0) if column_0 >= 0 else value_0
+                right = load32(rows, 2 * row + column_1) if column_1 >= 0 else value_1
+                if not bits or claim_pair(bits, terms, left, right):
+                    store32(out, 2 * filled, left)
+                    store32(out, 2 * filled + 1, right)
+                    filled += 1
+            written = row
+            visited += 1
+            if access == BY_INDEX:
+                row = load32(following, row)
+            elif access >= BY_ROW:
+                row = -1
+            else:
+                row = row + 1 if row + 1 < high else -1
+        if row >= 0:
+            row = written
+            break
+    put(cursors, cursor, number)
+    put(cursors, cursor + 1, row)
+    put(state, M_VISITED, visited)
+    return filled
 
 
 @kernel
@@ -449,7 +616,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             visited += 1
             if access == BY_INDEX:
                 row = load32(following, row)
-            elif access == BY_ROW:
+            elif access >= BY_ROW:
                 row = -1
             else:
                 row = row + 1 if row + 1 < high else -1
@@ -608,13 +775,21 @@ def run_variant(frame: int, state: int, first: int) -> int:
             elif get(steps, step + P_ONCE):
                 depth -= 1
                 continue
+            pairs = get(steps, step + P_PAIRS)
             if get(steps, step + P_FUSED) and not poison:
-                filled = emit_matches(frame, step, cursor, room, filled)
+                if pairs == PAIRS_TO_PAIRS:
+                    filled = emit_pairs(frame, step, cursor, room, filled)
+                else:
+                    filled = emit_matches(frame, step, cursor, room, filled)
                 budget -= get(state, M_VISITED)
                 forward = 0
                 if get(cursors, cursor) >= get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT):
                     depth -= 1
-            elif advance(steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
+            elif (
+                advance_pairs(frame, step, cursor)
+                if pairs
+                else advance(steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe)
+            ):
                 depth += 1
                 forward = 1
             else:

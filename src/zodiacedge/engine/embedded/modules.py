@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.compiled import MEMORY, words
-from zodiacedge.engine.embedded.reachability import class_pairs, find_classes, reach, reach_unequal
+from zodiacedge.engine.embedded.reachability import (
+    SET_BITS,
+    class_pairs,
+    count_by_sets,
+    find_classes,
+    order_nodes,
+    reach,
+    reach_by_sets,
+    reach_unequal,
+    widen_sets,
+)
 from zodiacedge.language.ast import Atom, Comparison, Rule, Variable
 from zodiacedge.terms import RDF_TYPE
 
@@ -30,6 +40,11 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.table import Table
 
     Ids = NDArray[np.int32]
+
+
+# Sets of reached nodes as bits pay where they are small, whatever the data.
+_MOST_SET_WORDS = 1 << 23
+_MOST_SET_STEPS = 1 << 25
 
 
 class Shape(Enum):
@@ -171,11 +186,30 @@ def _fill_reached(base: Ids, step: Ids, target: Table, *, unequal: bool, back: b
     frame[9] = int(back)
     source = 0
     kernel = reach_unequal if unequal else reach
+    set_words = -(-nodes // SET_BITS)
+    if not unequal and nodes * set_words <= _MOST_SET_WORDS and len(step) * set_words <= _MOST_SET_STEPS:
+        sets = words(nodes * set_words)
+        frame[11] = MEMORY.address(sets)
+        frame[12] = set_words
+        _widen(frame, nodes)
+        kernel = reach_by_sets
+        target.reserve(int(count_by_sets(MEMORY.address(frame))) + nodes)
     while source < nodes:
-        target.reserve(max(nodes, len(target) // 2))
+        if len(target) + nodes > target.capacity:
+            target.reserve(max(nodes, len(target) // 2))
         source = int(kernel(MEMORY.address(frame), source, *target.open_rows()))
         target.close_rows(int(frame[10]))
         frame[10] = 0
+
+
+def _widen(frame: NDArray[np.int64], nodes: int) -> None:
+    order = np.zeros(nodes, np.int32)
+    stack = np.zeros(nodes, np.int32)
+    place = np.zeros(nodes, np.int32)
+    address = MEMORY.address(frame)
+    order_nodes(address, MEMORY.address(order), MEMORY.address(stack), MEMORY.address(place))
+    while widen_sets(address, MEMORY.address(order)):
+        pass
 
 
 def _fill_classes(base: Ids, target: Table, *, equal: bool) -> None:

@@ -38,11 +38,11 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
 from zodiacedge.plan.order import arrange, columns_of, repeats
-from zodiacedge.plan.variants import needed
+from zodiacedge.plan.variants import can_fail, needed
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.registry import Registry
     from zodiacedge.plan.algebra import Step
@@ -52,7 +52,7 @@ _BUDGET = 3_000_000
 _MORE_TERMS = 4096
 _MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
-_BITS_PER_ROW = 1024
+_BITS_PER_ROW = 2048
 _FEW_TABLES = 2
 
 
@@ -106,27 +106,22 @@ class NodeRun:
             aggregate = self._rules[key].aggregate
             if aggregate:
                 self._rows[id(aggregate)] = self._aggregate(key, aggregate)
-        assembly = Assembly(self._store, self._reads())
-        distinct = False
-        for number, key in enumerate(keys):
-            rule = self._rules[key]
-            recursive = self._recursive(rule)
-            wanted = needed(rule.body, rule.head.args)
-            for delta in (None, *recursive):
-                steps = arrange(rule.body, recursive, delta, self._statistics(), wanted)
-                distinct = len(keys) == 1 and not recursive and self._gives_each_once(steps, rule.head)
-                assembly.add(
-                    steps,
-                    _head(rule, self._types_in_pairs),
-                    targets[number],
-                    later=delta is not None,
-                    rule=number,
-                    exact=bool(wanted - frozenset(rule.head.args)),
-                    apart=distinct,
-                )
-        # Only now does the dictionary hold every term that the rules can derive.
-        if not distinct:
+        plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
+        if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
             self._prepare_targets(targets)
+        alone = not targets[0].is_marked and not targets[0].has_row_set
+        assembly = Assembly(self._store, self._reads(), self._registry)
+        for number, delta, steps in plans:
+            rule = self._rules[keys[number]]
+            assembly.add(
+                steps,
+                _head(rule, self._types_in_pairs),
+                targets[number],
+                later=delta is not None,
+                rule=number,
+                exact=can_fail(rule.body),
+                apart=alone,
+            )
         rounds = self._run(assembly, list(dict.fromkeys(targets)), len(keys))
         for number, key in enumerate(keys):
             self._note(key, self._rules[key], assembly.errors(number))
@@ -146,6 +141,13 @@ class NodeRun:
                 relation = Relation(RDF_TYPE, 1, self._store.dictionary.encode(wanted))
         return self._store.table(self._segment, relation)
 
+    def _plans(self, key: str) -> Iterator[tuple[int | None, tuple[Step, ...]]]:
+        rule = self._rules[key]
+        recursive = self._recursive(rule)
+        wanted = needed(rule.body, rule.head.args)
+        for delta in (None, *recursive):
+            yield delta, arrange(rule.body, recursive, delta, self._statistics(), wanted)
+
     def _gives_each_once(self, steps: tuple[Step, ...], head: Atom) -> bool:
         """Whether a plan emits no head twice, with few tables to keep apart."""
         if repeats(steps, head.args):
@@ -155,11 +157,16 @@ class NodeRun:
 
     def _prepare_targets(self, targets: Sequence[Table]) -> None:
         """Give each target what finds duplicates: a bit per term or pair, or a row-set."""
-        terms = len(self._store.dictionary)
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
+        # The bits are for the terms there are: those of the rules must be among them.
+        for atom in (*atoms, *(rule.head for rule in self._rules.values())):
+            for arg in atom.args:
+                if not isinstance(arg, Variable):
+                    self._store.dictionary.encode(arg)
+        terms = len(self._store.dictionary)
         read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
         affordable = terms * terms // 8 <= _BITS_AT_LEAST + _BITS_PER_ROW * read
-        # A computed term may be new, and the bits are for the terms there are.
+        # A computed term may be new.
         computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
         for target in targets:
             if not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
@@ -192,7 +199,7 @@ class NodeRun:
         arguments = [fold.argument for fold in aggregate.folds]
         bindings = Table(len(aggregate.groups) + len(arguments))
         everything = analyse(aggregate.body).bound
-        assembly = Assembly(self._store, self._reads())
+        assembly = Assembly(self._store, self._reads(), self._registry)
         steps = arrange(aggregate.body, (), None, self._statistics(), everything)
         assembly.add(steps, (*aggregate.groups, *arguments), bindings, later=False, rule=0, exact=True)
         self._run(assembly, [], 1)
@@ -222,6 +229,10 @@ class NodeRun:
             elif reason == NEEDS_HOST:
                 for host in assembly.hosts:
                     host.compute(self._store.dictionary, self._registry)
+                for table in assembly.targets:
+                    # The pass is made again from its start. Only here would its rows come twice.
+                    if not table.has_row_set and not table.is_marked:
+                        table.clear()
             self._watch(int(state[M_ROUND]), sum(len(table) for table in own))
 
     def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:

@@ -6,7 +6,7 @@ a table's rows, as pairs of term ids.
 
 from __future__ import annotations
 
-from zodiacedge.engine.embedded.compiled import kernel, load32, store32
+from zodiacedge.engine.embedded.compiled import count_bits, kernel, load32, lowest_bit, store32
 from zodiacedge.engine.embedded.compiled import load64 as get
 from zodiacedge.engine.embedded.compiled import store64 as put
 
@@ -20,6 +20,11 @@ _SCRATCH = 5
 _NODES = 8
 _BACK = 9
 _WRITTEN = 10
+_SETS = 11  # a set of nodes per node, as bits
+_SET_WORDS = 12
+
+# Bits per word of a set: words stay positive.
+SET_BITS = 63
 
 
 @kernel
@@ -71,6 +76,115 @@ def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
                         store32(seen, other, stamp)
                         store32(queue, behind, other)
                         behind += 1
+        source += 1
+    put(frame, _WRITTEN, at - count)
+    return source
+
+
+@kernel
+def order_nodes(frame: int, order: int, stack: int, place: int) -> None:
+    """Order nodes so that each comes behind those it leads to, but for one edge of each cycle.
+
+    `stack` and `place` have room for every node; `place` is zero.
+    """
+    starts = get(frame, _STARTS)
+    targets = get(frame, _TARGETS)
+    nodes = get(frame, _NODES)
+    done = 0
+    for root in range(nodes):
+        if load32(place, root):
+            continue
+        # Where a node's search stands: its next edge, counted from 1; 0 if it was not met yet.
+        store32(stack, 0, root)
+        store32(place, root, 1)
+        depth = 1
+        while depth:
+            node = load32(stack, depth - 1)
+            edge = load32(starts, node) + load32(place, node) - 1
+            if edge == load32(starts, node + 1):
+                store32(order, done, node)
+                done += 1
+                depth -= 1
+                continue
+            store32(place, node, load32(place, node) + 1)
+            other = load32(targets, edge)
+            if not load32(place, other):
+                store32(place, other, 1)
+                store32(stack, depth, other)
+                depth += 1
+
+
+@kernel
+def widen_sets(frame: int, order: int) -> bool:
+    """Put into each node's set its targets and what their sets hold; return whether any set grew."""
+    starts = get(frame, _STARTS)
+    targets = get(frame, _TARGETS)
+    sets = get(frame, _SETS)
+    words = get(frame, _SET_WORDS)
+    grew = False
+    for n in range(get(frame, _NODES)):
+        node = load32(order, n)
+        own = sets + 8 * node * words
+        for edge in range(load32(starts, node), load32(starts, node + 1)):
+            other = load32(targets, edge)
+            bit = 1 << (other % SET_BITS)
+            old = get(own, other // SET_BITS)
+            if not old & bit:
+                put(own, other // SET_BITS, old | bit)
+                grew = True
+            theirs = sets + 8 * other * words
+            for word in range(words):
+                old = get(own, word)
+                both = old | get(theirs, word)
+                if both != old:
+                    put(own, word, both)
+                    grew = True
+    return grew
+
+
+@kernel
+def count_by_sets(frame: int) -> int:
+    """Return how many pairs `reach_by_sets` will write."""
+    first_starts = get(frame, _FIRST_STARTS)
+    first_targets = get(frame, _FIRST_TARGETS)
+    sets = get(frame, _SETS)
+    words = get(frame, _SET_WORDS)
+    found = 0
+    for source in range(get(frame, _NODES)):
+        begin = load32(first_starts, source)
+        end = load32(first_starts, source + 1)
+        for word in range(words if end > begin else 0):
+            bits = 0
+            for n in range(begin, end):
+                bits |= get(sets + 8 * load32(first_targets, n) * words, word)
+            found += count_bits(bits)
+    return found
+
+
+@kernel
+def reach_by_sets(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
+    """Write what `reach` writes, from the sets of what each node leads to; return the next source."""
+    names = get(frame, _NAMES)
+    first_starts = get(frame, _FIRST_STARTS)
+    first_targets = get(frame, _FIRST_TARGETS)
+    nodes = get(frame, _NODES)
+    back = get(frame, _BACK)
+    sets = get(frame, _SETS)
+    words = get(frame, _SET_WORDS)
+    at = count
+    while source < nodes and at + nodes <= capacity:
+        begin = load32(first_starts, source)
+        end = load32(first_starts, source + 1)
+        name = load32(names, source)
+        for word in range(words if end > begin else 0):
+            bits = 0
+            for n in range(begin, end):
+                bits |= get(sets + 8 * load32(first_targets, n) * words, word)
+            while bits:
+                node = word * SET_BITS + lowest_bit(bits)
+                bits &= bits - 1
+                write_pair(rows, at, name, load32(names, node), back)
+                at += 1
         source += 1
     put(frame, _WRITTEN, at - count)
     return source

@@ -18,7 +18,9 @@ from zodiacedge.engine.embedded.layout import (
     I_PREVIOUS,
     I_USED,
     INDEX_WORDS,
+    SHORT_CHAIN,
     T_ARITY,
+    T_BITS,
     T_CAPACITY,
     T_COUNT,
     T_FIRST_INDEX,
@@ -26,6 +28,7 @@ from zodiacedge.engine.embedded.layout import (
     T_ROWS,
     T_SLOT_COUNT,
     T_SLOTS,
+    T_TERMS,
 )
 
 _MIX = 0x1F3D5B79A24E8C6B
@@ -87,6 +90,42 @@ def find_row(table: int, key: int) -> int:
         if row < 0:
             return -1 - slot
         if same_columns(rows, row * arity, key, arity, whole):
+            return row
+        slot += 1
+        if slot == size:
+            slot = 0
+
+
+@kernel
+def find_pair(table: int, first: int, second: int) -> int:
+    """Return the row that equals two terms, or -1 - slot: `find_row` with nothing in the way."""
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    size = get(table, T_SLOT_COUNT)
+    slot = slot_of(mix(mix(7, first), second), size)
+    while True:
+        row = load32(slots, slot) - 1
+        if row < 0:
+            return -1 - slot
+        if load32(rows, 2 * row) == first and load32(rows, 2 * row + 1) == second:
+            return row
+        slot += 1
+        if slot == size:
+            slot = 0
+
+
+@kernel
+def find_half(chains: int, rows: int, column: int, term: int) -> int:
+    """Return the first row of two columns in the chain of a term in one of them, or -1.
+
+    `chains` is the address of the index's record.
+    """
+    heads = get(chains, I_HEADS)
+    size = get(chains, I_HEAD_COUNT)
+    slot = slot_of(mix(7, term), size)
+    while True:
+        row = load32(heads, slot) - 1
+        if row < 0 or load32(rows, 2 * row + column) == term:
             return row
         slot += 1
         if slot == size:
@@ -199,6 +238,15 @@ def claim_pair(bits: int, terms: int, first: int, second: int) -> bool:
         return False
     store8(bits, place >> 3, old | bit)
     return True
+
+
+@kernel
+def is_marked(table: int, first: int, second: int) -> bool:
+    """Whether a pair of terms, or with 0 in front a term, was taken note of."""
+    if first < 0 or second < 0:
+        return False
+    place = first * get(table, T_TERMS) + second
+    return (load8(get(table, T_BITS), place >> 3) >> (place & 7)) & 1 == 1
 
 
 @kernel
@@ -340,6 +388,11 @@ def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: 
     """Count the given rows that are in a table, or those that are not; write them out where asked."""
     arity = get(table, T_ARITY)
     found = 0
+    if arity == 2 and not out:
+        for n in range(total):
+            if (find_pair(table, load32(given, 2 * n), load32(given, 2 * n + 1)) >= 0) == present:
+                found += 1
+        return found
     for n in range(total):
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
@@ -348,6 +401,40 @@ def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: 
                 for column in range(arity):
                     store32(out, found * arity + column, get(key, column))
             found += 1
+    return found
+
+
+@kernel
+def count_runs(table: int, index: int, given: int, total: int) -> int:
+    """Count the given pairs that are in a table, by an index on the first column looked up once per run."""
+    rows = get(table, T_ROWS)
+    chains = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    following = get(chains, I_NEXT)
+    term = -1
+    head = -1
+    long = False
+    found = 0
+    for n in range(total):
+        first = load32(given, 2 * n)
+        second = load32(given, 2 * n + 1)
+        if first != term:
+            term = first
+            head = find_half(chains, rows, 0, first)
+            row = head
+            steps = 0
+            while row >= 0 and steps < SHORT_CHAIN:
+                row = load32(following, row)
+                steps += 1
+            long = row >= 0
+        if long:
+            if find_pair(table, first, second) >= 0:
+                found += 1
+        else:
+            row = head
+            while row >= 0 and load32(rows, 2 * row + 1) != second:
+                row = load32(following, row)
+            if row >= 0:
+                found += 1
     return found
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.registry import Function, Registry
+
 NO_CLASS = -1
 
 
@@ -61,16 +63,18 @@ class Store:
         self.dictionary = Dictionary()
         self.explicit = Segment()
         self.segments: dict[frozenset[str], Segment] = {}
-        self._hosts: dict[tuple[str, int, bool], HostFunction] = {}
+        self._hosts: dict[tuple[str, int, bool], tuple[Function | None, HostFunction]] = {}
         self._readable: dict[str, list[Segment]] = {}
         self._buffers: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
 
-    def host(self, function: str, arity: int, *, registered: bool) -> HostFunction:
-        """Return a function of the host with what it gave so far."""
+    def host(self, function: str, arity: int, registry: Registry, *, registered: bool) -> HostFunction:
+        """Return a function of the host with what it gave so far; one registered anew gave nothing yet."""
         key = (function, arity, registered)
-        if key not in self._hosts:
-            self._hosts[key] = HostFunction(function, arity, registered=registered)
-        return self._hosts[key]
+        meant = registry.functions.get(function) if registered else None
+        known = self._hosts.get(key)
+        if known is None or known[0] is not meant:
+            known = self._hosts[key] = (meant, HostFunction(function, arity, registered=registered))
+        return known[1]
 
     def buffers(self, size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the two output buffers that all nodes share, of so many words each."""

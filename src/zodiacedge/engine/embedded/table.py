@@ -40,6 +40,7 @@ from zodiacedge.engine.embedded.layout import (
     TABLE_WORDS,
 )
 from zodiacedge.engine.embedded.rowset import (
+    count_runs,
     delete_rows,
     fill_index,
     fill_previous,
@@ -121,6 +122,16 @@ class Table:
         return self._rows.nbytes, sum(array.nbytes for array in finders)
 
     @property
+    def capacity(self) -> int:
+        """How many rows there is room for."""
+        return int(self.record[T_CAPACITY])
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether bits tell which rows are here, while a node fills the table."""
+        return self._bits is not None
+
+    @property
     def has_row_set(self) -> bool:
         """Whether the row-set is there already."""
         return self._slots is not None
@@ -161,6 +172,13 @@ class Table:
         given = _flat(rows)
         return int(sift_rows(self.at, MEMORY.address(given), len(rows), True, 0, _SCRATCH.address))
 
+    def count_pairs_present(self, rows: Ids) -> int:
+        """Count those of some pairs that are here; quick where equal first columns stand together."""
+        self.need_rows()
+        number, _ = self.need_index(1)
+        given = _flat(rows)
+        return int(count_runs(self.at, number, MEMORY.address(given), len(rows)))
+
     def append_distinct(self, rows: Ids) -> None:
         """Append rows that are known to be new and distinct; the row-set follows when it is needed."""
         count = len(self)
@@ -177,7 +195,7 @@ class Table:
 
     def open_rows(self) -> tuple[int, int, int]:
         """Return the address of the rows, how many there are, and how many fit, for a kernel that appends."""
-        return MEMORY.address(self._rows), len(self), self._capacity()
+        return MEMORY.address(self._rows), len(self), self.capacity
 
     def close_rows(self, more: int) -> None:
         """Take note of rows, new and distinct, that a kernel wrote behind the last one."""
@@ -236,7 +254,7 @@ class Table:
             return (self._masks.index(best), best) if best else (0, 0)
         self._masks.append(mask)
         self._heads.append(np.zeros(_slots_for(min(len(self), 1024)), np.int32))
-        self._next.append(np.zeros(self._capacity(), np.int32))
+        self._next.append(np.zeros(self.capacity, np.int32))
         here = _index(number)
         self.record[here + I_MASK] = mask
         self.record[here + I_USED] = 0
@@ -250,8 +268,8 @@ class Table:
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
         count = len(self)
-        if count + more > self._capacity():
-            self._resize(max(count + more, int(self._capacity() * _GROWTH)))
+        if count + more > self.capacity:
+            self._resize(max(count + more, int(self.capacity * _GROWTH)))
         if self._slots is not None and _too_full(count + more, len(self._slots)):
             self._new_slots(max(count + more, int(count * _GROWTH)))
             fill_slots(self.at)
@@ -263,7 +281,7 @@ class Table:
     def trim(self) -> None:
         """Give back room that growing left over."""
         count = len(self)
-        if self._capacity() > count + count // 8 + _FIRST_ROWS:
+        if self.capacity > count + count // 8 + _FIRST_ROWS:
             self._resize(count + _FIRST_ROWS)
         if self._slots is not None and len(self._slots) > 2 * _slots_for(count):
             self._new_slots(count)
@@ -272,9 +290,6 @@ class Table:
             used = int(self.record[_index(number) + I_USED])
             if len(heads) > 2 * _slots_for(used):
                 self._grow_heads(number, used)
-
-    def _capacity(self) -> int:
-        return int(self.record[T_CAPACITY])
 
     def _resize(self, capacity: int) -> None:
         count = len(self)
@@ -302,7 +317,7 @@ class Table:
 
     def _need_previous(self) -> None:
         for number in range(len(self._previous), len(self._masks)):
-            self._previous.append(np.zeros(self._capacity(), np.int32))
+            self._previous.append(np.zeros(self.capacity, np.int32))
             self.record[_index(number) + I_PREVIOUS] = MEMORY.address(self._previous[number])
             fill_previous(self.at, number)
 
@@ -329,8 +344,12 @@ def count_distinct(tables: Sequence[Table]) -> int:
             others.insert(table.rows)
     # What is small goes into the row-set, or is looked up in the one that is there.
     if largest.has_row_set:
-        return len(largest) + len(others) - largest.count_present(others.rows)
-    return len(largest) + len(others) - others.count_present(largest.rows)
+        common = largest.count_present(others.rows)
+    elif others.arity == 2:
+        common = others.count_pairs_present(largest.rows)
+    else:
+        common = others.count_present(largest.rows)
+    return len(largest) + len(others) - common
 
 
 def _index(number: int) -> int:
