@@ -6,6 +6,7 @@ the rules, never from names; any rule beside them sends the node to the machine.
     steps                      p(X,Y) :- p(X,Z), q(Z,Y)        also mirrored
     transitive                 p(X,Y) :- p(X,Z), p(Z,Y)        also with X != Y
     symmetric and transitive   and p(X,Y) :- p(Y,X)            also with X != Y
+    copies                     p(X,Y) :- q(X,Y)                also q(Y,X), any arity, and one column of any
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from zodiacedge.engine.embedded.reachability import (
     reach_unequal,
     widen_sets,
 )
-from zodiacedge.language.ast import Atom, Comparison, Rule, Variable
+from zodiacedge.language.ast import Argument, Atom, Comparison, Rule, Variable
+from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 # Sets of reached nodes as bits pay where they are small, whatever the data.
 _MOST_SET_WORDS = 1 << 23
 _MOST_SET_STEPS = 1 << 25
+# A flag per term is quicker than sorting, unless the terms are many.
+_TERMS_PER_ROW = 32
 
 
 class Shape(Enum):
@@ -56,23 +60,27 @@ class Shape(Enum):
     TRANSITIVE_UNEQUAL = "transitive, X != Y"
     CLASSES = "symmetric and transitive"
     CLASSES_UNEQUAL = "symmetric and transitive, X != Y"
+    COPY = "copy"
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A shape, the relation it is about, and the relation it steps along."""
+    """A shape, the relation it steps along or copies, and the order of columns of a copy."""
 
     shape: Shape
-    relation: str
     step: Atom
+    columns: tuple[int, ...] = ()
 
 
 def recognise(rules: Sequence[Rule]) -> Module | None:
     """Return the module that a node's rules are, if they are one."""
+    if len(rules) == 1:
+        copy = _copied(rules[0])
+        if copy:
+            return copy
     heads = {rule.head.relation for rule in rules}
     if len(heads) != 1 or len(rules) > 2 or RDF_TYPE in heads:
         return None
-    relation = heads.pop()
     symmetric = [rule for rule in rules if _is_symmetric(rule)]
     others = [rule for rule in rules if rule not in symmetric]
     if len(others) != 1 or len(symmetric) != len(rules) - 1:
@@ -86,11 +94,14 @@ def recognise(rules: Sequence[Rule]) -> Module | None:
         if shape not in both:
             return None
         shape = both[shape]
-    return Module(shape, relation, step)
+    return Module(shape, step)
 
 
 def evaluate(module: Module, outside: Callable[[Atom], Iterable[Part]], target: Table, atom: Atom) -> None:
     """Fill an empty table with the segment of a module; `atom` is the relation's own, all variables."""
+    if module.shape is Shape.COPY:
+        _copy([part.table.rows for part in outside(module.step)], module.columns, target)
+        return
     base = _distinct(outside(atom))
     if module.shape in {Shape.CLASSES, Shape.CLASSES_UNEQUAL}:
         _fill_classes(base, target, equal=module.shape is Shape.CLASSES)
@@ -102,6 +113,47 @@ def evaluate(module: Module, outside: Callable[[Atom], Iterable[Part]], target: 
     if back:
         base, step = base[:, ::-1], step[:, ::-1]
     _fill_reached(base, step, target, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
+
+
+def _copied(rule: Rule) -> Module | None:
+    match rule.body:
+        case (Atom() as only,) if not unifiable(rule.head, only):
+            head, source = plain_columns(rule.head), plain_columns(only)
+        case _:
+            return None
+    if not all(isinstance(arg, Variable) for arg in (*head, *source)) or not set(head) <= set(source):
+        return None
+    repeated = len(set(head)) < len(head) or len(set(source)) < len(source)
+    if repeated or not head or 1 < len(head) < len(source):
+        return None
+    return Module(Shape.COPY, only, tuple(map(source.index, head)))
+
+
+def plain_columns(atom: Atom) -> tuple[Argument, ...]:
+    """Return the arguments that are columns of a table: the members of a class have one."""
+    args = atom.args
+    return args[:1] if atom.relation == RDF_TYPE and not isinstance(args[-1], Variable) else args
+
+
+def _copy(parts: Sequence[Ids], columns: tuple[int, ...], target: Table) -> None:
+    if len(columns) == 1 and (len(parts) > 1 or any(rows.shape[1] > 1 for rows in parts)):
+        target.append_distinct(_distinct_terms([rows[:, columns[0]] for rows in parts])[:, None])
+        return
+    for n, rows in enumerate(sorted(parts, key=len, reverse=True)):
+        if n:
+            target.insert(rows[:, columns])
+        else:
+            target.append_distinct(rows[:, columns])
+
+
+def _distinct_terms(columns: Sequence[Ids]) -> Ids:
+    terms = np.concatenate(columns)
+    last = int(terms.max(initial=0))
+    if last > _TERMS_PER_ROW * len(terms):
+        return np.unique(terms)
+    here = np.zeros(last + 1, np.bool_)
+    here[terms] = True
+    return np.flatnonzero(here).astype(np.int32)
 
 
 def _is_symmetric(rule: Rule) -> bool:

@@ -26,8 +26,8 @@ from zodiacedge.engine.embedded.layout import (
     STATE_WORDS,
 )
 from zodiacedge.engine.embedded.machine import run
+from zodiacedge.engine.embedded.modules import Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
-from zodiacedge.engine.embedded.modules import recognise
 from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.novalue import NoValue
@@ -94,10 +94,10 @@ class NodeRun:
     def evaluate(self) -> NodeResult:
         """Evaluate to the fixpoint."""
         module = recognise(tuple(self._rules.values())) if self._modules else None
-        if module:
-            head = next(iter(self._rules.values())).head
-            target = self._store.table(self._segment, Relation(head.relation, 2))
-            evaluate_module(module, self._store.outside, target, head)
+        if module and self._suits(module):
+            rule = next(iter(self._rules.values()))
+            target = self._target(rule)
+            evaluate_module(module, self._store.outside, target, rule.head)
             target.trim()
             return NodeResult(self._segment, 1, {}, module.shape.value)
         keys = list(self._rules)
@@ -131,6 +131,11 @@ class NodeRun:
             table.trim()
         dropped = {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
         return NodeResult(self._segment, rounds, dropped)
+
+    def _suits(self, module: Module) -> bool:
+        # Where some facts of a class stand among those of all classes, copying columns is not enough.
+        wide = len(plain_columns(module.step))
+        return all(part.table.arity == wide for part in self._store.outside(module.step))
 
     def _target(self, rule: Rule) -> Table:
         head = rule.head
