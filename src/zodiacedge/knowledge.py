@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Dropped, Engine, Materialisation, Progress
+    from zodiacedge.engine.api import Batch, Dropped, Effect, Engine, Progress, State
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import LoadReport, ProgressCallback
     from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
@@ -142,7 +142,7 @@ class KnowledgeBase:
         self._program = Program()
         self._prefixes: dict[str, str] = {}
         self._version = 0
-        self._state = self._materialise(self._program)
+        self._state = engine.empty()
 
     @property
     def version(self) -> int:
@@ -157,10 +157,14 @@ class KnowledgeBase:
     @property
     def explicit(self) -> frozenset[Fact]:
         """The explicit facts."""
-        return self._program.facts
+        return self._state.explicit()
+
+    def explicit_counts(self) -> dict[str, int]:
+        """Count the explicit facts per predicate, without listing them."""
+        return per_predicate(self._state.explicit_counts())
 
     @property
-    def state(self) -> Materialisation:
+    def state(self) -> State:
         """What the engine made of rules and facts."""
         return self._state
 
@@ -184,18 +188,20 @@ class KnowledgeBase:
     def apply(self, change: Change) -> ChangeReport:
         """Carry out a change as one transaction, or raise and leave everything as it was."""
         start = time.perf_counter()
-        prepared = prepare(self._program, change, self._host())
-        state = self._materialise(prepared.program)
+        before = self._state
+        effect, known = self._facts_of(change)
+        prepared = prepare(self._program, change, self._host(), effect, known)
+        state = before.apply(prepared.program.rules, prepared.program.graph, effect, self._settings)
         atoms = [atom for rule in prepared.rules_added for atom in body_atoms(rule.body)]
-        warnings = (*prepared.warnings, *mistaken_constants(atoms, prepared.program.facts))
+        warnings = (*prepared.warnings, *mistaken_constants(atoms, state.holds))
         report = ChangeReport(
             self._version,
             self._version + 1,
             prepared.rules_added,
             prepared.rules_removed,
-            len(prepared.facts_added),
-            len(prepared.facts_removed),
-            self._state,
+            effect.added,
+            effect.removed,
+            before,
             state,
             tuple(state.runs),
             {_shown(prepared.program.rules[key]): d for key, d in state.dropped.items()},
@@ -216,7 +222,7 @@ class KnowledgeBase:
         warnings = [d for d in found if d.severity != "error"]
         atoms = tuple(body_atoms(query.body))
         warnings += unknown_predicates(atoms, self._known())
-        warnings += mistaken_constants(atoms, self._program.facts)
+        warnings += mistaken_constants(atoms, self._state.holds)
         answer = self._state.answer(resolve_query(query), self._settings)
         columns = tuple(format_argument(c).removeprefix("?") for c in query.columns)
         return Answers(columns, answer.rows, tuple(warnings), answer.dropped)
@@ -250,8 +256,20 @@ class KnowledgeBase:
         registry = self._settings.registry
         return Host(tuple(registry.functions), tuple(registry.folds))
 
-    def _materialise(self, program: Program) -> Materialisation:
-        return self._engine.materialise(program.rules, program.graph, program.facts, self._settings)
+    def batch(self) -> Batch:
+        """Return an empty batch for the facts of a change."""
+        return self._state.batch()
+
+    def _facts_of(self, change: Change) -> tuple[Effect, frozenset[Predicate]]:
+        """Return what a change comes to on the explicit facts, and the predicates known beside its texts."""
+        add, remove = self._state.batch(), self._state.batch()
+        known = frozenset(self._state.explicit_counts())
+        for batch in change.loaded:
+            known |= batch.predicates()
+            add.merge(batch)
+        add.add(change.add_facts)
+        remove.add(change.remove_facts)
+        return self._state.effect(add, remove), known
 
     def _known(self) -> frozenset[Predicate]:
         return self._state.predicates() | {
@@ -269,6 +287,7 @@ class Transaction:
         self._remove_rules: list[str | Rule] = []
         self._add_facts: list[Fact] = []
         self._remove_facts: list[Fact] = []
+        self._loaded: list[Batch] = []
         self._stated: list[Atom] = []
         self._prefixes: dict[str, str] = kb.prefixes
         self._report: ChangeReport | None = None
@@ -303,6 +322,7 @@ class Transaction:
             tuple(self._remove_rules),
             tuple(self._add_facts),
             tuple(self._remove_facts),
+            tuple(self._loaded),
             tuple(self._stated),
         )
 
@@ -318,7 +338,7 @@ class Transaction:
         if text.replace("-", "_").strip().isidentifier():
             self._remove_rules.append(text.strip())
             return
-        rules, facts = self._read(text, name)
+        rules, facts = self._read(text, name, stating=False)
         self._remove_rules += rules
         self._remove_facts += facts
 
@@ -332,7 +352,7 @@ class Transaction:
 
     def remove_facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str = "") -> None:
         """Remove explicit facts, given as for `add_facts`."""
-        self._remove_facts += self._facts(facts, relation)
+        self._remove_facts += self._facts(facts, relation, stating=False)
 
     def load(
         self,
@@ -347,8 +367,9 @@ class Transaction:
 
         self._refuse_if_committed()
         loading = io.read(sources, header=header, base=base, strict=strict, progress=progress)
-        for batch in loading:
-            self._add_facts += batch
+        batch = self._kb.batch()
+        batch.load(loading)
+        self._loaded.append(batch)
         self.loads.append(loading.report)
         return loading.report
 
@@ -358,17 +379,20 @@ class Transaction:
                 Diagnostic("U002", "the change is committed already", "begin another one: kb.change()")
             )
 
-    def _read(self, text: str, name: str) -> tuple[list[Rule], list[Fact]]:
+    def _read(self, text: str, name: str, *, stating: bool = True) -> tuple[list[Rule], list[Fact]]:
         self._refuse_if_committed()
         program = parse_program(text, name, self._prefixes)
         self._prefixes |= dict(program.prefixes)
-        self._stated += program.facts
+        if stating:
+            self._stated += program.facts
         return list(program.rules), [ground(atom) for atom in program.facts]
 
-    def _facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str) -> list[Fact]:
+    def _facts(
+        self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str, *, stating: bool = True
+    ) -> list[Fact]:
         self._refuse_if_committed()
         if isinstance(facts, str):
-            rules, found = self._read(facts, "<text>")
+            rules, found = self._read(facts, "<text>", stating=stating)
             if rules:
                 raise UsageProblem(Diagnostic("U003", "expected facts, found a rule", "use add_rules"))
             return found

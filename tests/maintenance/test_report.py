@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 import zodiacedge as ze
-from zodiacedge.engine.api import Dropped, Materialisation, NodeRun
+from zodiacedge.engine.api import Dropped, NodeRun, State
 from zodiacedge.errors import Diagnostic
 from zodiacedge.language.ast import Predicate
 from zodiacedge.language.parser import parse_program
@@ -44,8 +44,8 @@ def report(
         rules[:1],
         1_200,
         3,
-        cast("Materialisation", Counts(before)),
-        cast("Materialisation", Counts(after)),
+        cast("State", Counts(before)),
+        cast("State", Counts(after)),
         (NodeRun(("r",), 2, 5, 0.1),),
         dropped or {},
         warnings,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.node import NodeRun
-from zodiacedge.engine.embedded.store import Relation, Store
-from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect
+from zodiacedge.engine.embedded.engine import EmbeddedState
+from zodiacedge.engine.embedded.store import Relation, Segment, Store, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.store import Segment
     from zodiacedge.graph import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.terms import Term
@@ -35,8 +35,9 @@ class Loaded:
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Loaded:
         """Encode facts."""
-        store = Store()
-        store.load(facts)
+        batch = EmbeddedBatch(Store())
+        batch.add(facts)
+        store = Store(batch.store.terms, batch.distinct())
         terms = tuple(map(store.dictionary.decode, range(len(store.dictionary))))
         return cls(terms, {name: table.rows.copy() for name, table in store.explicit.tables.items()})
 
@@ -46,11 +47,11 @@ class Loaded:
 
     def store(self) -> Store:
         """Return a new store with these facts, and nothing else."""
-        fresh = Store()
-        fresh.dictionary.encode_all(self.terms)
+        terms, explicit = Terms(), Segment()
+        terms.dictionary.encode_all(self.terms)
         for relation, rows in self.rows.items():
-            fresh.table(fresh.explicit, relation).insert(rows)
-        return fresh
+            explicit.table(relation).insert(rows)
+        return Store(terms, explicit)
 
 
 class EmbeddedTrial:
@@ -60,21 +61,21 @@ class EmbeddedTrial:
         self, loaded: Loaded, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool
     ) -> None:
         """Copy the facts into a store of their own."""
-        self.store = loaded.store()
+        self._state = EmbeddedState(loaded.store(), modules=modules)
         self._rules = rules
         self._graph = graph
-        self._modules = modules
         self._counts: Mapping[Predicate, int] = {}
+
+    @property
+    def store(self) -> Store:
+        """The tables, all of them once the work is done."""
+        return self._state.store
 
     def work(self) -> None:
         """Evaluate node after node, and count."""
-        # What EmbeddedEngine.materialise does once its facts are loaded.
-        registry = Registry()
-        for node in self._graph.order:
-            own = {key: self._rules[key] for key in node.rules}
-            run = NodeRun(self.store, own, registry, lambda _rounds, _facts: None, modules=self._modules)
-            self.store.add_segment(frozenset(own), run.evaluate().segment)
-        self._counts = self.store.counts(self.store.segments.values())
+        nothing = EmbeddedEffect(self.store, Segment(), Segment())
+        self._state = self._state.apply(self._rules, self._graph, nothing, Settings())
+        self._counts = self._state.derived_counts()
 
     def counts(self) -> dict[str, int]:
         """Return the derived facts per predicate."""

@@ -83,7 +83,7 @@ def command(console: Console, turbines: int, out: str) -> None:
         console.json(
             {
                 "turbines": turbines,
-                "explicit": len(kb.explicit),
+                "explicit": sum(kb.explicit_counts().values()),
                 "derived": derived,
                 "derived_total": sum(derived.values()),
                 "unusual": counted(odd - before),

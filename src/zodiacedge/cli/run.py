@@ -164,8 +164,9 @@ def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequ
         console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
     for rule, dropped in report.dropped.items():
         console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
+    explicit = sum(kb.explicit_counts().values())
     console.text(
-        f"{many(len(kb.explicit), 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
+        f"{many(explicit, 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
         f"{many(len(kb.graph()), 'hyper-node')}, {report.seconds:.3f} s"
     )
 
@@ -206,7 +207,7 @@ def _document(
     derived = kb.derived()
     warnings = [*report.warnings, *(w for _, answer in answers for w in answer.warnings)]
     return {
-        "explicit": len(kb.explicit),
+        "explicit": sum(kb.explicit_counts().values()),
         "derived": derived,
         "derived_total": sum(derived.values()),
         "seconds": report.seconds,

@@ -1,5 +1,10 @@
 """What an engine is: from rules, their graph and explicit facts to a materialisation, and answers.
 
+A `State` is one version: explicit facts, the segments of the nodes, and what can be asked of them. It does
+not change. `apply` makes the next one, which shares what the change does not touch, or fails and leaves
+nothing behind. Facts come and go as a `Batch`, in the engine's own form, so that a file of millions of
+triples never becomes millions of Python objects.
+
 The laws that every engine keeps, and that the shared test suite checks:
 
 1. the visible facts are the perfect model of the rules over the explicit facts;
@@ -11,7 +16,7 @@ The laws that every engine keeps, and that the shared test suite checks:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.io import Load
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule
     from zodiacedge.terms import Term
 
@@ -103,6 +109,82 @@ class Materialisation(Protocol):
         """Answer a resolved query."""
 
 
+class Batch(Protocol):
+    """Facts on their way into or out of a state."""
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Take facts."""
+
+    def load(self, load: Load) -> None:
+        """Take the facts of files."""
+
+    def merge(self, other: Self) -> None:
+        """Take the facts of another batch of this engine."""
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of the facts taken so far."""
+
+
+class Effect(Protocol):
+    """What facts to add and to remove come to on a state; what stands in both lists is added."""
+
+    @property
+    def added(self) -> int:
+        """How many facts are new."""
+
+    @property
+    def removed(self) -> int:
+        """How many facts go."""
+
+    @property
+    def idle(self) -> int:
+        """How many facts to add are there already."""
+
+    @property
+    def missing(self) -> tuple[int, Fact | None]:
+        """How many facts to remove are not there, and one of them."""
+
+    def explicit(self, relation: str) -> Iterable[Fact]:
+        """The explicit facts of a relation, of any arity, as they will be."""
+
+
+class Net(Protocol):
+    """What became visible between two states, and what is visible no more."""
+
+    def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
+        """Count the facts that came and those that went, without listing them."""
+
+    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went."""
+
+
+class State(Materialisation, Protocol):
+    """One version of a knowledge base in an engine."""
+
+    def explicit(self) -> frozenset[Fact]:
+        """All explicit facts."""
+
+    def explicit_counts(self) -> Mapping[Predicate, int]:
+        """Count the explicit facts of each predicate."""
+
+    def holds(self, term: Term) -> bool:
+        """Whether some explicit fact has this term as an argument."""
+
+    def batch(self) -> Batch:
+        """Return an empty batch for facts of the next change."""
+
+    def effect(self, add: Batch, remove: Batch) -> Effect:
+        """Find out which facts really come and go; both batches must be of this engine."""
+
+    def apply(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
+    ) -> State:
+        """Evaluate the program that a change leads to: checked and resolved rules by key, and facts."""
+
+    def since(self, before: Self) -> Net:
+        """Compare the visible facts with those of an earlier state of this engine."""
+
+
 class Engine(Protocol):
     """Evaluates programs. An engine keeps no state between calls."""
 
@@ -110,13 +192,16 @@ class Engine(Protocol):
     def name(self) -> str:
         """The name users choose it by."""
 
+    def empty(self) -> State:
+        """Return a state without rules and facts."""
+
     def materialise(
         self,
         rules: Mapping[str, Rule],
         graph: HyperGraph,
         facts: Iterable[Fact],
         settings: Settings,
-    ) -> Materialisation:
+    ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
 
 

@@ -36,15 +36,17 @@ from zodiacedge.language.ast import (
     Variable,
     variables,
 )
-from zodiacedge.language.printer import format_argument, format_rule, format_term
+from zodiacedge.language.printer import format_argument, format_atom, format_rule, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.terms import Term, order_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from zodiacedge.engine.api import Batch, Effect
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.io import Load
     from zodiacedge.language.ast import Predicate
 
 _Binding = dict[Variable, Term]
@@ -69,10 +71,11 @@ class _Errors:
 class ReferenceMaterialisation:
     """The state of the reference evaluator: a set of facts per node, and all that is visible."""
 
-    runs: tuple[NodeRun, ...]
-    dropped: Mapping[str, Dropped]
-    segments: Mapping[frozenset[str], frozenset[Fact]]
-    facts: FactSet
+    runs: tuple[NodeRun, ...] = ()
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    segments: Mapping[frozenset[str], frozenset[Fact]] = field(default_factory=dict)
+    facts: FactSet = field(default_factory=FactSet)
+    stated: frozenset[Fact] = frozenset()
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -105,11 +108,132 @@ class ReferenceMaterialisation:
         rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), errors.summary())
 
+    def explicit(self) -> frozenset[Fact]:
+        """All explicit facts."""
+        return self.stated
+
+    def explicit_counts(self) -> Mapping[Predicate, int]:
+        """Count the explicit facts of each predicate."""
+        return Counter(fact.predicate for fact in self.stated)
+
+    def holds(self, term: Term) -> bool:
+        """Whether some explicit fact has this term as an argument."""
+        return any(term in fact.args for fact in self.stated)
+
+    def batch(self) -> ReferenceBatch:
+        """Return an empty batch for facts of the next change."""
+        return ReferenceBatch()
+
+    def effect(self, add: Batch, remove: Batch) -> ReferenceEffect:
+        """Find out which facts really come and go."""
+        return ReferenceEffect(self.stated, _facts(add), _facts(remove))
+
+    def apply(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
+    ) -> ReferenceMaterialisation:
+        """Evaluate the program that a change leads to, from nothing."""
+        if not isinstance(effect, ReferenceEffect):
+            raise TypeError(effect)
+        return ReferenceEngine().materialise(rules, graph, effect.after, settings)
+
+    def since(self, before: ReferenceMaterialisation) -> ReferenceNet:
+        """Compare the visible facts with those of an earlier state."""
+        return ReferenceNet(self.visible() - before.visible(), before.visible() - self.visible())
+
+
+@dataclass(slots=True)
+class ReferenceBatch:
+    """Facts on their way in or out: a set."""
+
+    taken: set[Fact] = field(default_factory=set)
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Take facts."""
+        self.taken.update(facts)
+
+    def load(self, load: Load) -> None:
+        """Take the facts of files."""
+        for facts in load:
+            self.add(facts)
+
+    def merge(self, other: ReferenceBatch) -> None:
+        """Take the facts of another batch."""
+        self.taken |= other.taken
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of the facts taken so far."""
+        return frozenset(fact.predicate for fact in self.taken)
+
+
+def _facts(batch: Batch) -> frozenset[Fact]:
+    if not isinstance(batch, ReferenceBatch):
+        raise TypeError(batch)
+    return frozenset(batch.taken)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceEffect:
+    """What facts to add and to remove come to."""
+
+    before: frozenset[Fact]
+    to_add: frozenset[Fact]
+    to_remove: frozenset[Fact]
+
+    @property
+    def after(self) -> frozenset[Fact]:
+        """The explicit facts as they will be."""
+        return (self.before - self.to_remove) | self.to_add
+
+    @property
+    def added(self) -> int:
+        """How many facts are new."""
+        return len(self.to_add - self.before)
+
+    @property
+    def removed(self) -> int:
+        """How many facts go."""
+        return len(self.before - self.after)
+
+    @property
+    def idle(self) -> int:
+        """How many facts to add are there already."""
+        return len(self.to_add & self.before)
+
+    @property
+    def missing(self) -> tuple[int, Fact | None]:
+        """How many facts to remove are not there, and one of them."""
+        found = self.to_remove - self.before
+        return len(found), min(found, key=format_atom, default=None)
+
+    def explicit(self, relation: str) -> Iterable[Fact]:
+        """The explicit facts of a relation, of any arity, as they will be."""
+        return [fact for fact in self.after if fact.relation == relation]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceNet:
+    """What became visible, and what is visible no more."""
+
+    came: frozenset[Fact]
+    went: frozenset[Fact]
+
+    def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
+        """Count the facts that came and those that went."""
+        return Counter(f.predicate for f in self.came), Counter(f.predicate for f in self.went)
+
+    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went."""
+        return self.came, self.went
+
 
 class ReferenceEngine:
     """The engine `reference`."""
 
     name = "reference"
+
+    def empty(self) -> ReferenceMaterialisation:
+        """Return a state without rules and facts."""
+        return ReferenceMaterialisation()
 
     def materialise(
         self,
@@ -119,7 +243,8 @@ class ReferenceEngine:
         settings: Settings,
     ) -> ReferenceMaterialisation:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
-        visible = FactSet(facts)
+        stated = frozenset(facts)
+        visible = FactSet(stated)
         meter = Meter(settings.limits)
         segments: dict[frozenset[str], frozenset[Fact]] = {}
         dropped: dict[str, Dropped] = {}
@@ -151,7 +276,7 @@ class ReferenceEngine:
                 refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)
             runs.append(NodeRun(labels, rounds, len(segment), time.perf_counter() - start))
-        return ReferenceMaterialisation(tuple(runs), dropped, segments, visible)
+        return ReferenceMaterialisation(tuple(runs), dropped, segments, visible, stated)
 
 
 def apply(rule: Rule, facts: FactSet, registry: Registry, errors: _Errors, meter: Meter) -> set[Fact]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import IO, TYPE_CHECKING
+from collections.abc import Sized
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from zodiacedge.io.jsonl import read_jsonl
 from zodiacedge.io.lines import FileReading, ReadOptions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact
 
 Spec = str | os.PathLike[str]
+_Batch = TypeVar("_Batch", bound=Sized)
 
 
 class Load:
@@ -52,6 +54,10 @@ class Load:
 
     def __iter__(self) -> Iterator[list[Fact]]:
         """Yield the facts of all files, in batches, in the order of the files."""
+        return self.batches(fact_batches)
+
+    def batches(self, read: Callable[[FileReading], Iterator[_Batch]]) -> Iterator[_Batch]:
+        """Yield what a reader of one's own makes of all files, in the order of the files."""
         started = time.monotonic()
         sizes = [file.size for file in self.files]
         prefixes = _blank_prefixes(self.files)
@@ -59,8 +65,8 @@ class Load:
         for at, (file, prefix) in enumerate(zip(self.files, prefixes, strict=True)):
             one = FileReading(file, self._options, self._findings, blank_prefix=prefix)
             before = facts
-            for batch in _batches(one):
-                if batch:
+            for batch in read(one):
+                if len(batch):
                     facts += len(batch)
                     yield batch
                 self._tell(file, sum(sizes[:at]) + min(one.meter.bytes, sizes[at]), sum(sizes), facts)
@@ -114,7 +120,8 @@ def read_all(
     return facts, load.report
 
 
-def _batches(one: FileReading) -> Iterator[list[Fact]]:
+def fact_batches(one: FileReading) -> Iterator[list[Fact]]:
+    """Yield the facts of one file, in batches."""
     source = one.source
     with reading(source.path), open_source(source.path, source.compression, one.meter) as stream:
         yield from _reader(source.format)(stream, one)

@@ -21,9 +21,12 @@ from zodiacedge.language.safety import resolve
 from zodiacedge.language.unify import unifiable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
+    from zodiacedge.engine.api import Batch, Effect
     from zodiacedge.graph import GraphChange
+    from zodiacedge.language.ast import Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +37,18 @@ class Change:
     remove_rules: tuple[str | Rule, ...] = ()
     add_facts: tuple[Fact, ...] = ()
     remove_facts: tuple[Fact, ...] = ()
+    loaded: tuple[Batch, ...] = field(default=(), compare=False)
+    """More facts to add, in the engine's own form."""
     stated: tuple[Atom, ...] = field(default=(), compare=False)
-    """The facts that a text states, with their places, for the messages."""
+    """The facts to add that a text states, with their places, for the messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The rules in force by key, their graph, and the explicit facts."""
+    """The rules in force by key, and their graph."""
 
     rules: Mapping[str, Rule] = field(default_factory=dict)
     graph: HyperGraph = field(default_factory=HyperGraph)
-    facts: frozenset[Fact] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,21 @@ class Prepared:
     graph_change: GraphChange
     rules_added: tuple[Rule, ...]
     rules_removed: tuple[Rule, ...]
-    facts_added: frozenset[Fact]
-    facts_removed: frozenset[Fact]
     warnings: tuple[Diagnostic, ...]
 
 
-def prepare(program: Program, change: Change, host: Host) -> Prepared:
-    """Work out a change on a program; raise with every finding if it must be refused."""
+def prepare(
+    program: Program, change: Change, host: Host, effect: Effect, known: AbstractSet[Predicate]
+) -> Prepared:
+    """Work out a change on a program; raise with every finding if it must be refused.
+
+    Args:
+        program: The rules in force.
+        change: What is asked for.
+        host: What the host registered.
+        effect: What the change comes to on the explicit facts.
+        known: The predicates of the explicit facts there are, and of those that are loaded.
+    """
     found: list[Diagnostic] = []
     added: dict[str, Rule] = {}
     for rule in change.add_rules:
@@ -76,27 +88,21 @@ def prepare(program: Program, change: Change, host: Host) -> Prepared:
         key for one in change.remove_rules for key in _named(program, one, found) if key not in kept
     )
     rules = {key: rule for key, rule in program.rules.items() if key not in removed} | added
-    facts_added = frozenset(change.add_facts) - program.facts
-    facts_removed = (frozenset(change.remove_facts) & program.facts) - frozenset(change.add_facts)
-    found += _idle_facts(program, change)
-    facts = (program.facts - facts_removed) | facts_added
+    found += _idle_facts(effect)
     placed = {ground(atom): atom for atom in change.stated}
-    loaded = {f.predicate for f in facts if f not in placed}
-    stated = tuple(atom for fact, atom in placed.items() if fact in facts)
-    found += check(Subject(tuple(rules.values()), stated, loaded, host))
-    found += _forbidden_facts(rules, facts - placed.keys())
+    loaded = known | {f.predicate for f in change.add_facts if f not in placed}
+    found += check(Subject(tuple(rules.values()), tuple(placed.values()), loaded, host))
+    found += _forbidden_facts(rules, effect, placed)
     errors = [d for d in found if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
     resolved = {key: resolve(rule) for key, rule in added.items()}
     graph, graph_change = program.graph.update(resolved, removed)
     return Prepared(
-        Program(rules | resolved, graph, facts),
+        Program(rules | resolved, graph),
         graph_change,
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
-        facts_added,
-        facts_removed,
         tuple(found),
     )
 
@@ -136,30 +142,26 @@ def _already_there(rule: Rule, there: Rule) -> Diagnostic:
     )
 
 
-def _idle_facts(program: Program, change: Change) -> Iterator[Diagnostic]:
-    idle = len(frozenset(change.add_facts) & program.facts)
-    if idle:
-        yield Diagnostic("W012", f"facts to add that are there already: {idle:,}", severity="warning")
-    missing = frozenset(change.remove_facts) - program.facts
-    if missing:
-        example = format_atom(min(missing, key=format_atom))
+def _idle_facts(effect: Effect) -> Iterator[Diagnostic]:
+    if effect.idle:
+        yield Diagnostic("W012", f"facts to add that are there already: {effect.idle:,}", severity="warning")
+    missing, example = effect.missing
+    if example:
         yield Diagnostic(
             "W013",
-            f"facts to remove that are not explicit facts: {len(missing):,}, for example {example}",
+            f"facts to remove that are not explicit facts: {missing:,}, for example {format_atom(example)}",
             "a derived fact goes when its support goes",
             severity="warning",
         )
 
 
-def _forbidden_facts(rules: Mapping[str, Rule], facts: frozenset[Fact]) -> Iterator[Diagnostic]:
-    heads = [rule.head for rule in rules.values() if rule.aggregate]
-    relations = {head.relation for head in heads}
-    for fact in facts:
-        if fact.relation not in relations:
-            continue
-        stated = Atom(fact.relation, fact.args)
-        for head in heads:
-            if unifiable(stated, head):
+def _forbidden_facts(
+    rules: Mapping[str, Rule], effect: Effect, placed: Container[Fact]
+) -> Iterator[Diagnostic]:
+    for head in [rule.head for rule in rules.values() if rule.aggregate]:
+        for fact in effect.explicit(head.relation):
+            # Those that a text states are found with their places, by the checks.
+            if fact not in placed and unifiable(Atom(fact.relation, fact.args), head):
                 yield Diagnostic(
                     "C013",
                     f"{format_predicate(head.predicate.name)} is defined by an aggregate, so it may have "

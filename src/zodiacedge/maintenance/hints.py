@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 from zodiacedge.errors import Diagnostic, nearest
 from zodiacedge.language.printer import format_predicate, quote
 from zodiacedge.language.spelling import Spelling
-from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal
+from zodiacedge.terms import IRI, RDF_TYPE, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from zodiacedge.language.ast import Atom, Fact, Predicate
+    from zodiacedge.language.ast import Atom, Predicate
+    from zodiacedge.terms import Term
 
 _MOST_NAMES = 500
 
 
-def mistaken_constants(atoms: Iterable[Atom], facts: Iterable[Fact]) -> Iterator[Diagnostic]:
-    """Warn of a constant that no loaded IRI matches but that equals a loaded string.
+def mistaken_constants(atoms: Iterable[Atom], holds: Callable[[Term], bool]) -> Iterator[Diagnostic]:
+    """Warn of a constant that no explicit fact holds as an IRI, but that some hold as a string.
 
     `wt1` is an IRI in a rule and a string in a CSV cell.
     """
@@ -27,18 +28,8 @@ def mistaken_constants(atoms: Iterable[Atom], facts: Iterable[Fact]) -> Iterator
         for place, arg in enumerate(atom.args):
             if isinstance(arg, IRI) and not (atom.relation == RDF_TYPE and place == 1):
                 asked.setdefault(arg.value, atom)
-    if not asked:
-        return
-    names: set[str] = set()
-    texts: set[str] = set()
-    for fact in facts:
-        for term in fact.args:
-            if isinstance(term, IRI):
-                names.add(term.value)
-            elif isinstance(term, Literal) and term.datatype == XSD_STRING and term.lexical in asked:
-                texts.add(term.lexical)
     for value, atom in asked.items():
-        if value in texts and value not in names:
+        if holds(Literal(value)) and not holds(IRI(value)):
             yield Diagnostic(
                 "W005",
                 f"no fact holds the IRI <{value}>, but some hold the string {quote(value)}",

@@ -18,7 +18,7 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from zodiacedge.engine.api import Dropped, Materialisation, NodeRun
+    from zodiacedge.engine.api import Dropped, Net, NodeRun, State
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
@@ -38,8 +38,8 @@ class ChangeReport:
     rules_removed: tuple[Rule, ...]
     facts_added: int
     facts_removed: int
-    before: Materialisation
-    after: Materialisation
+    before: State
+    after: State
     nodes: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
     warnings: tuple[Diagnostic, ...]
@@ -48,12 +48,22 @@ class ChangeReport:
     @cached_property
     def inserted(self) -> frozenset[Fact]:
         """The facts that became visible."""
-        return self.after.visible() - self.before.visible()
+        return self._net.facts()[0]
 
     @cached_property
     def deleted(self) -> frozenset[Fact]:
         """The facts that are visible no more."""
-        return self.before.visible() - self.after.visible()
+        return self._net.facts()[1]
+
+    @cached_property
+    def _net(self) -> Net:
+        return self.after.since(self.before)
+
+    def net_counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many facts became visible and how many are visible no more, per predicate."""
+        came, went = self._net.counts()
+        beside = {*came, *went}
+        return per_predicate(came, beside=beside), per_predicate(went, beside=beside)
 
     def derived_change(self) -> dict[str, int]:
         """Return by how much the number of derived facts grew or shrank, per predicate; no fact is listed."""
@@ -87,6 +97,7 @@ class ChangeReport:
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain values for JSON."""
+        inserted, deleted = self.net_counts()
         return {
             "version_before": self.version_before,
             "version_after": self.version_after,
@@ -94,8 +105,8 @@ class ChangeReport:
             "rules_removed": [format_rule(r) for r in self.rules_removed],
             "facts_added": self.facts_added,
             "facts_removed": self.facts_removed,
-            "inserted": counted(self.inserted),
-            "deleted": counted(self.deleted),
+            "inserted": inserted,
+            "deleted": deleted,
             "nodes": [
                 {"rules": list(n.rules), "rounds": n.rounds, "facts": n.facts, "seconds": n.seconds}
                 for n in self.nodes

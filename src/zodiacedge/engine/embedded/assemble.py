@@ -206,7 +206,7 @@ class Assembly:
             if isinstance(arg, Variable):
                 self._spec += [MODE_REGISTER, registers[arg]]
             else:
-                self._spec += [MODE_TERM, self.store.dictionary.encode(arg)]
+                self._spec += [MODE_TERM, self.store.terms.constant(arg)]
         self._fuse(first, spec, len(head))
         self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at, 0]
         self._names[rule] = registers
@@ -219,7 +219,7 @@ class Assembly:
     def frame(self, own: Sequence[Table], rules: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Return the machine's frame; the assembly must outlive it."""
         frame = words(FRAME_WORDS)
-        buffers = self.store.buffers(_OUT_WORDS)
+        buffers = self.store.terms.buffers(_OUT_WORDS)
         self._arrays = [
             np.array(values or [0], np.int64)
             for values in (
@@ -346,7 +346,7 @@ class Assembly:
         spec = len(self._spec)
         for column, arg in enumerate(args):
             if not isinstance(arg, Variable):
-                self._spec += [MODE_TERM, self.store.dictionary.encode(arg)]
+                self._spec += [MODE_TERM, self.store.terms.constant(arg)]
             elif column in bound or arg in registers:
                 self._spec += [MODE_REGISTER, registers[arg]]
             elif arg in needed or args.count(arg) > 1:
@@ -411,11 +411,11 @@ class Assembly:
                     return length + 1
                 return self._call(function, args, registers)
             case _:
-                self._spec += [X_TERM, self.store.dictionary.encode(expression)]
+                self._spec += [X_TERM, self.store.terms.constant(expression)]
                 return 1
 
     def _host(self, function: str, arity: int, *, registered: bool) -> int:
-        host = self.store.host(function, arity, self.registry, registered=registered)
+        host = self.store.terms.host(function, arity, self.registry, registered=registered)
         if host not in self.hosts:
             self.hosts.append(host)
         return self.hosts.index(host)

@@ -143,8 +143,8 @@ class NodeRun:
         if head.relation == RDF_TYPE and len(head.args) == 2 and not self._types_in_pairs:
             wanted = head.args[1]
             if not isinstance(wanted, Variable):
-                relation = Relation(RDF_TYPE, 1, self._store.dictionary.encode(wanted))
-        return self._store.table(self._segment, relation)
+                relation = Relation(RDF_TYPE, 1, self._store.terms.constant(wanted))
+        return self._segment.table(relation)
 
     def _plans(self, key: str) -> Iterator[tuple[int | None, tuple[Step, ...]]]:
         rule = self._rules[key]
@@ -167,7 +167,7 @@ class NodeRun:
         for atom in (*atoms, *(rule.head for rule in self._rules.values())):
             for arg in atom.args:
                 if not isinstance(arg, Variable):
-                    self._store.dictionary.encode(arg)
+                    self._store.terms.constant(arg)
         terms = len(self._store.dictionary)
         read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
         affordable = terms * terms // 8 <= _BITS_AT_LEAST + _BITS_PER_ROW * read
@@ -185,7 +185,7 @@ class NodeRun:
         def own(atom: Atom) -> list[Part]:
             if not any(unifiable(rule.head, atom) for rule in self._rules.values()):
                 return []
-            return list(store.parts(segment, atom))
+            return store.inside(segment, atom)
 
         return Reads(store.outside, own, lambda aggregate: self._rows[id(aggregate)])
 

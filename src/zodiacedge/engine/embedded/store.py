@@ -3,6 +3,9 @@
 A relation is a name and an arity; the members of a class are a relation of their own, with one column.
 A node that derives `rdf:type` with a variable class keeps all of its `rdf:type` facts in one table of
 two columns instead. A reader sees all tables of a relation side by side; nothing is merged by copying.
+
+Tables that are in a view are not changed any more. The store of the next version takes over the tables that
+it has in common with this one.
 """
 
 from __future__ import annotations
@@ -19,11 +22,14 @@ from zodiacedge.language.ast import Atom, Fact, Predicate, Variable
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from zodiacedge.engine.registry import Function, Registry
+    from zodiacedge.terms import Term
+
+    Ids = NDArray[np.int32]
 
 NO_CLASS = -1
 
@@ -34,6 +40,9 @@ class Relation(NamedTuple):
     name: str
     arity: int
     member_of: int = NO_CLASS
+
+
+TYPED = Relation(RDF_TYPE, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +63,30 @@ class Segment:
         """Return the number of facts."""
         return sum(len(table) for table in self.tables.values())
 
+    def table(self, relation: Relation) -> Table:
+        """Return the table of a relation, a new one if need be."""
+        found = self.tables.get(relation)
+        if found is None:
+            found = self.tables[relation] = Table(relation.arity)
+        return found
 
-class Store:
-    """All tables of an engine, and its dictionary."""
+
+class Terms:
+    """What all versions of a state share: the dictionary, results of the host, and working memory."""
 
     def __init__(self) -> None:
-        """Start with no facts."""
+        """Start with no terms."""
         self.dictionary = Dictionary()
-        self.explicit = Segment()
-        self.segments: dict[frozenset[str], Segment] = {}
         self._hosts: dict[tuple[str, int, bool], tuple[Function | None, HostFunction]] = {}
-        self._readable: dict[str, list[Segment]] = {}
-        self._buffers: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+        self._buffers: tuple[Ids, Ids] | None = None
+        self._constants: dict[Term, int] = {}
+
+    def constant(self, term: Term) -> int:
+        """Return the id of a term that rules mention: there are few of them, asked for often."""
+        found = self._constants.get(term)
+        if found is None:
+            found = self._constants[term] = self.dictionary.encode(term)
+        return found
 
     def host(self, function: str, arity: int, registry: Registry, *, registered: bool) -> HostFunction:
         """Return a function of the host with what it gave so far; one registered anew gave nothing yet."""
@@ -76,63 +97,70 @@ class Store:
             known = self._hosts[key] = (meant, HostFunction(function, arity, registered=registered))
         return known[1]
 
-    def buffers(self, size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def buffers(self, size: int) -> tuple[Ids, Ids]:
         """Return the two output buffers that all nodes share, of so many words each."""
         if self._buffers is None:
             self._buffers = (np.empty(size, np.int32), np.empty(size, np.int32))
         return self._buffers
 
-    def table(self, segment: Segment, relation: Relation) -> Table:
-        """Return a segment's table of a relation, a new one if need be."""
-        found = segment.tables.get(relation)
-        if found is None:
-            found = segment.tables[relation] = Table(relation.arity)
-        return found
 
-    def load(self, facts: Iterable[Fact]) -> None:
-        """Add explicit facts."""
-        columns: dict[Relation, list[int]] = {}
-        encode = self.dictionary.encode
-        for fact in facts:
-            ids = [encode(term) for term in fact.args]
-            relation = Relation(fact.relation, len(ids))
-            if fact.relation == RDF_TYPE and len(ids) == 2:
-                relation = Relation(RDF_TYPE, 1, ids.pop())
-            columns.setdefault(relation, []).extend(ids or [0])
-        for relation, flat in columns.items():
-            rows = np.array(flat, np.int32).reshape(-1, max(relation.arity, 1))
-            self.table(self.explicit, relation).insert(rows[:, : relation.arity])
+class Store:
+    """The tables of one version, and the terms in them."""
 
-    def parts(self, segment: Segment, atom: Atom) -> Iterator[Part]:
-        """Yield the tables of a segment whose rows may match an atom."""
-        if atom.relation != RDF_TYPE or len(atom.args) != 2:
-            table = segment.tables.get(Relation(atom.relation, len(atom.args)))
-            if table is not None:
-                yield Part(table, NO_CLASS)
-            return
-        wanted = atom.args[1]
-        if isinstance(wanted, Variable):
-            for relation, table in segment.tables.items():
-                if relation.name == RDF_TYPE:
-                    yield Part(table, relation.member_of)
-            return
-        members = segment.tables.get(Relation(RDF_TYPE, 1, self.dictionary.encode(wanted)))
-        if members is not None:
-            yield Part(members, self.dictionary.encode(wanted))
-        typed = segment.tables.get(Relation(RDF_TYPE, 2))
-        if typed is not None:
-            yield Part(typed, NO_CLASS)
+    def __init__(self, terms: Terms | None = None, explicit: Segment | None = None) -> None:
+        """Start with explicit facts only."""
+        self.terms = terms or Terms()
+        self.explicit = explicit or Segment()
+        self.segments: dict[frozenset[str], Segment] = {}
+        self._view: dict[Relation, list[Table]] = {}
+        self._classes: set[Relation] = set()
+        self._show(self.explicit)
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The terms."""
+        return self.terms.dictionary
 
     def add_segment(self, rules: frozenset[str], segment: Segment) -> None:
         """Make a node's segment visible."""
         self.segments[rules] = segment
-        for name in {relation.name for relation in segment.tables}:
-            self._readable.setdefault(name, []).append(segment)
+        self._show(segment)
+
+    def _show(self, segment: Segment) -> None:
+        for relation, table in segment.tables.items():
+            if len(table):
+                self._view.setdefault(relation, []).append(table)
+                if relation.member_of != NO_CLASS:
+                    self._classes.add(relation)
+
+    def relations(self, atom: Atom) -> list[Relation]:
+        """Return the relations whose rows may match an atom."""
+        if atom.relation != RDF_TYPE or len(atom.args) != 2:
+            return [Relation(atom.relation, len(atom.args))]
+        wanted = atom.args[1]
+        if isinstance(wanted, Variable):
+            return [*self._classes, TYPED]
+        return [Relation(RDF_TYPE, 1, self.terms.constant(wanted)), TYPED]
 
     def outside(self, atom: Atom) -> list[Part]:
         """Return the tables of all owners so far whose rows may match an atom."""
-        owners = (self.explicit, *self._readable.get(atom.relation, ()))
-        return [part for segment in owners for part in self.parts(segment, atom)]
+        view = self._view
+        return [
+            Part(table, relation.member_of)
+            for relation in self.relations(atom)
+            for table in view.get(relation, ())
+        ]
+
+    def inside(self, segment: Segment, atom: Atom) -> list[Part]:
+        """Return the tables of a segment under way whose rows may match an atom."""
+        relations = self.relations(atom)
+        if atom.relation == RDF_TYPE and len(atom.args) == 2:
+            relations = [r for r in segment.tables if r in relations or _is_any_class(r, atom)]
+        return [Part(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
+
+    def visible(self) -> Mapping[Relation, list[Table]]:
+        """Return all tables that hold something, by relation."""
+        return self._view
 
     def counts(self, segments: Iterable[Segment]) -> dict[Predicate, int]:
         """Count the distinct facts of each predicate over some segments."""
@@ -141,21 +169,22 @@ class Store:
             for relation, table in segment.tables.items():
                 if len(table):
                     tables.setdefault(relation, []).append(table)
-        typed = [table.rows for table in tables.pop(Relation(RDF_TYPE, 2), ())]
+        typed = [table.rows for table in tables.pop(TYPED, ())]
         if typed:
             # Facts of some class are spread over both kinds of tables: count them class by class.
             for relation in [r for r in tables if r.name == RDF_TYPE]:
                 rows = np.concatenate([table.rows for table in tables.pop(relation)])
                 typed.append(np.insert(rows, 1, relation.member_of, axis=1))
-        found = {self._predicate(relation): count_distinct(group) for relation, group in tables.items()}
+        found = {self.predicate(relation): count_distinct(group) for relation, group in tables.items()}
         if typed:
             pairs = np.unique(np.concatenate(typed), axis=0)
             for member_of, count in zip(*np.unique(pairs[:, 1], return_counts=True), strict=True):
-                predicate = self._predicate(Relation(RDF_TYPE, 1, int(member_of)))
+                predicate = self.predicate(Relation(RDF_TYPE, 1, int(member_of)))
                 found[predicate] = found.get(predicate, 0) + int(count)
         return found
 
-    def _predicate(self, relation: Relation) -> Predicate:
+    def predicate(self, relation: Relation) -> Predicate:
+        """Return the predicate of a relation; it stands for a class where it holds its members."""
         if relation.member_of == NO_CLASS:
             return Predicate(relation.name, relation.arity)
         member_of = self.dictionary.decode(relation.member_of)
@@ -167,10 +196,14 @@ class Store:
         for relation, table in segment.tables.items():
             yield from self.facts_of(relation, table.rows)
 
-    def facts_of(self, relation: Relation, rows: NDArray[np.int32]) -> Iterator[Fact]:
+    def facts_of(self, relation: Relation, rows: Ids) -> Iterator[Fact]:
         """Yield rows of a relation as facts."""
         decode = self.dictionary.decode
         terms = {number: decode(number) for number in np.unique(rows).tolist()}
         behind = (decode(relation.member_of),) if relation.member_of != NO_CLASS else ()
         for row in rows.tolist():
             yield Fact(relation.name, (*(terms[n] for n in row), *behind))
+
+
+def _is_any_class(relation: Relation, atom: Atom) -> bool:
+    return relation.member_of != NO_CLASS and isinstance(atom.args[-1], Variable)

@@ -1,0 +1,192 @@
+"""Facts on their way into or out of a state, as rows of term ids.
+
+Terms go into the dictionary at once: it only grows, and entries that a refused change left behind are not
+state. N-Triples and N-Quads never become Python objects; other formats do, a batch at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.ntriples import group_triples, triple_batches
+from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
+from zodiacedge.engine.embedded.table import Table
+from zodiacedge.io.read import fact_batches
+from zodiacedge.io.sources import Format
+from zodiacedge.language.printer import format_atom
+from zodiacedge.terms import IRI, RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.io import Load
+    from zodiacedge.io.lines import FileReading
+    from zodiacedge.language.ast import Fact, Predicate
+
+    Ids = NDArray[np.int32]
+
+# How many facts that are not there an example is looked for among.
+_MOST_EXAMPLES = 1000
+
+
+@dataclass(slots=True)
+class EmbeddedBatch:
+    """Facts of one change."""
+
+    store: Store
+    _rows: dict[Relation, list[Ids]] = field(default_factory=dict)
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Take facts."""
+        flat: dict[Relation, list[int]] = {}
+        encode = self.store.dictionary.encode
+        for fact in facts:
+            ids = [encode(term) for term in fact.args]
+            relation = Relation(fact.relation, len(ids))
+            if fact.relation == RDF_TYPE and len(ids) == 2:
+                relation = Relation(RDF_TYPE, 1, ids.pop())
+            flat.setdefault(relation, []).extend(ids or [0])
+        for relation, ids in flat.items():
+            rows = np.array(ids, np.int32).reshape(-1, max(relation.arity, 1))
+            self.add_rows(relation, rows[:, : relation.arity])
+
+    def add_rows(self, relation: Relation, rows: Ids) -> None:
+        """Take rows of a relation."""
+        self._rows.setdefault(relation, []).append(rows)
+
+    def load(self, load: Load) -> None:
+        """Take the facts of files."""
+        for batch in load.batches(self._read):
+            if isinstance(batch, list):
+                self.add(batch)
+            else:
+                self._add_triples(batch)
+
+    def _read(self, one: FileReading) -> Iterator[list[Fact] | Ids]:
+        if one.source.format in {Format.NTRIPLES, Format.NQUADS}:
+            return triple_batches(one, self.store.dictionary)
+        return fact_batches(one)
+
+    def _add_triples(self, triples: Ids) -> None:
+        dictionary = self.store.dictionary
+        groups = group_triples(triples, dictionary)
+        for name, rows in groups.predicates.items():
+            predicate = dictionary.decode(name)
+            if isinstance(predicate, IRI):
+                self.add_rows(Relation(predicate.value, 2), rows)
+        for name, rows in groups.classes.items():
+            self.add_rows(Relation(RDF_TYPE, 1, name), rows)
+
+    def merge(self, other: EmbeddedBatch) -> None:
+        """Take the facts of another batch."""
+        for relation, pieces in other._rows.items():
+            self._rows.setdefault(relation, []).extend(pieces)
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of the facts taken so far."""
+        return frozenset(map(self.store.predicate, self._rows))
+
+    def distinct(self) -> Segment:
+        """Return the facts taken, each once."""
+        found = Segment()
+        for relation, pieces in self._rows.items():
+            table = found.table(relation)
+            table.reserve(sum(map(len, pieces)))
+            for rows in pieces:
+                table.insert(rows)
+            table.trim()
+        return found
+
+
+@dataclass(frozen=True)
+class EmbeddedEffect:
+    """What facts to add and to remove come to on a store."""
+
+    store: Store
+    add: Segment
+    remove: Segment
+
+    @cached_property
+    def new(self) -> Mapping[Relation, Ids]:
+        """The rows to add that are not there."""
+        return dict(_sifted(self.add, self.store.explicit, present=False))
+
+    @cached_property
+    def old(self) -> Mapping[Relation, Ids]:
+        """The rows to remove that are there and are not added again."""
+        there = dict(_sifted(self.remove, self.store.explicit, present=True))
+        for relation, rows in there.items():
+            again = self.add.tables.get(relation)
+            if again is not None:
+                there[relation] = again.sift(rows, present=False)
+        return {relation: rows for relation, rows in there.items() if len(rows)}
+
+    @property
+    def added(self) -> int:
+        """How many facts are new."""
+        return sum(map(len, self.new.values()))
+
+    @property
+    def removed(self) -> int:
+        """How many facts go."""
+        return sum(map(len, self.old.values()))
+
+    @property
+    def idle(self) -> int:
+        """How many facts to add are there already."""
+        return len(self.add) - self.added
+
+    @property
+    def missing(self) -> tuple[int, Fact | None]:
+        """How many facts to remove are not there, and one of them."""
+        rows = dict(_sifted(self.remove, self.store.explicit, present=False))
+        some = [f for relation, r in rows.items() for f in self.store.facts_of(relation, r[:_MOST_EXAMPLES])]
+        return sum(map(len, rows.values())), min(some, key=format_atom, default=None)
+
+    def explicit(self, relation: str) -> Iterable[Fact]:
+        """The explicit facts of a relation, of any arity, as they will be."""
+        for name, table in self.after().tables.items():
+            if name.name == relation:
+                yield from self.store.facts_of(name, table.rows)
+
+    def after(self) -> Segment:
+        """Return the explicit facts as they will be; tables that nothing touches are the same."""
+        found = Segment(dict(self.store.explicit.tables))
+        for relation in {*self.new, *self.old}:
+            before = self.store.explicit.tables.get(relation)
+            if before is None:
+                # Nothing was there, so what is to be added is all there is.
+                found.tables[relation] = self.add.tables[relation]
+                continue
+            table = found.tables[relation] = Table(relation.arity)
+            table.append_distinct(before.rows)
+            if relation in self.old:
+                table.delete(self.old[relation])
+            if relation in self.new:
+                table.append_distinct(self.new[relation])
+        return found
+
+
+def _sifted(segment: Segment, among: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:
+    for relation, table in segment.tables.items():
+        there = among.tables.get(relation)
+        if there is not None:
+            rows = there.sift(table.rows, present=present)
+        else:
+            rows = table.rows[:0] if present else table.rows
+        if len(rows):
+            yield relation, rows
+
+
+def holds(segment: Segment, term: int) -> bool:
+    """Whether a term stands in some row of a segment, or is a class with members."""
+    return any(
+        len(table) > 0 and (relation.member_of == term != NO_CLASS or bool((table.rows == term).any()))
+        for relation, table in segment.tables.items()
+    )
