@@ -15,6 +15,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
+from zodiacedge.language.ast import variables
 from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.printer import format_argument, format_rule
@@ -22,21 +23,21 @@ from zodiacedge.language.safety import resolve_query
 from zodiacedge.maintenance.change import Change, Program, prepare
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
 from zodiacedge.maintenance.report import ChangeReport, per_predicate
-from zodiacedge.terms import Term, Value, to_python
+from zodiacedge.terms import Term, Value, from_python, to_python
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import ModuleType, TracebackType
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Batch, Dropped, Effect, Engine, Progress, State
+    from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, Engine, Progress, State
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import LoadReport, ProgressCallback
-    from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
+    from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule, Variable
 
 ENGINES = ("embedded", "reference")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
@@ -83,6 +84,10 @@ def _engine(name: str) -> Engine:
 
 def _shown(rule: Rule) -> str:
     return rule.label or format_rule(rule)
+
+
+def _columns(query: Query) -> tuple[str, ...]:
+    return tuple(format_argument(c).removeprefix("?") for c in query.columns)
 
 
 def _library(name: str) -> ModuleType:
@@ -214,18 +219,39 @@ class KnowledgeBase:
 
     def query(self, text: str) -> Answers:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
+        query, warnings = self._checked(text)
+        atoms = tuple(body_atoms(query.body))
+        warnings += unknown_predicates(atoms, self._known())
+        warnings += mistaken_constants(atoms, self._state.holds)
+        answer = self._state.answer(resolve_query(query), self._settings)
+        return Answers(_columns(query), answer.rows, tuple(warnings), answer.dropped)
+
+    def prepare(self, text: str, *parameters: str) -> Prepared:
+        """Check and plan a query once, to be answered often, given values for some of its variables.
+
+            near = kb.prepare("?- neighbour(X, Y) .", "X")
+            near(X=ze.iri("wt1"))
+
+        Args:
+            text: The query.
+            parameters: The names of variables that get their values with each call.
+        """
+        query, _ = self._checked(text)
+        there = {v.name: v for c in query.body for v in variables(c)}
+        for name in parameters:
+            if name not in there:
+                near = nearest(name, tuple(there))
+                hint = f"did you mean {near}?" if near else "a parameter is a variable of the query"
+                raise UsageProblem(Diagnostic("U009", f"the query has no variable {name}", hint))
+        return Prepared(self, resolve_query(query), {name: there[name] for name in parameters})
+
+    def _checked(self, text: str) -> tuple[Query, list[Diagnostic]]:
         query = parse_query(text, prefixes=self._prefixes)
         found = check_query(query, self._host())
         errors = [d for d in found if d.severity == "error"]
         if errors:
             raise CheckProblem(errors)
-        warnings = [d for d in found if d.severity != "error"]
-        atoms = tuple(body_atoms(query.body))
-        warnings += unknown_predicates(atoms, self._known())
-        warnings += mistaken_constants(atoms, self._state.holds)
-        answer = self._state.answer(resolve_query(query), self._settings)
-        columns = tuple(format_argument(c).removeprefix("?") for c in query.columns)
-        return Answers(columns, answer.rows, tuple(warnings), answer.dropped)
+        return query, [d for d in found if d.severity != "error"]
 
     def function(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
         """Register a Python function; rules call it as `func:name(…)`. May be used as a decorator."""
@@ -247,6 +273,11 @@ class KnowledgeBase:
     def prefixes(self) -> dict[str, str]:
         """The prefixes that texts may use."""
         return dict(self._prefixes)
+
+    @property
+    def settings(self) -> Settings:
+        """How the engine evaluates: what is registered, the limits, and so on."""
+        return self._settings
 
     def _register(self, registry: Registry) -> None:
         old = self._settings
@@ -275,6 +306,34 @@ class KnowledgeBase:
         return self._state.predicates() | {
             a.predicate for r in self.rules for a in (r.head, *body_atoms(r.body))
         }
+
+
+class Prepared:
+    """A query that was checked and planned: call it with values for its parameters, as often as needed.
+
+    It follows the knowledge base: after a change it is planned again, the next time it is asked.
+    """
+
+    def __init__(self, kb: KnowledgeBase, query: Query, parameters: Mapping[str, Variable]) -> None:
+        """Use `KnowledgeBase.prepare` instead."""
+        self._kb = kb
+        self._query = query
+        self._parameters = parameters
+        self.columns = _columns(query)
+        self._planned: tuple[State, Settings, Callable[[Mapping[Variable, Term]], Answer]] | None = None
+
+    def __call__(self, **values: object) -> Answers:
+        """Answer the query; a string is a literal, an IRI is made with `zodiacedge.iri`."""
+        if values.keys() != self._parameters.keys():
+            wanted = ", ".join(self._parameters) or "no values"
+            raise UsageProblem(Diagnostic("U009", f"this query takes {wanted}", "give each by its name"))
+        state, settings = self._kb.state, self._kb.settings
+        if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
+            parameters = tuple(self._parameters.values())
+            self._planned = (state, settings, state.prepare(self._query, parameters, settings))
+        given = {self._parameters[name]: from_python(value) for name, value in values.items()}
+        answer = self._planned[2](given)
+        return Answers(self.columns, answer.rows, (), answer.dropped)
 
 
 class Transaction:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
-    from zodiacedge.language.ast import Fact, Predicate, Query, Rule
+    from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
     from zodiacedge.terms import Term
 
 
@@ -107,6 +107,11 @@ class Materialisation(Protocol):
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
+
+    def prepare(
+        self, query: Query, parameters: tuple[Variable, ...], settings: Settings
+    ) -> Callable[[Mapping[Variable, Term]], Answer]:
+        """Return a resolved query that is answered once its parameters, variables of it, have values."""
 
 
 class Batch(Protocol):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -107,6 +107,21 @@ class ReferenceMaterialisation:
         }
         rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), errors.summary())
+
+    def prepare(
+        self, query: Query, parameters: tuple[Variable, ...], settings: Settings
+    ) -> Callable[[Mapping[Variable, Term]], Answer]:
+        """Return a resolved query that is answered once its parameters, variables of it, have values."""
+
+        def answered(values: Mapping[Variable, Term]) -> Answer:
+            # A fact that nobody else has holds the values.
+            given = Atom("values given to a query", parameters)
+            facts = FactSet(self.facts)
+            facts.add(Fact(given.relation, tuple(values[v] for v in parameters)))
+            own = ReferenceMaterialisation(facts=facts)
+            return own.answer(replace(query, body=(given, *query.body)), settings)
+
+        return answered
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""

@@ -260,9 +260,15 @@ class Assembly:
         frame[F_DICTIONARY] = self.store.dictionary.address
         return frame
 
+    def forget_errors(self) -> None:
+        """Count errors from nothing again."""
+        self._arrays[-1][:] = 0
+
     def errors(self, rule: int) -> tuple[int, dict[Variable, int]]:
         """Return how many bindings of a rule had no value, and the first: what each variable stood for."""
         size = 1 + self._most_registers
+        if not self._arrays[-1][rule * size]:
+            return 0, {}
         found = self._arrays[-1][rule * size : (rule + 1) * size].tolist()
         return found[0], {v: found[1 + n] for v, n in self._names.get(rule, {}).items()}
 

@@ -16,14 +16,14 @@ import numpy as np
 from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, holds
 from zodiacedge.engine.embedded.node import NodeRun as Evaluation
+from zodiacedge.engine.embedded.query import EmbeddedQuery
 from zodiacedge.engine.embedded.store import TYPED, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.registry import Registry
-from zodiacedge.language.ast import Atom, Fact, Query, Rule
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
-from zodiacedge.terms import RDF_TYPE, Term, order_key
+from zodiacedge.terms import RDF_TYPE, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Batch, Effect
     from zodiacedge.graph.hrdg import HyperGraph
-    from zodiacedge.language.ast import Predicate
+    from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
     Ids = NDArray[np.int32]
 
@@ -76,13 +76,11 @@ class EmbeddedState:
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
-        head = Atom("answers to a query", query.columns, query.span)
-        rule = Rule(head, query.body, span=query.span)
-        watch = _QueryWatch(Meter(settings.limits), query)
-        result = Evaluation(self.store, {"": rule}, settings.registry, watch).evaluate()
-        found = [fact.args for fact in self.store.facts(result.segment)]
-        rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
-        return Answer(tuple(rows), result.dropped.get(""))
+        return self.prepare(query, (), settings)({})
+
+    def prepare(self, query: Query, parameters: tuple[Variable, ...], settings: Settings) -> EmbeddedQuery:
+        """Return a resolved query that is answered once its parameters have values."""
+        return EmbeddedQuery(self.store, query, parameters, settings)
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
@@ -272,14 +270,3 @@ class _Watch:
         self.meter.count(self.before + facts, rounds, name, first.span)
         if self.settings.progress:
             self.settings.progress(Progress(self.place, self.nodes, self.labels, rounds, self.before + facts))
-
-
-@dataclass(frozen=True, slots=True)
-class _QueryWatch:
-    # Called while a query runs: limits.
-    meter: Meter
-    query: Query
-
-    def __call__(self, rounds: int, facts: int) -> None:
-        del rounds, facts
-        self.meter.look("", self.query.span)

@@ -44,6 +44,9 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from zodiacedge.engine.registry import Registry
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
@@ -87,6 +90,7 @@ class NodeRun:
         self._segment = Segment()
         self._rows: dict[int, Table] = {}
         self._errors: dict[str, tuple[int, str]] = {}
+        self._aggregate_errors: dict[str, tuple[int, str]] = {}
         self._types_in_pairs = any(
             r.head.relation == RDF_TYPE and isinstance(r.head.args[-1], Variable) for r in rules.values()
         )
@@ -100,6 +104,15 @@ class NodeRun:
             evaluate_module(module, self._store.outside, target, rule.head)
             target.trim()
             return NodeResult(self._segment, 1, {}, module.shape.value)
+        self.assemble(bits=True)
+        rounds = self.run()
+        for table in self._segment.tables.values():
+            table.unmark()
+            table.trim()
+        return NodeResult(self._segment, rounds, self.dropped())
+
+    def assemble(self, *, bits: bool) -> None:
+        """Plan and assemble; `bits` says whether a target may find duplicates by a bit per term or pair."""
         keys = list(self._rules)
         targets = [self._target(self._rules[key]) for key in keys]
         for key in keys:
@@ -108,12 +121,12 @@ class NodeRun:
                 self._rows[id(aggregate)] = self._aggregate(key, aggregate)
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
         if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
-            self._prepare_targets(targets)
+            self._prepare_targets(targets, bits=bits)
         alone = not targets[0].is_marked and not targets[0].has_row_set
-        assembly = Assembly(self._store, self._reads(), self._registry)
+        self._assembly = Assembly(self._store, self._reads(), self._registry)
         for number, delta, steps in plans:
             rule = self._rules[keys[number]]
-            assembly.add(
+            self._assembly.add(
                 steps,
                 _head(rule, self._types_in_pairs),
                 targets[number],
@@ -122,15 +135,32 @@ class NodeRun:
                 exact=can_fail(rule.body),
                 apart=alone,
             )
-        rounds = self._run(assembly, list(dict.fromkeys(targets)), len(keys))
-        for number, key in enumerate(keys):
-            self._note(key, self._rules[key], assembly.errors(number))
+        self._frame = self._assembly.frame(list(dict.fromkeys(targets)), len(keys))
+
+    def run(self) -> int:
+        """Run what was assembled, to the fixpoint; return how many rounds it took."""
+        self._errors = dict(self._aggregate_errors)
+        rounds = self._run(self._assembly, self._frame, list(self._segment.tables.values()))
+        for number, key in enumerate(self._rules):
+            self._note(key, self._rules[key], self._assembly.errors(number))
         for table in self._segment.tables.values():
-            table.unmark()
             table.settle()
-            table.trim()
-        dropped = {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
-        return NodeResult(self._segment, rounds, dropped)
+        return rounds
+
+    def reset(self) -> None:
+        """Forget what the last run derived."""
+        self._assembly.forget_errors()
+        for table in self._segment.tables.values():
+            table.clear()
+
+    @property
+    def segment(self) -> Segment:
+        """What was derived."""
+        return self._segment
+
+    def dropped(self) -> dict[str, Dropped]:
+        """Return what evaluation errors dropped, by rule key."""
+        return {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
 
     def _suits(self, module: Module) -> bool:
         # Where some facts of a class stand among those of all classes, copying columns is not enough.
@@ -160,7 +190,7 @@ class NodeRun:
         tables = [len(self._store.outside(step.atom)) for step in steps if isinstance(step, Match)]
         return max(tables, default=0) <= _FEW_TABLES
 
-    def _prepare_targets(self, targets: Sequence[Table]) -> None:
+    def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
         """Give each target what finds duplicates: a bit per term or pair, or a row-set."""
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
         # The bits are for the terms there are: those of the rules must be among them.
@@ -174,7 +204,7 @@ class NodeRun:
         # A computed term may be new.
         computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
         for target in targets:
-            if not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
+            if bits and not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
                 target.mark(terms)
             else:
                 target.need_rows()
@@ -207,28 +237,29 @@ class NodeRun:
         assembly = Assembly(self._store, self._reads(), self._registry)
         steps = arrange(aggregate.body, (), None, self._statistics(), everything)
         assembly.add(steps, (*aggregate.groups, *arguments), bindings, later=False, rule=0, exact=True)
-        self._run(assembly, [], 1)
+        self._run(assembly, assembly.frame([], 1), [])
         self._note(key, self._rules[key], assembly.errors(0))
         rows, count, example = fold_rows(self._store, aggregate, bindings.rows, self._registry)
         if count:
             before, first = self._errors.get(key, (0, example))
             self._errors[key] = (before + count, min(first, example))
+        self._aggregate_errors = dict(self._errors)
         table = Table(rows.shape[1])
         table.append_distinct(rows)
         return table
 
-    def _run(self, assembly: Assembly, own: Sequence[Table], rules: int) -> int:
-        frame = assembly.frame(own, rules)
+    def _run(self, assembly: Assembly, frame: NDArray[np.int64], own: Sequence[Table]) -> int:
         state = words(STATE_WORDS)
-        frame[F_STATE] = MEMORY.address(state)
-        by_record = {table.at: table for table in assembly.targets}
+        at = frame[F_STATE] = MEMORY.address(state)
+        address = MEMORY.address(frame)
         while True:
             state[M_BUDGET] = _BUDGET
-            reason = run(MEMORY.address(frame), MEMORY.address(state))
+            reason = run(address, at)
             if reason == DONE:
                 return int(state[M_ROUND])
             if reason == NEEDS_ROOM:
-                by_record[int(state[M_TARGET])].reserve(int(state[M_FILLED]))
+                wanted = int(state[M_TARGET])
+                next(table for table in assembly.targets if table.at == wanted).reserve(int(state[M_FILLED]))
             elif reason == NEEDS_TERMS:
                 self._store.dictionary.reserve(_MORE_TERMS)
             elif reason == NEEDS_HOST:

@@ -121,6 +121,13 @@ class Store:
         """The terms."""
         return self.terms.dictionary
 
+    def beside(self, segment: Segment) -> Store:
+        """Return a store that also shows a segment of a query's own; this one does not."""
+        both = Store(self.terms, segment)
+        both._view |= self._view
+        both._classes |= self._classes
+        return both
+
     def add_segment(self, rules: frozenset[str], segment: Segment) -> None:
         """Make a node's segment visible."""
         self.segments[rules] = segment
