@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from strategies import Seeded, evaluate_program, random_program
 from strategies.scale import examples
+from zodiacedge.engine.embedded import node as nodes
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.errors import LimitReached
+from zodiacedge.knowledge import open_kb
 
 pytestmark = pytest.mark.slow
 
@@ -63,3 +68,33 @@ def test_the_same_code_runs_without_a_compiler() -> None:
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("modules", [True, False], ids=["modules", "machine"])
+def test_two_threads_do_what_one_does(modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001 - the parameter under test
+    shared: list[object] = []
+    run_in_two = nodes.NodeRun._run_in_two
+
+    def counted(self: nodes.NodeRun) -> int:
+        shared.append(self)
+        return run_in_two(self)
+
+    monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
+    monkeypatch.setattr(nodes.NodeRun, "_run_in_two", counted)
+    for seed in range(3_000, 3_150):
+        assert_agreement(seed, EmbeddedEngine(modules=modules))
+    assert len(shared) > 50
+
+
+def test_a_failure_in_one_half_ends_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
+    monkeypatch.setattr(nodes, "_BUDGET", 1000)
+    kb = open_kb(limits=Limits(facts=5_000))
+    threads = threading.active_count()
+    change = kb.change()
+    change.add_rules("p(X, Y, Z) :- q(X), q(Y), q(Z) .")
+    change.add_facts([(n,) for n in range(60)], "q")
+    with pytest.raises(LimitReached):
+        kb.apply(change.collected())
+    assert threading.active_count() == threads
+    assert not kb.facts()

@@ -66,10 +66,11 @@ def check(subject: Subject) -> list[Diagnostic]:
     return sorted(found, key=_place)
 
 
-def check_query(query: Query, host: Host) -> list[Diagnostic]:
-    """Return every finding about a query."""
+def check_query(query: Query, host: Host, given: Iterable[Variable] = ()) -> list[Diagnostic]:
+    """Return every finding about a query; `given` are variables that get their values with each call."""
     head = Atom("ans", query.columns, query.span)
-    rule = Rule(head, query.body, span=query.span)
+    # To the checks, they are bound as by an atom.
+    rule = Rule(head, (Atom("given", tuple(given)), *query.body), span=query.span)
     return [d for one in RULE_CHECKS for d in one(rule, host)]
 
 

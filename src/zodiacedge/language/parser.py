@@ -72,7 +72,7 @@ from zodiacedge.terms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _ARITHMETIC = ("+", "-", "*", "/", "%", "**")
 _CONJUNCTIONS = frozenset({",", "&", "∧"})
@@ -106,9 +106,17 @@ def parse_rule(text: str, name: str = "<text>", prefixes: Mapping[str, str] | No
     raise SyntaxProblem(Diagnostic("L001", f"expected one rule: {text!r}"))
 
 
-def parse_query(text: str, name: str = "<query>", prefixes: Mapping[str, str] | None = None) -> Query:
-    """Read a query: `?- body .` or `ans(X, Y) :- body .`; the last full stop may be left out."""
-    return _Parser(Source(name, text), prefixes or {}).query()
+def parse_query(
+    text: str,
+    name: str = "<query>",
+    prefixes: Mapping[str, str] | None = None,
+    given: Iterable[Variable] = (),
+) -> Query:
+    """Read a query: `?- body .` or `ans(X, Y) :- body .`; the last full stop may be left out.
+
+    Without a head, its columns are the variables that have values, `given` or bound by the body.
+    """
+    return _Parser(Source(name, text), prefixes or {}).query(given)
 
 
 def parse_fact(text: str, name: str = "<fact>", prefixes: Mapping[str, str] | None = None) -> Fact:
@@ -171,13 +179,13 @@ class _Parser:
                 facts.append(statement)
         return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), self._found
 
-    def query(self) -> Query:
+    def query(self, given: Iterable[Variable]) -> Query:
         start = self._scanner.skip_space()
         self._anonymous = 0
         if self._sees("?-", operand=True):
             self._take(operand=True)
             body = self._body()
-            bound = analyse(body).bound
+            bound = analyse(body, given).bound
             columns: tuple[Argument, ...] = tuple(v for v in self._seen if v in bound and not v.anonymous)
         else:
             applied = self._application()

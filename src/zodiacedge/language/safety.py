@@ -47,9 +47,14 @@ class Analysis:
     shared_existentials: tuple[Variable, ...]
 
 
-def analyse(body: tuple[Conjunct, ...]) -> Analysis:
-    """Analyse one body; an aggregate inside is seen from outside, by its groups and results."""
-    fixed = _bound_outright(body)
+def analyse(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> Analysis:
+    """Analyse one body; an aggregate inside is seen from outside, by its groups and results.
+
+    Args:
+        body: The conjuncts.
+        given: Variables that have their values from elsewhere: the parameters of a prepared query.
+    """
+    fixed = _bound_outright(body).union(given)
     explicit = Counter(c.variable for c in body if isinstance(c, Binding))
     rebound = tuple(
         c for c in body if isinstance(c, Binding) and (c.variable in fixed or explicit[c.variable] > 1)
@@ -87,14 +92,15 @@ def resolve(rule: Rule) -> Rule:
     return replace(rule, body=_resolved(rule.body))
 
 
-def resolve_query(query: Query) -> Query:
+def resolve_query(query: Query, given: Iterable[Variable] = ()) -> Query:
     """Return a checked query with its binding equalities made bindings."""
-    return replace(query, body=_resolved(query.body))
+    return replace(query, body=_resolved(query.body, given))
 
 
-def _resolved(body: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
+def _resolved(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> tuple[Conjunct, ...]:
     return tuple(
-        replace(c, body=_resolved(c.body)) if isinstance(c, Aggregate) else c for c in analyse(body).body
+        replace(c, body=_resolved(c.body)) if isinstance(c, Aggregate) else c
+        for c in analyse(body, given).body
     )
 
 

@@ -156,12 +156,15 @@ class Assembly:
     store: Store
     reads: Reads
     registry: Registry
+    share: tuple[int, int] = (0, 1)
+    """Which of several equal shares of its first atom's rows a plan reads."""
     _variants: list[int] = field(default_factory=list)
     _steps: list[int] = field(default_factory=list)
     _spec: list[int] = field(default_factory=list)
     _sources: list[int] = field(default_factory=list)
     _excluded: list[int] = field(default_factory=list)
     _arrays: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = field(default_factory=list)
+    _views: list[Table] = field(default_factory=list)
     _most_registers: int = 1
     _most_steps: int = 1
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
@@ -200,6 +203,7 @@ class Assembly:
                 _needed(steps[number + 1 :], head),
                 exact=exact,
                 apart=apart or exact or not last,
+                first=number == 0,
             )
         spec = len(self._spec)
         for arg in head:
@@ -273,11 +277,20 @@ class Assembly:
         return found[0], {v: found[1 + n] for v, n in self._names.get(rule, {}).items()}
 
     def _step(
-        self, step: Step, registers: dict[Variable, int], needed: set[Variable], *, exact: bool, apart: bool
+        self,
+        step: Step,
+        registers: dict[Variable, int],
+        needed: set[Variable],
+        *,
+        exact: bool,
+        apart: bool,
+        first: bool,
     ) -> None:
         match step:
             case Match(atom=atom, read=read, bound=bound, once=once):
                 sources = self._sources_of(atom, read, exact=exact, apart=apart)
+                if first and self.share != (0, 1):
+                    sources = list(map(self._shared, sources))
                 self._atom(
                     OP_ATOM,
                     atom.args,
@@ -317,6 +330,11 @@ class Assembly:
                 length = self._code(binding.expression, registers)
                 register = registers.setdefault(binding.variable, len(registers))
                 self._steps += [OP_BIND, length, spec, 0, register, 0, 0, 0, 0]
+
+    def _shared(self, source: Source) -> Source:
+        view = source.part.table.share(*self.share)
+        self._views.append(view)
+        return Source(Part(view, source.part.member_of), Read.DELTA, source.excluded)
 
     def _sources_of(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
         outside = sorted(

@@ -49,7 +49,10 @@ class Memory:
         """Return the address of an array's first element; the array is flat and its owner keeps it."""
         found: int = array.ctypes.data if array.size else 0
         if not COMPILED and array.size:
-            self._arrays[found] = array
+            # A view goes away before the array that it looks at.
+            while isinstance(array.base, np.ndarray) and array.base.dtype == array.dtype:
+                array = array.base
+            self._arrays[array.ctypes.data] = array
         return found
 
     def locate(self, base: int, index: int) -> tuple[NDArray[Any], int]:

@@ -6,6 +6,8 @@ needs room, when the host must compute something, and now and then to be watched
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,7 +34,7 @@ from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.values import compare, evaluate
-from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Negation, Rule, Variable
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
@@ -57,6 +59,11 @@ _MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
 _BITS_PER_ROW = 2048
 _FEW_TABLES = 2
+_ROWS_FOR_TWO = 20_000
+
+
+class _StoppedError(Exception):
+    """The other half of the work failed, so this one need not go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +111,70 @@ class NodeRun:
             evaluate_module(module, self._store.outside, target, rule.head)
             target.trim()
             return NodeResult(self._segment, 1, {}, module.shape.value)
-        self.assemble(bits=True)
-        rounds = self.run()
+        if self._divisible():
+            rounds = self._run_in_two()
+        else:
+            self.assemble(bits=True)
+            rounds = self.run()
         for table in self._segment.tables.values():
             table.unmark()
             table.trim()
         return NodeResult(self._segment, rounds, self.dropped())
 
-    def assemble(self, *, bits: bool) -> None:
-        """Plan and assemble; `bits` says whether a target may find duplicates by a bit per term or pair."""
+    def _divisible(self) -> bool:
+        """Whether two threads may each do half: one rule, once, that starts with a large scan."""
+        if len(self._rules) > 1:
+            return False
+        (rule,) = self._rules.values()
+        if not all(isinstance(c, Atom | Negation | Comparison) for c in rule.body) or can_fail(rule.body):
+            return False
+        ((_, steps), *recursive) = self._plans(next(iter(self._rules)))
+        first = steps[0] if steps else None
+        if recursive or not isinstance(first, Match) or first.bound or len(steps) == 1:
+            return False
+        return sum(len(part.table) for part in self._store.outside(first.atom)) >= _ROWS_FOR_TWO
+
+    def _run_in_two(self) -> int:
+        stop = threading.Event()
+
+        def watch(rounds: int, facts: int) -> None:
+            del rounds, facts
+            if stop.is_set():
+                raise _StoppedError
+
+        other = NodeRun(self._store, self._rules, self._registry, watch, modules=False)
+        # Whatever indexes are needed are built before the other half starts.
+        self.assemble(bits=True, share=(0, 2))
+
+        def assemble_and_run() -> None:
+            other.assemble(bits=True, share=(1, 2))
+            other.run()
+
+        with ThreadPoolExecutor(1) as pool:
+            half = pool.submit(assemble_and_run)
+            try:
+                rounds = self.run()
+                half.result()
+            finally:
+                stop.set()
+        for relation, table in self._segment.tables.items():
+            rows = other.segment.tables[relation].rows
+            if table.is_marked:
+                table.insert_unmarked(rows)
+            elif table.has_row_set:
+                table.insert(rows)
+            else:
+                table.append_distinct(rows)
+            table.settle()
+        return rounds
+
+    def assemble(self, *, bits: bool, share: tuple[int, int] = (0, 1)) -> None:
+        """Plan and assemble.
+
+        Args:
+            bits: Whether a target may find duplicates by a bit per term or pair.
+            share: Which of several equal shares of its first atom's rows a plan reads.
+        """
         keys = list(self._rules)
         targets = [self._target(self._rules[key]) for key in keys]
         for key in keys:
@@ -123,7 +185,7 @@ class NodeRun:
         if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
             self._prepare_targets(targets, bits=bits)
         alone = not targets[0].is_marked and not targets[0].has_row_set
-        self._assembly = Assembly(self._store, self._reads(), self._registry)
+        self._assembly = Assembly(self._store, self._reads(), self._registry, share)
         for number, delta, steps in plans:
             rule = self._rules[keys[number]]
             self._assembly.add(

@@ -250,6 +250,24 @@ def is_marked(table: int, first: int, second: int) -> bool:
 
 
 @kernel
+def insert_by_bits(table: int, given: int, total: int) -> None:
+    """Append those of the rows given, of one or two columns, that the table's bits do not know yet."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    count = get(table, T_COUNT)
+    bits = get(table, T_BITS)
+    terms = get(table, T_TERMS)
+    for n in range(total):
+        first = load32(given, n * arity)
+        second = load32(given, n * arity + arity - 1)
+        if claim_pair(bits, terms, first if arity == 2 else 0, second):
+            store32(rows, count * arity, first)
+            store32(rows, count * arity + arity - 1, second)
+            count += 1
+    put(table, T_COUNT, count)
+
+
+@kernel
 def fill_slots(table: int) -> None:
     """Enter all rows, known to be distinct, into empty slots."""
     arity = get(table, T_ARITY)

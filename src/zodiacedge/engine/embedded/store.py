@@ -10,6 +10,7 @@ it has in common with this one.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -78,7 +79,7 @@ class Terms:
         """Start with no terms."""
         self.dictionary = Dictionary()
         self._hosts: dict[tuple[str, int, bool], tuple[Function | None, HostFunction]] = {}
-        self._buffers: tuple[Ids, Ids] | None = None
+        self._buffers = threading.local()
         self._constants: dict[Term, int] = {}
 
     def constant(self, term: Term) -> int:
@@ -98,10 +99,11 @@ class Terms:
         return known[1]
 
     def buffers(self, size: int) -> tuple[Ids, Ids]:
-        """Return the two output buffers that all nodes share, of so many words each."""
-        if self._buffers is None:
-            self._buffers = (np.empty(size, np.int32), np.empty(size, np.int32))
-        return self._buffers
+        """Return the two output buffers that all nodes share in a thread, of so many words each."""
+        found: tuple[Ids, Ids] | None = getattr(self._buffers, "pair", None)
+        if found is None:
+            found = self._buffers.pair = (np.empty(size, np.int32), np.empty(size, np.int32))
+        return found
 
 
 class Store:

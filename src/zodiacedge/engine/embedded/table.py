@@ -46,6 +46,7 @@ from zodiacedge.engine.embedded.rowset import (
     fill_previous,
     fill_slots,
     find_row,
+    insert_by_bits,
     insert_rows,
     move_heads,
     sift_rows,
@@ -135,6 +136,23 @@ class Table:
     def has_row_set(self) -> bool:
         """Whether the row-set is there already."""
         return self._slots is not None
+
+    def share(self, number: int, of: int) -> Table:
+        """Return a view for readers whose delta is one of several equal shares of the rows."""
+        view = Table.__new__(Table)
+        for name in Table.__slots__:
+            setattr(view, name, getattr(self, name))
+        view.record = self.record.copy()
+        view.at = MEMORY.address(view.record)
+        view.record[T_LOW] = len(self) * number // of
+        view.record[T_HIGH] = len(self) * (number + 1) // of
+        return view
+
+    def insert_unmarked(self, rows: Ids) -> None:
+        """Insert rows, those that are here left out, while bits tell which are."""
+        self.reserve(len(rows))
+        given = _flat(rows)
+        insert_by_bits(self.at, MEMORY.address(given), len(rows))
 
     def insert(self, rows: Ids) -> int:
         """Insert rows, one per line, those that are there already left out; return how many were new."""
