@@ -337,6 +337,35 @@ def test_a_name_that_is_a_string_in_the_data_gets_a_hint(kb: KnowledgeBase) -> N
     assert kb.query('?- reading("wt1", X) .').warnings == ()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "not reading(wt1, X), top(X)",
+        "reading(T, X), T = wt1",
+        "reading(T, X), T != wt1",
+        "reading(T, X), concat(T, str(wt1)) = T",
+        "top(X), Y := wt1",
+        "top(X), Y = wt1",
+        "AGGREGATE(reading(T, X), T != wt1) WITH COUNT(X) AS Y",
+        "AGGREGATE(top(X), not reading(wt1, X)) WITH COUNT(X) AS Y",
+    ],
+)
+def test_the_hint_comes_wherever_the_name_stands(kb: KnowledgeBase, body: str) -> None:
+    with kb.change() as c:
+        c.add_facts([("reading", "wt1", 93), ("top", 95)])
+    found = kb.query(f"?- {body} .").warnings
+    assert [w.code for w in found] == ["W005"]
+    assert found[0].span is not None
+    assert "wt1" in found[0].span.text
+    assert [w.code for w in change(kb, f"alarm() :- {body} .").warnings] == ["W005"]
+
+
+def test_the_hint_is_not_for_classes_and_strings(kb: KnowledgeBase) -> None:
+    with kb.change() as c:
+        c.add_facts([("reading", "wt1", 93), ("top", 95)])
+    assert [w.code for w in kb.query('?- wt1(X), reading(T, N), T != "wt1" .').warnings] == ["W004"]
+
+
 def test_prefixes_last(kb: KnowledgeBase) -> None:
     change(kb, "@prefix ex: <http://e/> .  ex:q(ex:a) .")
     change(kb, "ex:p(X) :- ex:q(X) .")

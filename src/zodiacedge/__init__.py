@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic, ZodiacError
-    from zodiacedge.knowledge import Answers, KnowledgeBase, Transaction
+    from zodiacedge.knowledge import Answers, KnowledgeBase, Prepared, Transaction
     from zodiacedge.knowledge import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.maintenance.report import ChangeReport
@@ -45,6 +45,7 @@ __all__ = [
     "Limits",
     "Literal",
     "Predicate",
+    "Prepared",
     "Rule",
     "Transaction",
     "ZodiacError",
@@ -54,7 +55,7 @@ __all__ = [
 _HOMES = {
     "zodiacedge.engine.limits": ("Limits",),
     "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
-    "zodiacedge.knowledge": ("Answers", "KnowledgeBase", "Transaction", "open"),
+    "zodiacedge.knowledge": ("Answers", "KnowledgeBase", "Prepared", "Transaction", "open"),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
     "zodiacedge.maintenance.report": ("ChangeReport",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),

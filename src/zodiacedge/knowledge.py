@@ -15,7 +15,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
-from zodiacedge.language.ast import variables
+from zodiacedge.language.ast import Aggregate, Variable, variables
 from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.printer import format_argument, format_rule
@@ -27,7 +27,7 @@ from zodiacedge.terms import Term, Value, from_python, to_python
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import ModuleType, TracebackType
 
     import pandas as pd
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, Engine, Progress, State
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import LoadReport, ProgressCallback
-    from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule, Variable
+    from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule
 
 ENGINES = ("embedded", "reference")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
@@ -88,6 +88,26 @@ def _shown(rule: Rule) -> str:
 
 def _columns(query: Query) -> tuple[str, ...]:
     return tuple(format_argument(c).removeprefix("?") for c in query.columns)
+
+
+def _no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
+    # What cannot get its value with a call: what the query does not have, and what is an aggregate's own.
+    columns = (c for c in query.columns if isinstance(c, Variable))
+    there = dict.fromkeys((*columns, *(v for c in query.body for v in variables(c))))
+    named = [v.name for v in there if not v.anonymous]
+    for v in given:
+        if v.name not in named:
+            near = nearest(v.name, named)
+            hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
+            yield Diagnostic("U009", f"the query has no variable {v.name}", hint)
+        for aggregate in (c for c in query.body if isinstance(c, Aggregate)):
+            if v not in aggregate.groups and any(v in variables(c) for c in aggregate.body):
+                yield Diagnostic(
+                    "U010",
+                    f"{v.name} is a variable inside the AGGREGATE, where a parameter is not seen",
+                    f"group by it, ON {v.name}, or keep what it says outside the AGGREGATE",
+                    aggregate.span,
+                )
 
 
 def _library(name: str) -> ModuleType:
@@ -197,8 +217,8 @@ class KnowledgeBase:
         effect, known = self._facts_of(change)
         prepared = prepare(self._program, change, self._host(), effect, known)
         state = before.apply(prepared.program.rules, prepared.program.graph, effect, self._settings)
-        atoms = [atom for rule in prepared.rules_added for atom in body_atoms(rule.body)]
-        warnings = (*prepared.warnings, *mistaken_constants(atoms, state.holds))
+        bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
+        warnings = (*prepared.warnings, *mistaken_constants(bodies, state.holds))
         report = ChangeReport(
             self._version,
             self._version + 1,
@@ -220,9 +240,8 @@ class KnowledgeBase:
     def query(self, text: str) -> Answers:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
         query, warnings = self._checked(text)
-        atoms = tuple(body_atoms(query.body))
-        warnings += unknown_predicates(atoms, self._known())
-        warnings += mistaken_constants(atoms, self._state.holds)
+        warnings += unknown_predicates(body_atoms(query.body), self._known())
+        warnings += mistaken_constants(query.body, self._state.holds)
         answer = self._state.answer(resolve_query(query), self._settings)
         return Answers(_columns(query), answer.rows, tuple(warnings), answer.dropped)
 
@@ -232,22 +251,22 @@ class KnowledgeBase:
             near = kb.prepare("?- neighbour(X, Y) .", "X")
             near(X=ze.iri("wt1"))
 
+        The answers are those of the query with the values written in place of the parameters.
+
         Args:
             text: The query.
             parameters: The names of variables that get their values with each call.
         """
-        query, _ = self._checked(text)
-        there = {v.name: v for c in query.body for v in variables(c)}
-        for name in parameters:
-            if name not in there:
-                near = nearest(name, tuple(there))
-                hint = f"did you mean {near}?" if near else "a parameter is a variable of the query"
-                raise UsageProblem(Diagnostic("U009", f"the query has no variable {name}", hint))
-        return Prepared(self, resolve_query(query), {name: there[name] for name in parameters})
+        given = {name: Variable(name) for name in parameters}
+        query, _ = self._checked(text, given.values())
+        return Prepared(self, resolve_query(query, given.values()), given)
 
-    def _checked(self, text: str) -> tuple[Query, list[Diagnostic]]:
-        query = parse_query(text, prefixes=self._prefixes)
-        found = check_query(query, self._host())
+    def _checked(self, text: str, given: Collection[Variable] = ()) -> tuple[Query, list[Diagnostic]]:
+        query = parse_query(text, prefixes=self._prefixes, given=given)
+        problems = list(_no_parameters(query, given))
+        if problems:
+            raise UsageProblem(problems)
+        found = check_query(query, self._host(), given)
         errors = [d for d in found if d.severity == "error"]
         if errors:
             raise CheckProblem(errors)
@@ -322,7 +341,7 @@ class Prepared:
         self.columns = _columns(query)
         self._planned: tuple[State, Settings, Callable[[Mapping[Variable, Term]], Answer]] | None = None
 
-    def __call__(self, **values: object) -> Answers:
+    def __call__(self, /, **values: object) -> Answers:
         """Answer the query; a string is a literal, an IRI is made with `zodiacedge.iri`."""
         if values.keys() != self._parameters.keys():
             wanted = ", ".join(self._parameters) or "no values"

@@ -59,6 +59,7 @@ _DATETIME = re.compile(
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 _IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Value = int | float | bool | str | datetime
@@ -220,7 +221,9 @@ def order_key(term: Term) -> tuple[int, object, str, str, str]:
 def from_python(value: object) -> Term:
     """Return the term of a Python value: `str int float bool datetime` are literals."""
     match value:
-        case IRI() | BlankNode() | Literal():
+        case IRI() | BlankNode():
+            return value
+        case Literal(lexical=text) if _whole(text):
             return value
         case bool():
             return boolean(value)
@@ -228,7 +231,7 @@ def from_python(value: object) -> Term:
             return integer(int(value))
         case float() if math.isfinite(value):
             return double(value)
-        case str():
+        case str() if _whole(value):
             return string(str.__str__(value))  # a kind of str may show itself otherwise
         case datetime() if (moment := _in_utc(value)) is not None:
             return date_time(moment)
@@ -236,6 +239,8 @@ def from_python(value: object) -> Term:
             return literal(format(value, "f"), XSD_DECIMAL)
         case _ if (number := _of_numpy(value)) is not None:
             return from_python(number)
+        case str() | Literal():
+            reason = "a string holds half of a surrogate pair"
         case datetime():
             reason = f"{value!r} is before the year 1 or after 9999 in UTC"
         case int() | float() | Decimal():
@@ -251,6 +256,10 @@ def to_python(term: Term) -> Value | Term:
     """Return a literal's value as Python's own, and any other term as it is."""
     value = value_of(term)
     return term if value is None else value
+
+
+def _whole(text: str) -> bool:
+    return text.isascii() or not _SURROGATE.search(text)
 
 
 def _of_numpy(value: object) -> float | None:

@@ -37,6 +37,22 @@ def test_a_limit_on_memory_ends_the_work() -> None:
         evaluate_text(ENDLESS, Settings(limits=Limits(memory=1)))
 
 
+@pytest.mark.parametrize("rule", ["r: n(Y) :- n(X), Y := X + 1 .", "r: m(X, Y) :- n(X), n(Y) ."])
+@pytest.mark.parametrize(
+    ("limits", "advice"),
+    [
+        (Limits(facts=2), "if it is recursive and computes values, bound them .*raise the limit .facts."),
+        (Limits(rounds=0), "if it is recursive and computes values, bound them .*raise the limit .rounds."),
+        (Limits(memory=1), "narrow its body or load fewer facts; or raise the limit .memory."),
+        (Limits(seconds=0.0), "narrow its body or load fewer facts; or raise the limit .seconds."),
+    ],
+)
+def test_the_advice_is_right_with_and_without_recursion(rule: str, limits: Limits, advice: str) -> None:
+    facts = " ".join(f"n({n}) ." for n in range(80))
+    with pytest.raises(LimitReached, match=advice):
+        evaluate_text(f"{facts} {rule}", Settings(limits=limits))
+
+
 def test_what_stays_below_its_limits_is_not_disturbed() -> None:
     text = "n(0) . n(Y) :- n(X), Y := X + 1, Y <= 5 ."
     limits = Limits(facts=5, rounds=6, seconds=60.0)

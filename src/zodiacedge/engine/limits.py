@@ -77,7 +77,8 @@ def _resident() -> int:
 def _reached(what: str, limit: str, rule: str, span: Span | None) -> LimitReached:
     where, advice = "the query", "ask for less"
     if rule:
-        where = f"rule {rule}; nothing was changed"
-        advice = "a binding inside recursion may produce values for ever"
+        where, advice = f"rule {rule}; nothing was changed", "narrow its body or load fewer facts"
+        if limit in {"facts", "rounds"}:
+            advice = "if it is recursive and computes values, bound them (X < 1000)"
     message = f"the limit of {what} was reached in {where}"
     return LimitReached(Diagnostic("E001", message, f"{advice}; or raise the limit ({limit})", span))

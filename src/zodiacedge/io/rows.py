@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import LoadProblem
 from zodiacedge.io.problems import problem
 from zodiacedge.io.sources import relation_name
 from zodiacedge.language.ast import Fact, fact
-from zodiacedge.terms import IRI, Literal, Term, from_python
+from zodiacedge.terms import IRI, Term, from_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def facts_of_rows(rows: Iterable[Sequence[object]], relation: str | IRI | None = None) -> list[Fact]:
@@ -46,14 +43,11 @@ def _name(value: object, number: int) -> str:
 
 def _term(value: object, number: int) -> Term:
     try:
-        term = from_python(value)
+        return from_python(value)
     except LoadProblem as error:
         raise problem(
             "I013", f"row {number} is no fact: {error.diagnostics[0].message}", error.diagnostics[0].note
         ) from error
-    if isinstance(term, Literal) and not term.lexical.isascii() and _SURROGATE.search(term.lexical):
-        raise _no_row(number, "a string holds half of a surrogate pair")
-    return term
 
 
 def _no_row(number: int, why: str) -> LoadProblem:

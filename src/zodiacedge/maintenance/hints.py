@@ -5,6 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, nearest
+from zodiacedge.language.ast import (
+    Aggregate,
+    Atom,
+    Binary,
+    Binding,
+    Call,
+    Comparison,
+    Conjunct,
+    Expression,
+    Negation,
+    Unary,
+)
 from zodiacedge.language.printer import format_predicate, quote
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
@@ -12,32 +24,58 @@ from zodiacedge.terms import IRI, RDF_TYPE, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from zodiacedge.language.ast import Atom, Predicate
+    from zodiacedge.errors import Span
+    from zodiacedge.language.ast import Predicate
     from zodiacedge.terms import Term
 
 _MOST_NAMES = 500
 
 
-def mistaken_constants(atoms: Iterable[Atom], holds: Callable[[Term], bool]) -> Iterator[Diagnostic]:
+def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) -> Iterator[Diagnostic]:
     """Warn of a constant that no explicit fact holds as an IRI, but that some hold as a string.
 
     `wt1` is an IRI in a rule and a string in a CSV cell.
     """
-    asked: dict[str, Atom] = {}
-    for atom in atoms:
-        for place, arg in enumerate(atom.args):
-            if isinstance(arg, IRI) and not (atom.relation == RDF_TYPE and place == 1):
-                asked.setdefault(arg.value, atom)
-    for value, atom in asked.items():
+    asked: dict[str, Span | None] = {}
+    for conjunct in _conjuncts(body):
+        for name in _names(conjunct):
+            asked.setdefault(name.value, conjunct.span)
+    for value, span in asked.items():
         if holds(Literal(value)) and not holds(IRI(value)):
             yield Diagnostic(
                 "W005",
                 f"no fact holds the IRI <{value}>, but some hold the string {quote(value)}",
                 f"a bare name is an IRI in a rule and a string in a table cell: write {quote(value)} for "
                 f"the string, or <{value}> in the table",
-                atom.span,
+                span,
                 "warning",
             )
+
+
+def _conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
+    for conjunct in body:
+        if isinstance(conjunct, Aggregate):
+            yield from _conjuncts(conjunct.body)
+        else:
+            yield conjunct
+
+
+def _names(node: Conjunct | Expression) -> Iterator[IRI]:
+    match node:
+        case IRI():
+            yield node
+        case Atom(relation=relation, args=(member, IRI())) if relation == RDF_TYPE:
+            yield from _names(member)
+        case Atom(args=args) | Call(args=args):
+            for arg in args:
+                yield from _names(arg)
+        case Comparison(left=left, right=right) | Binary(left=left, right=right):
+            yield from _names(left)
+            yield from _names(right)
+        case Negation(atom=inner) | Binding(expression=inner) | Unary(operand=inner):
+            yield from _names(inner)
+        case _:
+            return
 
 
 def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> Iterator[Diagnostic]:
