@@ -160,6 +160,13 @@ class Dictionary:
             return double(value)
         return decimal(value) if kind == K_DECIMAL else Literal(double(value).lexical, XSD_FLOAT)
 
+    def may_be_equal(self, rows: Iterable[NDArray[np.int32]]) -> bool:
+        """Whether two different terms of some rows may be equal as values: numbers of several types."""
+        kinds: set[int] = set()
+        for terms in rows:
+            kinds.update(np.unique(self._kinds[terms]).tolist())
+        return len(kinds & {K_INTEGER, K_DECIMAL, K_DOUBLE, K_FLOAT}) > 1
+
     def reserve(self, more: int) -> None:
         """Make room for so many more terms."""
         count = len(self)

@@ -63,6 +63,9 @@ class Shape(Enum):
     COPY = "copy"
 
 
+UNEQUAL_SHAPES = frozenset({Shape.TRANSITIVE_UNEQUAL, Shape.CLASSES_UNEQUAL})
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """A shape, the relation it steps along or copies, and the order of columns of a copy."""

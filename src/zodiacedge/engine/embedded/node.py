@@ -28,7 +28,7 @@ from zodiacedge.engine.embedded.layout import (
     STATE_WORDS,
 )
 from zodiacedge.engine.embedded.machine import run
-from zodiacedge.engine.embedded.modules import Module, plain_columns, recognise
+from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
@@ -225,9 +225,13 @@ class NodeRun:
         return {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
 
     def _suits(self, module: Module) -> bool:
+        parts = self._store.outside(module.step)
+        if module.shape in UNEQUAL_SHAPES:
+            # The module takes different terms to be unequal, and 1 and 1.0 are not.
+            return not self._store.dictionary.may_be_equal([part.table.rows for part in parts])
         # Where some facts of a class stand among those of all classes, copying columns is not enough.
         wide = len(plain_columns(module.step))
-        return all(part.table.arity == wide for part in self._store.outside(module.step))
+        return all(part.table.arity == wide for part in parts)
 
     def _target(self, rule: Rule) -> Table:
         head = rule.head
