@@ -12,6 +12,7 @@ import pytest
 
 from strategies import Seeded, evaluate_program, random_program
 from strategies.scale import examples
+from zodiacedge.engine.embedded import execute
 from zodiacedge.engine.embedded import node as nodes
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
@@ -89,7 +90,7 @@ def test_two_threads_do_what_one_does(modules: bool, monkeypatch: pytest.MonkeyP
 
 def test_a_failure_in_one_half_ends_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
-    monkeypatch.setattr(nodes, "_BUDGET", 1000)
+    monkeypatch.setattr(execute, "_BUDGET", 1000)
     kb = open_kb(limits=Limits(facts=5_000))
     threads = threading.active_count()
     change = kb.change()

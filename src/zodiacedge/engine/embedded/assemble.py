@@ -8,7 +8,7 @@ runs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -132,21 +132,66 @@ _OUT_WORDS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
-    """Where the atoms of a node find their rows."""
-
-    outside: Callable[[Atom], Sequence[Part]]
-    own: Callable[[Atom], Sequence[Part]]
-    rows: Callable[[Aggregate], Table]
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """One table of an atom, in some version, without rows that other tables hold."""
 
     part: Part
     read: Read
     excluded: tuple[Part, ...] = ()
+
+
+class Reads(Protocol):
+    """Where the steps of a plan find their rows."""
+
+    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+        """Return what an atom reads.
+
+        Args:
+            atom: The atom.
+            read: Which version of what the node itself derives.
+            exact: Whether every row must be met exactly once.
+            apart: Whether rows that stand in two tables should be met once.
+        """
+
+    def absent(self, atom: Atom) -> list[Source]:
+        """Return where a negated atom must have no match."""
+
+    def rows(self, aggregate: Aggregate) -> list[Source]:
+        """Return the rows of an aggregate."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReads:
+    """Where a node finds its rows while it is evaluated from nothing."""
+
+    outside: Callable[[Atom], Sequence[Part]]
+    own: Callable[[Atom], Sequence[Part]]
+    hidden: Callable[[Aggregate], Table]
+
+    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+        """Return what an atom reads."""
+        outside = sorted(
+            (part for part in self.outside(atom) if len(part.table)),
+            key=lambda part: -len(part.table),
+        )
+        own = self.own(atom)
+        if not apart:
+            # A row met twice costs one look at the target, less than looking for it in every other table.
+            rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
+            return rest + [Source(part, read) for part in own]
+        if read is Read.DELTA:
+            return [Source(part, read, tuple(outside)) for part in own]
+        found = [Source(part, Read.NEW, tuple(outside[:n])) for n, part in enumerate(outside)]
+        # Own rows that the outside has too would only be met twice, which matters where each counts.
+        return found + [Source(part, read, tuple(outside) if exact else ()) for part in own]
+
+    def absent(self, atom: Atom) -> list[Source]:
+        """Return where a negated atom must have no match."""
+        return [Source(part, Read.NEW) for part in self.outside(atom)]
+
+    def rows(self, aggregate: Aggregate) -> list[Source]:
+        """Return the rows of an aggregate."""
+        return [Source(Part(self.hidden(aggregate), NO_CLASS), Read.NEW)]
 
 
 @dataclass(slots=True)
@@ -288,7 +333,7 @@ class Assembly:
     ) -> None:
         match step:
             case Match(atom=atom, read=read, bound=bound, once=once):
-                sources = self._sources_of(atom, read, exact=exact, apart=apart)
+                sources = self.reads.sources(atom, read, exact=exact, apart=apart)
                 if first and self.share != (0, 1):
                     sources = list(map(self._shared, sources))
                 self._atom(
@@ -302,19 +347,18 @@ class Assembly:
                     exact=exact,
                 )
             case Rows(aggregate=aggregate, bound=bound):
-                part = Part(self.reads.rows(aggregate), NO_CLASS)
                 self._atom(
                     OP_ATOM,
                     step.columns,
                     bound,
-                    [Source(part, Read.NEW)],
+                    self.reads.rows(aggregate),
                     registers,
                     needed,
                     once=False,
                     exact=exact,
                 )
             case Absent(atom=atom, bound=bound):
-                sources = [Source(part, Read.NEW) for part in self.reads.outside(atom)]
+                sources = self.reads.absent(atom)
                 repeated = {v for v in atom.args if isinstance(v, Variable) and atom.args.count(v) > 1}
                 local = dict(registers)
                 self._atom(OP_ABSENT, atom.args, bound, sources, local, repeated, once=False, exact=exact)
@@ -335,22 +379,6 @@ class Assembly:
         view = source.part.table.share(*self.share)
         self._views.append(view)
         return Source(Part(view, source.part.member_of), Read.DELTA, source.excluded)
-
-    def _sources_of(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
-        outside = sorted(
-            (part for part in self.reads.outside(atom) if len(part.table)),
-            key=lambda part: -len(part.table),
-        )
-        own = self.reads.own(atom)
-        if not apart:
-            # A row met twice costs one look at the target, less than looking for it in every other table.
-            rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
-            return rest + [Source(part, read) for part in own]
-        if read is Read.DELTA:
-            return [Source(part, read, tuple(outside)) for part in own]
-        found = [Source(part, Read.NEW, tuple(outside[:n])) for n, part in enumerate(outside)]
-        # Own rows that the outside has too would only be met twice, which matters where each counts.
-        return found + [Source(part, read, tuple(outside) if exact else ()) for part in own]
 
     def _atom(
         self,

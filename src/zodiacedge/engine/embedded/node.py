@@ -13,21 +13,8 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.aggregates import fold_rows
-from zodiacedge.engine.embedded.assemble import Assembly, Reads
-from zodiacedge.engine.embedded.compiled import MEMORY, words
-from zodiacedge.engine.embedded.layout import (
-    DONE,
-    F_STATE,
-    M_BUDGET,
-    M_FILLED,
-    M_ROUND,
-    M_TARGET,
-    NEEDS_HOST,
-    NEEDS_ROOM,
-    NEEDS_TERMS,
-    STATE_WORDS,
-)
-from zodiacedge.engine.embedded.machine import run
+from zodiacedge.engine.embedded.assemble import Assembly, NodeReads
+from zodiacedge.engine.embedded.execute import execute
 from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
@@ -53,8 +40,6 @@ if TYPE_CHECKING:
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
 
-_BUDGET = 3_000_000
-_MORE_TERMS = 4096
 _MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
 _BITS_PER_ROW = 2048
@@ -180,7 +165,7 @@ class NodeRun:
         for key in keys:
             aggregate = self._rules[key].aggregate
             if aggregate:
-                self._rows[id(aggregate)] = self._aggregate(key, aggregate)
+                self._rows[id(aggregate)] = self._segment.hidden[key] = self._aggregate(key, aggregate)
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
         if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
             self._prepare_targets(targets, bits=bits)
@@ -275,7 +260,7 @@ class NodeRun:
             else:
                 target.need_rows()
 
-    def _reads(self) -> Reads:
+    def _reads(self) -> NodeReads:
         store, segment = self._store, self._segment
 
         def own(atom: Atom) -> list[Part]:
@@ -283,7 +268,7 @@ class NodeRun:
                 return []
             return store.inside(segment, atom)
 
-        return Reads(store.outside, own, lambda aggregate: self._rows[id(aggregate)])
+        return NodeReads(store.outside, own, lambda aggregate: self._rows[id(aggregate)])
 
     def _recursive(self, rule: Rule) -> list[int]:
         return [
@@ -315,27 +300,10 @@ class NodeRun:
         return table
 
     def _run(self, assembly: Assembly, frame: NDArray[np.int64], own: Sequence[Table]) -> int:
-        state = words(STATE_WORDS)
-        at = frame[F_STATE] = MEMORY.address(state)
-        address = MEMORY.address(frame)
-        while True:
-            state[M_BUDGET] = _BUDGET
-            reason = run(address, at)
-            if reason == DONE:
-                return int(state[M_ROUND])
-            if reason == NEEDS_ROOM:
-                wanted = int(state[M_TARGET])
-                next(table for table in assembly.targets if table.at == wanted).reserve(int(state[M_FILLED]))
-            elif reason == NEEDS_TERMS:
-                self._store.dictionary.reserve(_MORE_TERMS)
-            elif reason == NEEDS_HOST:
-                for host in assembly.hosts:
-                    host.compute(self._store.dictionary, self._registry)
-                for table in assembly.targets:
-                    # The pass is made again from its start. Only here would its rows come twice.
-                    if not table.has_row_set and not table.is_marked:
-                        table.clear()
-            self._watch(int(state[M_ROUND]), sum(len(table) for table in own))
+        def watch(rounds: int) -> None:
+            self._watch(rounds, sum(len(table) for table in own))
+
+        return execute(assembly, frame, self._registry, watch)
 
     def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
         count, registers = errors

@@ -56,9 +56,13 @@ class Part:
 
 @dataclass(slots=True)
 class Segment:
-    """The tables that one owner (a node, or the explicit facts) fills."""
+    """The tables that one owner (a node, or the explicit facts) fills.
+
+    `hidden` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
+    """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
+    hidden: dict[str, Table] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of facts."""

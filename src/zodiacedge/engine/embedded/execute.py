@@ -1,0 +1,64 @@
+"""Running what was assembled.
+
+The machine comes back when it needs something, and now and then to be watched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.layout import (
+    DONE,
+    F_STATE,
+    M_BUDGET,
+    M_FILLED,
+    M_ROUND,
+    M_TARGET,
+    NEEDS_HOST,
+    NEEDS_ROOM,
+    NEEDS_TERMS,
+    STATE_WORDS,
+)
+from zodiacedge.engine.embedded.machine import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.assemble import Assembly
+    from zodiacedge.engine.registry import Registry
+
+# Steps of the machine between two looks: about 50 ms.
+_BUDGET = 3_000_000
+_MORE_TERMS = 4096
+
+
+def execute(
+    assembly: Assembly, frame: NDArray[np.int64], registry: Registry, watch: Callable[[int], None]
+) -> int:
+    """Run to the fixpoint and return how many rounds it took; `watch` is called now and then."""
+    state = words(STATE_WORDS)
+    at = frame[F_STATE] = MEMORY.address(state)
+    address = MEMORY.address(frame)
+    dictionary = assembly.store.dictionary
+    while True:
+        state[M_BUDGET] = _BUDGET
+        reason = run(address, at)
+        if reason == DONE:
+            return int(state[M_ROUND])
+        if reason == NEEDS_ROOM:
+            wanted = int(state[M_TARGET])
+            next(table for table in assembly.targets if table.at == wanted).reserve(int(state[M_FILLED]))
+        elif reason == NEEDS_TERMS:
+            dictionary.reserve(_MORE_TERMS)
+        elif reason == NEEDS_HOST:
+            for host in assembly.hosts:
+                host.compute(dictionary, registry)
+            for table in assembly.targets:
+                # The pass is made again from its start. Only here would its rows come twice.
+                if not table.has_row_set and not table.is_marked:
+                    table.clear()
+        watch(int(state[M_ROUND]))
