@@ -392,7 +392,7 @@ class Assembly:
         once: bool,
         exact: bool,
     ) -> None:
-        if sources and all(_is_class(s.part) for s in sources) and not isinstance(args[-1], Variable):
+        if sources and all(map(_is_class, sources)) and not isinstance(args[-1], Variable):
             # Only members of the class that the atom names: there is nothing to see in the second column.
             args, bound = args[:1], tuple(column for column in bound if column == 0)
         spec = len(self._spec)
@@ -533,8 +533,8 @@ class Assembly:
         return True
 
 
-def _is_class(part: Part) -> bool:
-    return part.member_of != NO_CLASS
+def _is_class(source: Source) -> bool:
+    return all(part.member_of != NO_CLASS for part in (source.part, *source.excluded))
 
 
 def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:
