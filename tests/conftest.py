@@ -33,7 +33,8 @@ settings.register_profile(
 settings.load_profile("zodiac")
 
 
-@pytest.fixture(params=ENGINES, ids=lambda engine: engine.name)
+# An engine keeps nothing between two runs; a fixture of the session serves hypothesis too.
+@pytest.fixture(scope="session", params=ENGINES, ids=lambda engine: engine.name)
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine in turn."""
     chosen: Engine = request.param

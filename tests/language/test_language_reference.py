@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from strategies.evaluation import evaluate as evaluate_rules
+from strategies.lifting import lifted
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.values import compare, evaluate
 from zodiacedge.errors import StratificationProblem
 from zodiacedge.graph import HyperGraph
-from zodiacedge.language.ast import Binding, Comparison
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Fold, Rule, Variable
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import parse_fact, parse_program, parse_query, parse_rule, read_program
 from zodiacedge.language.safety import resolve
 from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS, RESERVED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zodiacedge.engine.api import Engine
+    from zodiacedge.language.ast import Fact
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = (DOCS / "language.md").read_text(encoding="utf-8")
@@ -78,6 +87,81 @@ def test_a_comparison_holds_as_the_reference_says(text: str, expected: str) -> N
             compare(left, found.operator, right)
     else:
         assert compare(left, found.operator, right) == (expected == "yes")
+
+
+def outcome(rule: Rule, facts: Iterable[Fact], engine: Engine) -> tuple[set[Fact], int]:
+    """Return what a rule derives, and how many bindings it drops."""
+    result = evaluate_rules([rule], facts, engine=engine).result
+    return set(result.derived()), sum(dropped.count for dropped in result.dropped.values())
+
+
+def aggregated(rule: Rule) -> Rule:
+    """Return a rule `h(0, V) :- …` that computes inside an aggregate."""
+    fold = Fold("MAX", Variable("V"), Variable("Highest"))
+    head = Atom(rule.head.relation, (*rule.head.args[:-1], fold.target))
+    return Rule(head, (Aggregate(rule.body, (), (fold,)),))
+
+
+@pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
+def test_an_expression_has_that_result_on_every_engine(text: str, expected: str, engine: Engine) -> None:
+    rule = parse_rule(f"h(0, V) :- V := {text} .")
+    shown = set() if expected == "no value" else {parse_fact(f"h(0, {expected})")}
+    expectation = (shown, 0 if shown else 1)
+    assert outcome(rule, [], engine) == expectation
+    from_facts, operands = lifted(rule)
+    assert outcome(from_facts, [operands], engine) == expectation
+    assert outcome(aggregated(from_facts), [operands], engine) == expectation
+
+
+@pytest.mark.parametrize(("text", "expected"), COMPARISONS)
+def test_a_comparison_holds_on_every_engine(text: str, expected: str, engine: Engine) -> None:
+    rule = parse_rule(f"h(0, 0) :- {text} .")
+    expectation = ({parse_fact("h(0, 0)")} if expected == "yes" else set(), int(expected == "no value"))
+    assert outcome(rule, [], engine) == expectation
+    from_facts, operands = lifted(rule)
+    assert outcome(from_facts, [operands], engine) == expectation
+
+
+# One line or more for each line of the table of aggregates: what it takes, what it gives.
+FOLDED = [
+    ("COUNT", '5 5.0 5e0 "a" <a> _:b', "6"),
+    ("COUNT", "7 7", "2"),
+    ("COUNT DISTINCT", "7 7 5 5.0 5e0", "4"),
+    ("SUM", "1 2 3", "6"),
+    ("SUM", "1 2.0", "3e0"),
+    ("SUM", "9223372036854775807 1 -1", "9223372036854775807"),
+    ("SUM", "9223372036854775807 1", "no value"),
+    ("SUM", "1e308 1e308", "no value"),
+    ("SUM", '1 "x" 2', "3"),
+    ("AVG", "1 2", "1.5e0"),
+    ("AVG", "2 2", "2e0"),
+    ("MIN", '<a> true "b" 2 2.0', "2.0"),
+    ("MAX", '"b" 2 <a> true', "<a>"),
+    ("MAX", "2 2.0 2e0", "2"),
+    ("MED", "4 1 2", "2"),
+    ("MED", "1 2.50 3", "2.5"),
+    ("MED", "1 3", "2"),
+    ("MED", "1 2", "1.5e0"),
+    ("MED", "1 3.0", "2e0"),
+]
+
+
+@pytest.mark.parametrize(("op", "values", "expected"), FOLDED)
+def test_an_aggregate_gives_what_the_reference_says_on_every_engine(
+    op: str, values: str, expected: str, engine: Engine
+) -> None:
+    name, _, distinct = op.partition(" ")
+    rule = parse_rule(f"h(0, V) :- AGGREGATE(v(N, X)) WITH {name}({distinct} X) AS V .")
+    facts = [parse_fact(f"v({n}, {value})") for n, value in enumerate(values.split())]
+    found, _ = outcome(rule, facts, engine)
+    assert found == (set() if expected == "no value" else {parse_fact(f"h(0, {expected})")})
+
+
+def test_every_aggregate_of_the_reference_has_an_example() -> None:
+    table = re.search(r"^\| op \| takes \| gives \|\n\| --- .*\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
+    assert table
+    named = {name for line in table[1].splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    assert {op.partition(" ")[0] for op, _, _ in FOLDED} == named == set(AGGREGATES)
 
 
 def test_every_function_has_an_example_and_an_error_case() -> None:
