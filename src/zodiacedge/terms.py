@@ -34,7 +34,7 @@ INTEGER_MIN = -(2**63)
 INTEGER_MAX = 2**63 - 1
 
 # The integer types of XSD with the range each allows; all are held as xsd:integer.
-_INTEGER_RANGES: dict[str, tuple[int, int]] = {
+INTEGER_RANGES: dict[str, tuple[int, int]] = {
     XSD_INTEGER: (INTEGER_MIN, INTEGER_MAX),
     XSD + "long": (INTEGER_MIN, INTEGER_MAX),
     XSD + "int": (-(2**31), 2**31 - 1),
@@ -154,8 +154,8 @@ def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
     if datatype == XSD_STRING:
         return Literal(lexical)
     text = lexical.strip(" \t\r\n")
-    if datatype in _INTEGER_RANGES:
-        low, high = _INTEGER_RANGES[datatype]
+    if datatype in INTEGER_RANGES:
+        low, high = INTEGER_RANGES[datatype]
         if _in_64_bits(text) and low <= (number := _int(text)) <= high:
             return integer(number)
     elif datatype == XSD_DECIMAL:

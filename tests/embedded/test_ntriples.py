@@ -27,7 +27,7 @@ from zodiacedge.io.report import BadLine, Findings
 from zodiacedge.io.sources import Format, SourceFile, expand
 from zodiacedge.language.ast import Fact
 from zodiacedge.terms import (
-    _INTEGER_RANGES,
+    INTEGER_RANGES,
     IRI,
     RDF,
     RDF_TYPE,
@@ -45,7 +45,7 @@ Seen = tuple[list[Fact], list[tuple[int, int | None, str]]]
 Places = list[tuple[int, int | None]]
 
 DOCUMENTS = settings(max_examples=60, deadline=None)
-TYPES = [*_INTEGER_RANGES, XSD_DECIMAL, XSD_DOUBLE, XSD_FLOAT, XSD_BOOLEAN, XSD_DATETIME]
+TYPES = [*INTEGER_RANGES, XSD_DECIMAL, XSD_DOUBLE, XSD_FLOAT, XSD_BOOLEAN, XSD_DATETIME]
 
 
 def theirs(data: bytes, form: Format = Format.NTRIPLES, blank_prefix: str = "") -> Seen:

@@ -14,7 +14,7 @@ from zodiacedge.engine.embedded import ntriples
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.ntriples import TripleReader
 from zodiacedge.terms import (
-    _INTEGER_RANGES,
+    INTEGER_RANGES,
     XSD_BOOLEAN,
     XSD_DATETIME,
     XSD_DECIMAL,
@@ -53,7 +53,7 @@ def test_integers_are_exact_to_the_last_of_64_bits() -> None:
     written = [
         f"{sign}{zeros}{abs(n)}" for n in edges for sign in ("-", "+", "") for zeros in ("", "0", "0" * 30)
     ]
-    for datatype in _INTEGER_RANGES:
+    for datatype in INTEGER_RANGES:
         check_literals([*written, "", "+", "-", "5.0", "5a", "٣", "9" * 40, " 7\t"], datatype)
 
 
@@ -69,6 +69,20 @@ def test_doubles_are_rounded_right_in_every_notation(values: list[float]) -> Non
     check_literals(written, XSD_DOUBLE)
     check_literals(written, XSD_FLOAT)
     check_literals([format(Decimal(repr(v)), "f") for v in values], XSD_DECIMAL)
+
+
+def test_powers_of_ten_may_have_any_number_of_digits() -> None:
+    many = "9" * 25
+    numbers = [f"{sign}{whole}e{power}{many}" for sign in "+-" for whole in "05" for power in ("", "+", "-")]
+    for text in (
+        *numbers,
+        "1e0000000000000000000000007",
+        f"0.{'0' * 30}1e30",
+        f"1e{2**63}",
+        f"1e-{2**63 - 1}",
+    ):
+        check_literals([text, text + "x", text + "-"], XSD_DOUBLE)
+    check_literals(["1e", "1e+", "1e-", "e5", "+e5", ".e5", "1e+-5", "1e5.0"], XSD_DOUBLE)
 
 
 def test_numbers_next_to_the_middle_of_two_doubles_are_rounded_right() -> None:

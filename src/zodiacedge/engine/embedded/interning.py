@@ -1,4 +1,8 @@
-"""Kernels of the dictionary: find a term by kind and payload, or give it the next id."""
+"""Kernels of the dictionary: find a term by kind and payload, or give it the next id.
+
+A text may stand anywhere in memory; one that is new is copied to the end of the dictionary's arena. Room is
+the caller's concern: `has_room` tells, and `Dictionary` makes it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from zodiacedge.engine.embedded.compiled import kernel, load8, load32, store8, s
 from zodiacedge.engine.embedded.compiled import load64 as get
 from zodiacedge.engine.embedded.compiled import store64 as put
 from zodiacedge.engine.embedded.layout import (
+    D_CAPACITY,
     D_COUNT,
     D_KINDS,
     D_LENGTHS,
@@ -13,9 +18,17 @@ from zodiacedge.engine.embedded.layout import (
     D_SLOT_COUNT,
     D_SLOTS,
     D_TEXT,
+    D_TEXT_END,
     K_OTHER,
 )
 from zodiacedge.engine.embedded.rowset import mix, slot_of
+
+
+@kernel
+def has_room(dictionary: int, more: int) -> bool:
+    """Whether so many terms fit in; half of the slots stay free."""
+    count = get(dictionary, D_COUNT) + more
+    return count <= get(dictionary, D_CAPACITY) and count * 2 <= get(dictionary, D_SLOT_COUNT)
 
 
 @kernel
@@ -44,6 +57,13 @@ def same_bytes(base: int, start: int, other: int, other_start: int, length: int)
         if load8(base, start + n) != load8(other, other_start + n):
             return False
     return True
+
+
+@kernel
+def copy_bytes(base: int, start: int, length: int, target: int, place: int) -> None:
+    """Copy a text as it is."""
+    for n in range(length):
+        store8(target, place + n, load8(base, start + n))
 
 
 @kernel
@@ -95,11 +115,51 @@ def intern_number(dictionary: int, kind: int, payload: int) -> int:
 
 
 @kernel
-def intern_text(dictionary: int, kind: int, start: int, length: int) -> int:
-    """Return the id of a text that stands in the arena already; there must be room for one more term."""
+def intern_text(dictionary: int, kind: int, base: int, start: int, length: int) -> int:
+    """Return the id of a text; there must be room for one more term and for the text.
+
+    A text in the arena stands at its end, where it stays if it is new.
+    """
+    found = find_term(dictionary, kind, 0, base, start, length, hash_bytes(kind, base, start, length))
+    if found >= 0:
+        return found
     text = get(dictionary, D_TEXT)
-    found = find_term(dictionary, kind, 0, text, start, length, hash_bytes(kind, text, start, length))
-    return found if found >= 0 else add_term(dictionary, kind, start, length, -1 - found)
+    end = get(dictionary, D_TEXT_END)
+    if base != text:
+        copy_bytes(base, start, length, text, end)
+    put(dictionary, D_TEXT_END, end + length)
+    return add_term(dictionary, kind, end, length, -1 - found)
+
+
+@kernel
+def intern_term(dictionary: int, kind: int, payload: int) -> int:
+    """Return the id of a term, or -1 where there is no room for one more.
+
+    The payload is a number's bits or the length of a text, which stands at the arena's end.
+    """
+    if not has_room(dictionary, 1):
+        return -1
+    if kind > K_OTHER:
+        return intern_number(dictionary, kind, payload)
+    return intern_text(dictionary, kind, get(dictionary, D_TEXT), get(dictionary, D_TEXT_END), payload)
+
+
+@kernel
+def intern_terms(dictionary: int, kinds: int, payloads: int, total: int, text: int, ids: int) -> None:
+    """Write the ids of terms; there must be room for all of them.
+
+    A payload is a number's bits or a text's length; the texts stand one behind the other.
+    """
+    start = 0
+    for n in range(total):
+        kind = load8(kinds, n)
+        payload = get(payloads, n)
+        if kind > K_OTHER:
+            number = intern_number(dictionary, kind, payload)
+        else:
+            number = intern_text(dictionary, kind, text, start, payload)
+            start += payload
+        store32(ids, n, number)
 
 
 @kernel

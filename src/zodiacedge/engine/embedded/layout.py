@@ -43,8 +43,10 @@ D_COUNT = 3
 D_CAPACITY = 4
 D_SLOTS = 5
 D_SLOT_COUNT = 6
-D_TEXT = 7
-DICTIONARY_WORDS = 8
+D_TEXT = 7  # address of the arena of texts
+D_TEXT_END = 8
+D_TEXT_CAPACITY = 9
+DICTIONARY_WORDS = 10
 
 # Kinds of terms, in no particular order.
 K_IRI = 0

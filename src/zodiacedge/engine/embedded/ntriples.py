@@ -16,28 +16,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zodiacedge.engine.embedded import ntriples_kernel as nk
+from zodiacedge.engine.embedded import ntriples_state as ns
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.layout import K_DECIMAL, K_DOUBLE, K_FLOAT
+from zodiacedge.engine.embedded.ntriples_datatypes import (
+    DATATYPES,
+    T_DECIMAL,
+    T_DOUBLE,
+    T_FLOAT,
+    TYPE_NAMES,
+    TYPE_TABLE,
+)
+from zodiacedge.engine.embedded.ntriples_groups import count_groups, deal_triples
+from zodiacedge.engine.embedded.ntriples_kernel import read_lines
+from zodiacedge.engine.embedded.ntriples_lines import CLASSES
+from zodiacedge.engine.embedded.ntriples_numbers import POWERS
 from zodiacedge.io.lines import BOM, FileReading, ReadOptions
 from zodiacedge.io.problems import problem, reading
 from zodiacedge.io.report import BadLine, FileReport, Findings, LoadReport, excerpt, strict_problem
 from zodiacedge.io.sources import Format, expand
 from zodiacedge.io.streams import BLOCK, open_source
-from zodiacedge.terms import (
-    _INTEGER_RANGES,
-    IRI,
-    RDF,
-    RDF_LANGSTRING,
-    RDF_TYPE,
-    XSD_BOOLEAN,
-    XSD_DATETIME,
-    XSD_DECIMAL,
-    XSD_DOUBLE,
-    XSD_FLOAT,
-    XSD_STRING,
-    literal,
-)
+from zodiacedge.terms import IRI, RDF_TYPE, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,41 +58,25 @@ _MORE_TERMS = 1 << 12
 # More than a report shows of a line.
 _EXCERPT = 1024
 
-_TYPES: tuple[tuple[str, int, int], ...] = (
-    *(
-        (name, 0, 0)
-        for name in (
-            XSD_STRING,
-            RDF_LANGSTRING,
-            RDF + "dirLangString",
-            XSD_DECIMAL,
-            XSD_DOUBLE,
-            XSD_FLOAT,
-            XSD_BOOLEAN,
-            XSD_DATETIME,
-        )
-    ),
-    *((name, least, greatest) for name, (least, greatest) in _INTEGER_RANGES.items()),
-)
-_REAL_KINDS = {nk.T_DECIMAL: K_DECIMAL, nk.T_DOUBLE: K_DOUBLE, nk.T_FLOAT: K_FLOAT}
+_REAL_KINDS = {T_DECIMAL: K_DECIMAL, T_DOUBLE: K_DOUBLE, T_FLOAT: K_FLOAT}
 
 _REASONS = {
-    nk.B_SUBJECT: "the subject of a triple must be an IRI or a blank node",
-    nk.B_PREDICATE: "the predicate of a triple must be an IRI",
-    nk.B_OBJECT: "the object of a triple must be an IRI, a blank node or a literal",
-    nk.B_IRI: "an IRI may not hold this character, or is not closed",
-    nk.B_STRING: "a string is opened and not closed",
-    nk.B_ESCAPE: "this escape stands for no character",
-    nk.B_UTF8: "not UTF-8",
-    nk.B_LABEL: "a blank node has an empty label",
-    nk.B_TAG: "a language tag starts with a letter and goes on, after each hyphen, with letters or digits",
-    nk.B_DIRECTION: "strings with a base direction (RDF 1.2) are not supported",
-    nk.B_UNTAGGED: "an rdf:langString has no language tag",
-    nk.B_DATATYPE: "the datatype of a literal must be an IRI",
-    nk.B_DOT: "a triple must be followed by a dot",
-    nk.B_MORE: "only a single triple can stand in a line",
-    nk.B_TRIPLE_TERM: "triple terms (RDF-star) are not supported",
-    nk.B_GRAPH: "a graph's name must be an IRI or a blank node, and a dot must follow",
+    ns.B_SUBJECT: "the subject of a triple must be an IRI or a blank node",
+    ns.B_PREDICATE: "the predicate of a triple must be an IRI",
+    ns.B_OBJECT: "the object of a triple must be an IRI, a blank node or a literal",
+    ns.B_IRI: "an IRI may not hold this character, or is not closed",
+    ns.B_STRING: "a string is opened and not closed",
+    ns.B_ESCAPE: "this escape stands for no character",
+    ns.B_UTF8: "not UTF-8",
+    ns.B_LABEL: "a blank node has an empty label",
+    ns.B_TAG: "a language tag starts with a letter and goes on, after each hyphen, with letters or digits",
+    ns.B_DIRECTION: "strings with a base direction (RDF 1.2) are not supported",
+    ns.B_UNTAGGED: "an rdf:langString has no language tag",
+    ns.B_DATATYPE: "the datatype of a literal must be an IRI",
+    ns.B_DOT: "a triple must be followed by a dot",
+    ns.B_MORE: "only a single triple can stand in a line",
+    ns.B_TRIPLE_TERM: "triple terms (RDF-star) are not supported",
+    ns.B_GRAPH: "a graph's name must be an IRI or a blank node, and a dot must follow",
 }
 
 
@@ -131,37 +114,36 @@ class TripleReader:
         prefix = blank_prefix.encode()
         self._buffer = np.empty(2 * _PIECE, np.uint8)
         self._out = np.empty(3 * _OUT_ROWS, np.int32)
-        self._bad = np.empty(nk.BAD_WORDS * _BAD_LINES, np.int64)
-        self._later = np.empty(nk.LATER_WORDS * _LATER, np.int64)
+        self._bad = np.empty(ns.BAD_WORDS * _BAD_LINES, np.int64)
+        self._later = np.empty(ns.LATER_WORDS * _LATER, np.int64)
         self._later_text = np.empty(_LATER_TEXT, np.uint8)
-        self._numbers = np.empty(3 * _LATER, np.int64)
         self._prefix = np.frombuffer(prefix or b"\0", np.uint8)
-        self._guesses = np.full(nk.GUESSES + 1, -1, np.int32)
-        self._state = words(nk.STATE_WORDS)
+        self._guesses = np.full(ns.GUESSES + 1, -1, np.int32)
+        self._state = words(ns.STATE_WORDS)
         self._address = MEMORY.address(self._state)
         state = self._state
         for place, array in (
-            (nk.N_BUFFER, self._buffer),
-            (nk.N_CLASSES, _CLASSES),
-            (nk.N_PREFIX, self._prefix),
-            (nk.N_OUT, self._out),
-            (nk.N_BAD, self._bad),
-            (nk.N_LATER, self._later),
-            (nk.N_LATER_TEXT, self._later_text),
-            (nk.N_TYPES, _TYPE_TABLE),
-            (nk.N_TYPE_NAMES, _TYPE_NAMES),
-            (nk.N_POWERS, _POWERS),
-            (nk.N_GUESSES, self._guesses),
+            (ns.N_BUFFER, self._buffer),
+            (ns.N_CLASSES, CLASSES),
+            (ns.N_PREFIX, self._prefix),
+            (ns.N_OUT, self._out),
+            (ns.N_BAD, self._bad),
+            (ns.N_LATER, self._later),
+            (ns.N_LATER_TEXT, self._later_text),
+            (ns.N_TYPES, TYPE_TABLE),
+            (ns.N_TYPE_NAMES, TYPE_NAMES),
+            (ns.N_POWERS, POWERS),
+            (ns.N_GUESSES, self._guesses),
         ):
             state[place] = MEMORY.address(array)
-        state[nk.N_QUADS] = quads
-        state[nk.N_PREFIX_LENGTH] = len(prefix)
-        state[nk.N_LINE] = 1
-        state[nk.N_OUT_CAPACITY] = _OUT_ROWS
-        state[nk.N_BAD_CAPACITY] = _BAD_LINES
-        state[nk.N_LATER_CAPACITY] = _LATER
-        state[nk.N_LATER_ROOM] = _LATER_TEXT
-        state[nk.N_TYPE_COUNT] = len(_TYPES)
+        state[ns.N_QUADS] = quads
+        state[ns.N_PREFIX_LENGTH] = len(prefix)
+        state[ns.N_LINE] = 1
+        state[ns.N_OUT_CAPACITY] = _OUT_ROWS
+        state[ns.N_BAD_CAPACITY] = _BAD_LINES
+        state[ns.N_LATER_CAPACITY] = _LATER
+        state[ns.N_LATER_ROOM] = _LATER_TEXT
+        state[ns.N_TYPE_COUNT] = len(DATATYPES)
 
     def __len__(self) -> int:
         """Return the number of triples read so far and not taken yet."""
@@ -207,7 +189,7 @@ class TripleReader:
             larger = np.empty(2 * end, np.uint8)
             larger[: self._filled] = self._buffer[: self._filled]
             self._buffer = larger
-            self._state[nk.N_BUFFER] = MEMORY.address(larger)
+            self._state[ns.N_BUFFER] = MEMORY.address(larger)
         self._buffer[self._filled : end] = data
         self._filled = end
 
@@ -215,25 +197,22 @@ class TripleReader:
         """Read the whole lines in the buffer, and move what is behind them to its front."""
         state, dictionary = self._state, self._dictionary
         marked = self._offset == 0 and self._buffer[: len(BOM)].tobytes() == BOM
-        state[nk.N_AT] = len(BOM) if marked else 0
-        state[nk.N_LINE_START] = 0
-        state[nk.N_STOP] = stop
+        state[ns.N_AT] = len(BOM) if marked else 0
+        state[ns.N_LINE_START] = 0
+        state[ns.N_STOP] = stop
         status = -1
-        while status != nk.FINISHED:
-            state[nk.N_TEXT_END] = dictionary._text_end  # noqa: SLF001 - the arena is shared with the kernel
-            state[nk.N_TEXT_CAPACITY] = len(dictionary._text)  # noqa: SLF001
-            status = int(nk.read_lines(self._address, dictionary.address))
-            dictionary._text_end = int(state[nk.N_TEXT_END])  # noqa: SLF001
-            nothing_later = not state[nk.N_LATER_COUNT]
+        while status != ns.FINISHED:
+            status = read_lines(self._address, dictionary.address)
+            nothing_later = not state[ns.N_LATER_COUNT]
             self._drain(marked=marked)
-            if status == nk.NEEDS_TERMS:
+            if status == ns.NEEDS_TERMS:
                 dictionary.reserve(max(_MORE_TERMS, len(dictionary)))
-            elif status == nk.NEEDS_TEXT:
-                dictionary._reserve_text(int(state[nk.N_WANTED]))  # noqa: SLF001
-            elif status == nk.NEEDS_LATER and nothing_later:
-                self._later_text = np.empty(2 * int(state[nk.N_WANTED]), np.uint8)
-                state[nk.N_LATER_TEXT] = MEMORY.address(self._later_text)
-                state[nk.N_LATER_ROOM] = len(self._later_text)
+            elif status == ns.NEEDS_TEXT:
+                dictionary.reserve_text(int(state[ns.N_WANTED]))
+            elif status == ns.NEEDS_LATER and nothing_later:
+                self._later_text = np.empty(2 * int(state[ns.N_WANTED]), np.uint8)
+                state[ns.N_LATER_TEXT] = MEMORY.address(self._later_text)
+                state[ns.N_LATER_ROOM] = len(self._later_text)
         rest = self._filled - stop
         self._buffer[:rest] = self._buffer[stop : self._filled]
         self._offset += stop
@@ -242,23 +221,23 @@ class TripleReader:
     def _drain(self, *, marked: bool) -> None:
         """Take what the kernel wrote."""
         state = self._state
-        if state[nk.N_LATER_COUNT]:
+        if state[ns.N_LATER_COUNT]:
             self._settle_later()
-        count = int(state[nk.N_OUT_COUNT])
+        count = int(state[ns.N_OUT_COUNT])
         if count:
             self._pieces.append(self._out[: 3 * count].reshape(count, 3).copy())
-            state[nk.N_OUT_COUNT] = 0
-        bad = int(state[nk.N_BAD_COUNT])
+            state[ns.N_OUT_COUNT] = 0
+        bad = int(state[ns.N_BAD_COUNT])
         if bad:
-            self._report(self._bad[: bad * nk.BAD_WORDS].reshape(bad, nk.BAD_WORDS), marked=marked)
-            state[nk.N_BAD_COUNT] = 0
+            self._report(self._bad[: bad * ns.BAD_WORDS].reshape(bad, ns.BAD_WORDS), marked=marked)
+            state[ns.N_BAD_COUNT] = 0
 
     def _settle_later(self) -> None:
         """Work out the literals that the kernel left."""
         state, dictionary = self._state, self._dictionary
-        count = int(state[nk.N_LATER_COUNT])
-        text = self._later_text[: int(state[nk.N_LATER_END])].tobytes()
-        records = self._later[: count * nk.LATER_WORDS].reshape(count, nk.LATER_WORDS)
+        count = int(state[ns.N_LATER_COUNT])
+        text = self._later_text[: int(state[ns.N_LATER_END])].tobytes()
+        records = self._later[: count * ns.LATER_WORDS].reshape(count, ns.LATER_WORDS)
         numbers: list[tuple[int, int, float]] = []
         for row, datatype, start, end, checked in records.tolist():
             kind = _REAL_KINDS.get(datatype) if checked else None
@@ -267,20 +246,14 @@ class TripleReader:
             if kind is not None and math.isfinite(value):
                 numbers.append((row, kind, value + 0.0))
             else:
-                term = literal(text[start:end].decode(), _TYPES[datatype][0])
+                term = literal(text[start:end].decode(), DATATYPES[datatype])
                 self._out[3 * row + 2] = dictionary.encode(term)
         if numbers:
             rows, kinds, values = zip(*numbers, strict=True)
-            table = self._numbers[: 3 * len(numbers)].reshape(len(numbers), 3)
-            table[:, 0] = rows
-            table[:, 1] = kinds
-            table[:, 2] = np.array(values, np.float64).view(np.int64)
-            dictionary.reserve(len(numbers))
-            nk.place_numbers(
-                dictionary.address, MEMORY.address(self._numbers), len(numbers), MEMORY.address(self._out)
-            )
-        state[nk.N_LATER_COUNT] = 0
-        state[nk.N_LATER_END] = 0
+            bits = np.array(values, np.float64).view(np.int64)
+            self._out[3 * np.array(rows) + 2] = dictionary.encode_numbers(np.array(kinds, np.int8), bits)
+        state[ns.N_LATER_COUNT] = 0
+        state[ns.N_LATER_END] = 0
 
     def _report(self, records: NDArray[np.int64], *, marked: bool) -> None:
         for line, start, part, place, reason in records.tolist():
@@ -307,13 +280,13 @@ def group_triples(triples: Ids, dictionary: Dictionary) -> Groups:
     count = 0
     if total:
         given = (MEMORY.address(flat), total, membership, terms, MEMORY.address(ranks))
-        count = int(nk.count_groups(*given, MEMORY.address(groups), MEMORY.address(sizes)))
+        count = int(count_groups(*given, MEMORY.address(groups), MEMORY.address(sizes)))
     columns = np.where(groups[:count] < terms, 2, 1)
     ends = np.cumsum(sizes[:count] * columns)
     places = ends - sizes[:count] * columns
     found = Groups({}, {})
     if total:
-        nk.deal_triples(*given, MEMORY.address(places), MEMORY.address(rows))
+        deal_triples(*given, MEMORY.address(places), MEMORY.address(rows))
     start = 0
     for group, end in zip(groups[:count].tolist(), ends.tolist(), strict=True):
         if group < terms:
@@ -380,45 +353,3 @@ def read_ntriples(
         raise strict_problem(findings.total, findings.kept)
     file = FileReport(str(source.path), source.format.value, len(triples), one.bad)
     return triples, LoadReport((file,), tuple(findings.kept), time.monotonic() - started)
-
-
-def _classes() -> NDArray[np.uint8]:
-    classes = np.zeros(256, np.uint8)
-    classes[0x80:] |= nk.ENDS_IRI | nk.ENDS_GRAPH | nk.ENDS_STRING
-    classes[:0x21] |= nk.ENDS_IRI
-    for marks, ends in (
-        (b'<>"{}|^`\\', nk.ENDS_IRI),
-        (b">\\\r\n", nk.ENDS_GRAPH),
-        (b'"\\\r\n', nk.ENDS_STRING),
-        (b"_-", nk.IS_NAME),
-    ):
-        classes[list(marks)] |= ends
-    for first, last, kind in (
-        (b"a", b"z", nk.IS_LETTER),
-        (b"A", b"Z", nk.IS_LETTER),
-        (b"0", b"9", nk.IS_DIGIT),
-    ):
-        classes[first[0] : last[0] + 1] |= kind | nk.IS_NAME
-    return classes
-
-
-def _type_table() -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    names = b""
-    table = np.zeros((len(_TYPES), nk.TYPE_WORDS), np.int64)
-    for number, (name, least, greatest) in enumerate(_TYPES):
-        table[number] = (len(names), len(name), least, greatest)
-        names += name.encode()
-    return table.reshape(-1), np.frombuffer(names, np.uint8)
-
-
-def _powers() -> NDArray[np.int64]:
-    table = np.zeros((23, nk.POWER_WORDS), np.int64)
-    for n in range(23):
-        limbs = [10**n >> shift & (1 << 30) - 1 for shift in (0, 30, 60)]
-        table[n] = (int(np.float64(10**n).view(np.int64)), *limbs)
-    return table.reshape(-1)
-
-
-_CLASSES: NDArray[np.uint8] = _classes()
-_TYPE_TABLE, _TYPE_NAMES = _type_table()
-_POWERS: NDArray[np.int64] = _powers()

@@ -6,6 +6,8 @@ A small program that uses every kind of step is evaluated, and the compiled kern
 
 from __future__ import annotations
 
+import numpy as np
+
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
@@ -14,6 +16,10 @@ from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.safety import resolve, resolve_query
+from zodiacedge.terms import IRI
+
+# More than a dictionary starts with, so that it grows.
+_MANY_TERMS = 4096
 
 _PROGRAM = """
 p(X, Y) :- p(X, Z), p(Z, Y), X != Y .
@@ -36,10 +42,14 @@ def warm() -> None:
         engine = EmbeddedEngine(modules=modules)
         state = engine.materialise(rules, HyperGraph.build(rules), facts, Settings())
         state.answer(resolve_query(parse_query("?- p(X, Y), not s(X, Y) .")), Settings())
-    triples = TripleReader(Dictionary(), quads=False)
+    dictionary = Dictionary()
+    triples = TripleReader(dictionary, quads=False)
     triples.feed(b'<a> <p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n')
     triples.finish()
-    group_triples(triples.triples, Dictionary())
+    group_triples(triples.triples, dictionary)
+    dictionary.reserve(_MANY_TERMS)
+    dictionary.find(IRI("a"))
+    dictionary.encode_integers(np.arange(2))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,153 @@
+"""Terms get the same ids one by one, many at once, and without a compiler."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zodiacedge.engine.embedded import dictionary as implementation
+from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.embedded.layout import K_DOUBLE, K_INTEGER
+from zodiacedge.terms import (
+    INTEGER_MAX,
+    INTEGER_MIN,
+    IRI,
+    XSD,
+    XSD_BOOLEAN,
+    XSD_FLOAT,
+    XSD_INTEGER,
+    BlankNode,
+    Literal,
+    Term,
+    date_time,
+    decimal,
+    double,
+    integer,
+    literal,
+    string,
+)
+
+TESTS = Path(__file__).parents[1]
+CORNERS: list[Term] = [
+    IRI(""),
+    IRI("a"),
+    BlankNode("a"),
+    string(""),
+    string("a"),
+    string("é\0𐀀"),
+    string("a", "en"),
+    string("a", "de"),
+    Literal("a", XSD + "date"),
+    Literal("", XSD + "date"),
+    integer(INTEGER_MIN),
+    integer(INTEGER_MAX),
+    integer(-1),
+    integer(0),
+    integer(1),
+    Literal(str(2**63), XSD_INTEGER),
+    double(0.0),
+    double(1.0),
+    double(-2.5e-300),
+    decimal(1.0),
+    literal("1", XSD_FLOAT),
+    literal("true", XSD_BOOLEAN),
+    literal("false", XSD_BOOLEAN),
+    date_time(datetime(1, 1, 1, tzinfo=UTC)),
+    date_time(datetime(2024, 2, 29, 12, tzinfo=UTC)),
+]
+
+
+def many_terms(total: int, seed: int = 1) -> list[Term]:
+    """Return terms of all kinds, some of them more than once."""
+    dice = random.Random(seed)
+    makers = (
+        lambda n: IRI(f"http://example.org/{n}"),
+        lambda n: IRI("x" * n),
+        lambda n: BlankNode(f"b{n}"),
+        lambda n: string(f"text {n}"),
+        lambda n: string(f"text {n % 50}", "en"),
+        integer,
+        lambda n: double(n / 7),
+        lambda n: decimal(n / 100),
+        lambda _: dice.choice(CORNERS),
+    )
+    return [dice.choice(makers)(dice.randrange(500)) for _ in range(total)]
+
+
+def check_many(total: int) -> None:
+    """Check that terms encoded together are terms encoded one by one."""
+    terms = many_terms(total)
+    single, together = Dictionary(), Dictionary()
+    expected = [single.encode(term) for term in terms]
+    assert together.encode_all(iter(terms)).tolist() == expected
+    assert [together.decode(number) for number in expected] == terms
+    assert [together.find(term) for term in terms] == expected
+    assert len(together) == len(single) == len(set(terms))
+    assert together.encode_all(terms).tolist() == expected
+
+
+@pytest.mark.parametrize("total", [0, 1, 16, 17, 99, 100, 101, 2000])
+def test_terms_together_get_the_ids_of_terms_one_by_one(total: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(implementation, "_TOGETHER", 100)
+    check_many(total)
+
+
+def test_every_kind_of_term_is_kept() -> None:
+    dictionary = Dictionary()
+    assert dictionary.encode_all(CORNERS).tolist() == list(range(len(CORNERS)))
+    assert [dictionary.decode(number) for number in range(len(CORNERS))] == CORNERS
+
+
+def test_one_by_one_and_together_share_the_arena() -> None:
+    dictionary = Dictionary()
+    terms = many_terms(3000, seed=2)
+    ids = []
+    for start in range(0, len(terms), 100):
+        ids += dictionary.encode_all(terms[start : start + 99]).tolist()
+        ids.append(dictionary.encode(terms[start + 99]))
+    assert [dictionary.decode(number) for number in ids] == terms
+
+
+def test_numbers_are_encoded_from_their_bits() -> None:
+    dictionary = Dictionary()
+    values = np.arange(-3000, 3000)
+    whole = dictionary.encode_integers(values[::2])
+    assert [dictionary.decode(number) for number in whole.tolist()] == [
+        integer(n) for n in range(-3000, 3000, 2)
+    ]
+    kinds = np.array([K_INTEGER, K_DOUBLE], np.int8)
+    bits = np.array([7, int(np.float64(0.5).view(np.int64))])
+    found = dictionary.encode_numbers(kinds, bits)
+    assert [dictionary.decode(number) for number in found.tolist()] == [integer(7), double(0.5)]
+    assert found.tolist() == [dictionary.encode(term) for term in (integer(7), double(0.5))]
+    assert dictionary.encode_numbers(K_DOUBLE, bits[1:]).tolist() == found[1:].tolist()
+    assert dictionary.encode_integers(values[:0]).tolist() == []
+
+
+def test_a_text_larger_than_the_arena_is_encoded() -> None:
+    dictionary = Dictionary()
+    long = [string("long" * n) for n in (5000, 50_000)]
+    assert dictionary.encode(long[0]) == 0
+    assert dictionary.encode_all([long[1]] * 50).tolist() == [1] * 50
+    assert [dictionary.decode(number) for number in (0, 1)] == long
+
+
+def test_the_same_code_runs_without_a_compiler() -> None:
+    script = (
+        "from embedded.test_dictionary import check_many\n"
+        "from zodiacedge.engine.embedded.compiled import COMPILED\n"
+        "assert not COMPILED\n"
+        "check_many(600)\n"
+    )
+    environment = os.environ | {"ZODIAC_PURE_PYTHON": "1", "PYTHONPATH": str(TESTS)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
