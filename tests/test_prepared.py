@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -55,34 +53,6 @@ def change(kb: KnowledgeBase, text: str) -> None:
 
 def drops(answers: ze.Answers) -> int:
     return answers.dropped.count if answers.dropped else 0
-
-
-# What the embedded engine cannot do yet
-
-LATE = "a plan that meets the given values late reads a row-set or an index of the values before them"
-
-
-@pytest.fixture
-def probing(engine: Engine) -> None:
-    """End a test whose plans meet the values late: it would end the process with it."""
-    if engine.name == "embedded":
-        pytest.xfail(LATE)
-
-
-@pytest.mark.xfail(reason=f"{LATE}; when this passes, remove it and the fixture `probing`")
-@pytest.mark.parametrize(
-    ("body", "values"),
-    [("key(k, X), near(X, Y)", "X=ze.iri('a')"), ("key(k, X), L > 0", "X=ze.iri('a'), L=1")],
-)
-def test_the_embedded_engine_meets_values_late(body: str, values: str) -> None:
-    script = (
-        "import zodiacedge as ze\n"
-        "kb = ze.open()\n"
-        "with kb.change() as c: c.add_rules('key(k, a) . near(a, b) .')\n"
-        f"values = dict({values})\n"
-        f"assert len(kb.prepare('?- {body}', *values)(**values)) == 1\n"
-    )
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
 
 
 # As if the values stood in the text
@@ -165,7 +135,6 @@ def test_a_call_answers_as_the_text_with_the_values(
         ),
     ],
 )
-@pytest.mark.usefixtures("probing")
 def test_a_plan_may_meet_the_values_late(
     farm: KnowledgeBase, query: str, written: str, calls: list[dict[str, str]]
 ) -> None:
@@ -180,7 +149,6 @@ def compare(farm: KnowledgeBase, query: str, written: str, calls: list[dict[str,
         assert (got.rows, drops(got)) == (expected.rows, drops(expected)), values
 
 
-@pytest.mark.usefixtures("probing")
 def test_the_result_of_an_aggregate_may_be_given(farm: KnowledgeBase) -> None:
     with_count = farm.prepare("ans(X) :- AGGREGATE(near(X, Y)) ON X WITH COUNT(Y) AS N", "N")
     assert list(with_count(N=2)) == [(A,)]
@@ -241,14 +209,12 @@ def _change(made: RandomChange) -> Change:
     return Change(made.add_rules, made.remove_rules, made.add_facts, made.remove_facts)
 
 
-@pytest.mark.usefixtures("probing")
 def test_random_queries(engine: Engine) -> None:
     for seed in range(25):
         Conversation(engine, Seeded(seed)).play()
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("probing")
 def test_many_random_queries(engine: Engine) -> None:
     for seed in range(1_000_000, 1_000_000 + examples(20_000)):
         Conversation(engine, Seeded(seed)).play()
@@ -310,7 +276,6 @@ def test_a_prepared_query_follows_functions(farm: KnowledgeBase) -> None:
     assert list(grown(X=A)) == [(10,), (50,)]
 
 
-@pytest.mark.usefixtures("probing")
 def test_a_prepared_query_follows_aggregates(farm: KnowledgeBase) -> None:
     farm.aggregate(len, name="size")
     size = farm.prepare("ans(M) :- AGGREGATE(reads(X, N)) ON X WITH size(N) AS M", "X")

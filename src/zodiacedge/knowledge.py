@@ -216,9 +216,9 @@ class KnowledgeBase:
         before = self._state
         effect, known = self._facts_of(change)
         prepared = prepare(self._program, change, self._host(), effect, known)
-        state = before.apply(prepared.program.rules, prepared.program.graph, effect, self._settings)
+        attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, self._settings)
         bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
-        warnings = (*prepared.warnings, *mistaken_constants(bodies, state.holds))
+        warnings = (*prepared.warnings, *mistaken_constants(bodies, effect.holds))
         report = ChangeReport(
             self._version,
             self._version + 1,
@@ -226,15 +226,14 @@ class KnowledgeBase:
             prepared.rules_removed,
             effect.added,
             effect.removed,
-            before,
-            state,
-            tuple(state.runs),
-            {_shown(prepared.program.rules[key]): d for key, d in state.dropped.items()},
+            attempt.net,
+            tuple(attempt.runs),
+            {_shown(prepared.program.rules[key]): d for key, d in attempt.dropped.items()},
             warnings,
             time.perf_counter() - start,
         )
         # Everything that can fail, or be interrupted, lies behind us.
-        self._program, self._state, self._version = prepared.program, state, report.version_after
+        self._program, self._state, self._version = prepared.program, attempt.commit(), report.version_after
         return report
 
     def query(self, text: str) -> Answers:

@@ -234,7 +234,6 @@ def test_soak_modules(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="where plain Python finds an address it meets rows as an array of two dimensions")
 def test_modules_run_without_a_compiler() -> None:
     script = (
         "from embedded.test_modules import PROGRAMS, agrees\n"

@@ -314,7 +314,6 @@ def test_many_long_histories() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="where plain Python finds an address it meets rows as an array of two dimensions")
 def test_the_same_code_runs_without_a_compiler() -> None:
     script = (
         "from embedded.test_table import Seeded, play, random_history\n"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.attempt import Policy
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect
 from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.engine.embedded.store import Relation, Segment, Store, Terms
@@ -61,7 +62,7 @@ class EmbeddedTrial:
         self, loaded: Loaded, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool
     ) -> None:
         """Copy the facts into a store of their own."""
-        self._state = EmbeddedState(loaded.store(), modules=modules)
+        self._state = EmbeddedState(loaded.store(), policy=Policy(modules))
         self._rules = rules
         self._graph = graph
         self._counts: Mapping[Predicate, int] = {}
@@ -74,7 +75,7 @@ class EmbeddedTrial:
     def work(self) -> None:
         """Evaluate node after node, and count."""
         nothing = EmbeddedEffect(self.store, Segment(), Segment())
-        self._state = self._state.apply(self._rules, self._graph, nothing, Settings())
+        self._state = self._state.attempt(self._rules, self._graph, nothing, Settings()).commit()
         self._counts = self._state.derived_counts()
 
     def counts(self) -> dict[str, int]:

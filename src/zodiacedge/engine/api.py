@@ -1,9 +1,9 @@
 """What an engine is: from rules, their graph and explicit facts to a materialisation, and answers.
 
-A `State` is one version: explicit facts, the segments of the nodes, and what can be asked of them. It does
-not change. `apply` makes the next one, which shares what the change does not touch, or fails and leaves
-nothing behind. Facts come and go as a `Batch`, in the engine's own form, so that a file of millions of
-triples never becomes millions of Python objects.
+A `State` is one version: explicit facts, the segments of the nodes, and what can be asked of them.
+`attempt` works out the next one beside it, or fails and leaves nothing behind; `commit` puts it in force.
+Facts come and go as a `Batch`, in the engine's own form, so that a file of millions of triples never becomes
+millions of Python objects.
 
 The laws that every engine keeps, and that the shared test suite checks:
 
@@ -69,6 +69,7 @@ class NodeRun:
     rounds: int
     facts: int
     seconds: float
+    means: str = "evaluated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,9 @@ class Effect(Protocol):
     def explicit(self, relation: str) -> Iterable[Fact]:
         """The explicit facts of a relation, of any arity, as they will be."""
 
+    def holds(self, term: Term) -> bool:
+        """Whether some explicit fact will have this term as an argument."""
+
 
 class Net(Protocol):
     """What became visible between two states, and what is visible no more."""
@@ -181,13 +185,29 @@ class State(Materialisation, Protocol):
     def effect(self, add: Batch, remove: Batch) -> Effect:
         """Find out which facts really come and go; both batches must be of this engine."""
 
-    def apply(
+    def attempt(
         self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
-    ) -> State:
-        """Evaluate the program that a change leads to: checked and resolved rules by key, and facts."""
+    ) -> Attempt:
+        """Work out what a change leads to: checked and resolved rules by key, and facts."""
 
-    def since(self, before: Self) -> Net:
-        """Compare the visible facts with those of an earlier state of this engine."""
+
+class Attempt(Protocol):
+    """A change that was worked out on a state and is not in force yet. The state still stands."""
+
+    @property
+    def runs(self) -> Sequence[NodeRun]:
+        """The nodes that were visited, in order."""
+
+    @property
+    def dropped(self) -> Mapping[str, Dropped]:
+        """Bindings that evaluation errors dropped on the way, by rule key."""
+
+    @property
+    def net(self) -> Net:
+        """What becomes visible, and what is visible no more."""
+
+    def commit(self) -> State:
+        """Put the change in force. The state that it was worked out on must not be used any more."""
 
 
 class Engine(Protocol):

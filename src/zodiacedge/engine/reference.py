@@ -143,17 +143,42 @@ class ReferenceMaterialisation:
         """Find out which facts really come and go."""
         return ReferenceEffect(self.stated, _facts(add), _facts(remove))
 
-    def apply(
+    def attempt(
         self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
-    ) -> ReferenceMaterialisation:
+    ) -> ReferenceAttempt:
         """Evaluate the program that a change leads to, from nothing."""
         if not isinstance(effect, ReferenceEffect):
             raise TypeError(effect)
-        return ReferenceEngine().materialise(rules, graph, effect.after, settings)
+        after = ReferenceEngine().materialise(rules, graph, effect.after, settings)
+        return ReferenceAttempt(self, after)
 
-    def since(self, before: ReferenceMaterialisation) -> ReferenceNet:
-        """Compare the visible facts with those of an earlier state."""
-        return ReferenceNet(self.visible() - before.visible(), before.visible() - self.visible())
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAttempt:
+    """A change that was worked out."""
+
+    before: ReferenceMaterialisation
+    after: ReferenceMaterialisation
+
+    @property
+    def runs(self) -> tuple[NodeRun, ...]:
+        """All nodes."""
+        return self.after.runs
+
+    @property
+    def dropped(self) -> Mapping[str, Dropped]:
+        """Bindings that evaluation errors dropped, by rule key."""
+        return self.after.dropped
+
+    @property
+    def net(self) -> ReferenceNet:
+        """What becomes visible, and what is visible no more."""
+        before, after = self.before.visible(), self.after.visible()
+        return ReferenceNet(after - before, before - after)
+
+    def commit(self) -> ReferenceMaterialisation:
+        """Put the change in force."""
+        return self.after
 
 
 @dataclass(slots=True)
@@ -223,6 +248,10 @@ class ReferenceEffect:
     def explicit(self, relation: str) -> Iterable[Fact]:
         """The explicit facts of a relation, of any arity, as they will be."""
         return [fact for fact in self.after if fact.relation == relation]
+
+    def holds(self, term: Term) -> bool:
+        """Whether some explicit fact will have this term as an argument."""
+        return any(term in fact.args for fact in self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from zodiacedge.engine.api import Dropped, Net, NodeRun, State
+    from zodiacedge.engine.api import Dropped, Net, NodeRun
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
@@ -38,8 +38,7 @@ class ChangeReport:
     rules_removed: tuple[Rule, ...]
     facts_added: int
     facts_removed: int
-    before: State
-    after: State
+    net: Net
     nodes: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
     warnings: tuple[Diagnostic, ...]
@@ -48,27 +47,23 @@ class ChangeReport:
     @cached_property
     def inserted(self) -> frozenset[Fact]:
         """The facts that became visible."""
-        return self._net.facts()[0]
+        return self.net.facts()[0]
 
     @cached_property
     def deleted(self) -> frozenset[Fact]:
         """The facts that are visible no more."""
-        return self._net.facts()[1]
-
-    @cached_property
-    def _net(self) -> Net:
-        return self.after.since(self.before)
+        return self.net.facts()[1]
 
     def net_counts(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return how many facts became visible and how many are visible no more, per predicate."""
-        came, went = self._net.counts()
+        came, went = self.net.counts()
         beside = {*came, *went}
         return per_predicate(came, beside=beside), per_predicate(went, beside=beside)
 
-    def derived_change(self) -> dict[str, int]:
-        """Return by how much the number of derived facts grew or shrank, per predicate; no fact is listed."""
-        before, after = self.before.derived_counts(), self.after.derived_counts()
-        grown = {p: after.get(p, 0) - before.get(p, 0) for p in {*before, *after}}
+    def net_change(self) -> dict[str, int]:
+        """Return by how much the number of visible facts grew or shrank, per predicate; no fact is listed."""
+        came, went = self.net.counts()
+        grown = {p: came.get(p, 0) - went.get(p, 0) for p in {*came, *went}}
         return per_predicate({p: n for p, n in grown.items() if n}, beside=grown)
 
     def __repr__(self) -> str:
@@ -77,15 +72,15 @@ class ChangeReport:
 
     def __str__(self) -> str:
         """Return the report as a few lines for people."""
-        derived = self.derived_change()
-        most_first = sorted(derived.items(), key=lambda item: (-abs(item[1]), item[0]))
-        predicates = _names(f"{name} {grown:+,}" for name, grown in most_first)
+        grown = self.net_change()
+        most_first = sorted(grown.items(), key=lambda item: (-abs(item[1]), item[0]))
+        predicates = _names(f"{name} {more:+,}" for name, more in most_first)
         added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
             f"version {self.version_before} to {self.version_after} in {self.seconds:.3f} s",
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
-            f"derived facts: {sum(derived.values()):+,}{predicates}",
+            f"visible facts: {sum(grown.values()):+,}{predicates}",
             f"evaluated: {number_of(len(self.nodes), 'hyper-node')}",
         ]
         lines += _first(
@@ -108,7 +103,13 @@ class ChangeReport:
             "inserted": inserted,
             "deleted": deleted,
             "nodes": [
-                {"rules": list(n.rules), "rounds": n.rounds, "facts": n.facts, "seconds": n.seconds}
+                {
+                    "rules": list(n.rules),
+                    "means": n.means,
+                    "rounds": n.rounds,
+                    "facts": n.facts,
+                    "seconds": n.seconds,
+                }
                 for n in self.nodes
             ],
             "dropped": {r: {"count": d.count, "example": d.example} for r, d in self.dropped.items()},

@@ -209,7 +209,8 @@ class Assembly:
     _sources: list[int] = field(default_factory=list)
     _excluded: list[int] = field(default_factory=list)
     _arrays: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = field(default_factory=list)
-    _views: list[Table] = field(default_factory=list)
+    _kept: list[Source] = field(default_factory=list)
+    """Everything that is read, so that no table of it goes away."""
     _most_registers: int = 1
     _most_steps: int = 1
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
@@ -372,12 +373,12 @@ class Assembly:
             case Let(binding=binding):
                 spec = len(self._spec)
                 length = self._code(binding.expression, registers)
+                checks = int(binding.variable in registers)
                 register = registers.setdefault(binding.variable, len(registers))
-                self._steps += [OP_BIND, length, spec, 0, register, 0, 0, 0, 0]
+                self._steps += [OP_BIND, length, spec, checks, register, 0, 0, 0, 0]
 
     def _shared(self, source: Source) -> Source:
         view = source.part.table.share(*self.share)
-        self._views.append(view)
         return Source(Part(view, source.part.member_of), Read.DELTA, source.excluded)
 
     def _atom(
@@ -413,6 +414,7 @@ class Assembly:
         self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, PAIRS if pairs else 0]
 
     def _source(self, source: Source, bound: tuple[int, ...], *, exact: bool) -> None:
+        self._kept.append(source)
         table = source.part.table
         mask = sum(1 << column for column in bound if column < table.arity)
         access, index = BY_SCAN, 0

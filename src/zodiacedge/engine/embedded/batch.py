@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.ntriples import group_triples, triple_batches
-from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
+from zodiacedge.engine.embedded.store import Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.io.read import fact_batches
 from zodiacedge.io.sources import Format
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.io import Load
     from zodiacedge.io.lines import FileReading
     from zodiacedge.language.ast import Fact, Predicate
+    from zodiacedge.terms import Term
 
     Ids = NDArray[np.int32]
 
@@ -151,26 +152,30 @@ class EmbeddedEffect:
 
     def explicit(self, relation: str) -> Iterable[Fact]:
         """The explicit facts of a relation, of any arity, as they will be."""
-        for name, table in self.after().tables.items():
+        for name, table in self.store.explicit.tables.items():
             if name.name == relation:
-                yield from self.store.facts_of(name, table.rows)
+                yield from self.store.facts_of(name, self._left(name, table.rows))
+        for name, rows in self.new.items():
+            if name.name == relation:
+                yield from self.store.facts_of(name, rows)
 
-    def after(self) -> Segment:
-        """Return the explicit facts as they will be; tables that nothing touches are the same."""
-        found = Segment(dict(self.store.explicit.tables))
-        for relation in {*self.new, *self.old}:
-            before = self.store.explicit.tables.get(relation)
-            if before is None:
-                # Nothing was there, so what is to be added is all there is.
-                found.tables[relation] = self.add.tables[relation]
-                continue
-            table = found.tables[relation] = Table(relation.arity)
-            table.append_distinct(before.rows)
-            if relation in self.old:
-                table.delete(self.old[relation])
-            if relation in self.new:
-                table.append_distinct(self.new[relation])
-        return found
+    def holds(self, term: Term) -> bool:
+        """Whether some explicit fact will have this term as an argument."""
+        number = self.store.dictionary.find(term)
+        if number < 0:
+            return False
+        there = ((name, table.rows) for name, table in self.store.explicit.tables.items())
+        return any(len(self._left(name, rows_with(name, rows, number))) for name, rows in there) or any(
+            len(rows_with(name, rows, number)) for name, rows in self.new.items()
+        )
+
+    def _left(self, relation: Relation, rows: Ids) -> Ids:
+        """Return those of some explicit rows that stay."""
+        if relation not in self.old:
+            return rows
+        gone = Table(relation.arity)
+        gone.insert(self.old[relation])
+        return gone.sift(rows, present=False)
 
 
 def _sifted(segment: Segment, among: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:
@@ -184,9 +189,6 @@ def _sifted(segment: Segment, among: Segment, *, present: bool) -> Iterator[tupl
             yield relation, rows
 
 
-def holds(segment: Segment, term: int) -> bool:
-    """Whether a term stands in some row of a segment, or is a class with members."""
-    return any(
-        len(table) > 0 and (relation.member_of == term != NO_CLASS or bool((table.rows == term).any()))
-        for relation, table in segment.tables.items()
-    )
+def rows_with(relation: Relation, rows: Ids, term: int) -> Ids:
+    """Return the rows of a relation that hold a term, as an argument or as their class."""
+    return rows if relation.member_of == term else rows[(rows == term).any(axis=1)]

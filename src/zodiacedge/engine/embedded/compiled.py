@@ -50,8 +50,9 @@ class Memory:
         found: int = array.ctypes.data if array.size else 0
         if not COMPILED and array.size:
             # A view goes away before the array that it looks at.
-            while isinstance(array.base, np.ndarray) and array.base.dtype == array.dtype:
-                array = array.base
+            base = array.base
+            while isinstance(base, np.ndarray) and base.dtype == array.dtype and base.ndim == 1:
+                array, base = base, base.base
             self._arrays[array.ctypes.data] = array
         return found
 

@@ -87,6 +87,7 @@ P_LEFT = 1
 P_RIGHT = 3
 P_OPERATOR = 4
 P_REGISTER = 4
+P_CHECKS = 3  # a binding: whether the register holds a term already, which must be this one
 
 # The origin of a value: the column of the fused atom or -1, then a mode and a term or a register.
 ORIGIN_WORDS = 3

@@ -85,6 +85,7 @@ from zodiacedge.engine.embedded.layout import (
     OP_EMIT,
     ORIGIN_WORDS,
     P_ARITY,
+    P_CHECKS,
     P_FUSED,
     P_LEFT,
     P_ONCE,
@@ -709,7 +710,10 @@ def bind_step(frame: int, step: int) -> int:
         if get(stack, 0) == IS_PENDING:
             return PENDING
         term = term_of(get(frame, F_DICTIONARY), stack, 0)
-    put(registers, get(steps, step + P_REGISTER), term)
+    register = get(steps, step + P_REGISTER)
+    if get(steps, step + P_CHECKS) and term >= 0:
+        return HOLDS if get(registers, register) == term else FAILS
+    put(registers, register, term)
     # What an earlier error left open is not an error of its own.
     return HOLDS if term >= 0 or not known else NO_ORDER
 

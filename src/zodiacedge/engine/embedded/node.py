@@ -72,8 +72,19 @@ class NodeRun:
         watch: Callable[[int, int], None],
         *,
         modules: bool = True,
+        starts: int | None = None,
     ) -> None:
-        """Take the node's rules by key; `watch` is called now and then with the round and the facts."""
+        """Take the node's rules by key.
+
+        Args:
+            store: What there is.
+            rules: The rules.
+            registry: What the host registered.
+            watch: Called now and then with the round and the facts.
+            modules: Whether a node of a known shape goes to the algorithm made for it.
+            starts: The place of each body that a plan must start from; any if not given.
+        """
+        self._starts = starts
         self._store = store
         self._rules = rules
         self._registry = registry
@@ -232,7 +243,8 @@ class NodeRun:
         recursive = self._recursive(rule)
         wanted = needed(rule.body, rule.head.args)
         for delta in (None, *recursive):
-            yield delta, arrange(rule.body, recursive, delta, self._statistics(), wanted)
+            first = self._starts if delta is None else delta
+            yield delta, arrange(rule.body, recursive, first, self._statistics(), wanted)
 
     def _gives_each_once(self, steps: tuple[Step, ...], head: Atom) -> bool:
         """Whether a plan emits no head twice, with few tables to keep apart."""
@@ -309,8 +321,7 @@ class NodeRun:
         count, registers = errors
         if not count:
             return
-        binding = {v: self._store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
-        example = _example(rule, binding, self._registry)
+        example = example_of(self._store, rule, registers, self._registry)
         before, first = self._errors.get(key, (0, example))
         self._errors[key] = (before + count, min(first, example))
 
@@ -334,6 +345,12 @@ def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:
     args = rule.head.args
     one_class = rule.head.relation == RDF_TYPE and len(args) == 2 and not types_in_pairs
     return args[:1] if one_class else args
+
+
+def example_of(store: Store, rule: Rule, registers: Mapping[Variable, int], registry: Registry) -> str:
+    """Say why a binding of a rule has no value."""
+    binding = {v: store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
+    return _example(rule, binding, registry)
 
 
 def _example(rule: Rule, binding: Mapping[Variable, Term], registry: Registry) -> str:

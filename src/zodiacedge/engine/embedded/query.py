@@ -51,7 +51,9 @@ class EmbeddedQuery:
             store = store.beside(Segment({Relation(_GIVEN, len(parameters)): self._given}))
             body = (Atom(_GIVEN, parameters, query.span), *body)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
-        self._run = NodeRun(store, {"": rule}, settings.registry, self._watch, modules=False)
+        # A plan that starts from the values only scans them, so nothing else has to know of new ones.
+        starts = 0 if parameters else None
+        self._run = NodeRun(store, {"": rule}, settings.registry, self._watch, modules=False, starts=starts)
         self._run.assemble(bits=not parameters)
         self._fresh = True
         self._terms: dict[int, Term] = {}
@@ -65,7 +67,6 @@ class EmbeddedQuery:
         encode = self._store.dictionary.encode
         if self._parameters:
             self._given.rows[0] = [encode(values[v]) for v in self._parameters]
-            self._given.forget_rows()
         self._run.run()
         found = self._rows()
         if len(found) > 1:

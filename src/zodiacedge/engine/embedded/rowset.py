@@ -423,6 +423,16 @@ def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: 
 
 
 @kernel
+def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
+    """Write for each of the rows given a byte that tells whether it is in the table."""
+    arity = get(table, T_ARITY)
+    for n in range(total):
+        for column in range(arity):
+            put(key, column, load32(given, n * arity + column))
+        store8(found, n, 1 if find_row(table, key) >= 0 else 0)
+
+
+@kernel
 def count_runs(table: int, index: int, given: int, total: int) -> int:
     """Count the given pairs that are in a table, by an index on the first column looked up once per run."""
     rows = get(table, T_ROWS)

@@ -23,7 +23,7 @@ from zodiacedge.language.ast import Atom, Fact, Predicate, Variable
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -118,9 +118,9 @@ class Store:
         self.terms = terms or Terms()
         self.explicit = explicit or Segment()
         self.segments: dict[frozenset[str], Segment] = {}
-        self._view: dict[Relation, list[Table]] = {}
+        self._owners: dict[Relation, list[Segment]] = {}
         self._classes: set[Relation] = set()
-        self._show(self.explicit)
+        self.show(self.explicit)
 
     @property
     def dictionary(self) -> Dictionary:
@@ -130,21 +130,21 @@ class Store:
     def beside(self, segment: Segment) -> Store:
         """Return a store that also shows a segment of a query's own; this one does not."""
         both = Store(self.terms, segment)
-        both._view |= self._view
+        both._owners |= self._owners
         both._classes |= self._classes
         return both
 
     def add_segment(self, rules: frozenset[str], segment: Segment) -> None:
         """Make a node's segment visible."""
         self.segments[rules] = segment
-        self._show(segment)
+        self.show(segment)
 
-    def _show(self, segment: Segment) -> None:
-        for relation, table in segment.tables.items():
-            if len(table):
-                self._view.setdefault(relation, []).append(table)
-                if relation.member_of != NO_CLASS:
-                    self._classes.add(relation)
+    def show(self, segment: Segment) -> None:
+        """Let a segment's tables be seen."""
+        for relation in segment.tables:
+            self._owners.setdefault(relation, []).append(segment)
+            if relation.member_of != NO_CLASS:
+                self._classes.add(relation)
 
     def relations(self, atom: Atom) -> list[Relation]:
         """Return the relations whose rows may match an atom."""
@@ -157,11 +157,12 @@ class Store:
 
     def outside(self, atom: Atom) -> list[Part]:
         """Return the tables of all owners so far whose rows may match an atom."""
-        view = self._view
+        owners = self._owners
         return [
-            Part(table, relation.member_of)
+            Part(segment.tables[relation], relation.member_of)
             for relation in self.relations(atom)
-            for table in view.get(relation, ())
+            for segment in owners.get(relation, ())
+            if len(segment.tables[relation])
         ]
 
     def inside(self, segment: Segment, atom: Atom) -> list[Part]:
@@ -173,7 +174,15 @@ class Store:
 
     def visible(self) -> Mapping[Relation, list[Table]]:
         """Return all tables that hold something, by relation."""
-        return self._view
+        found = {
+            relation: [segment.tables[relation] for segment in owners if len(segment.tables[relation])]
+            for relation, owners in self._owners.items()
+        }
+        return {relation: tables for relation, tables in found.items() if tables}
+
+    def owners(self, relation: Relation) -> Sequence[Segment]:
+        """Return the segments that have a table of a relation."""
+        return self._owners.get(relation, ())
 
     def counts(self, segments: Iterable[Segment]) -> dict[Predicate, int]:
         """Count the distinct facts of each predicate over some segments."""

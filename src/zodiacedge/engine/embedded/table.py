@@ -48,6 +48,7 @@ from zodiacedge.engine.embedded.rowset import (
     find_row,
     insert_by_bits,
     insert_rows,
+    mark_rows,
     move_heads,
     sift_rows,
 )
@@ -183,6 +184,15 @@ class Table:
             self.at, MEMORY.address(given), len(rows), present, MEMORY.address(out), _SCRATCH.address
         )
         return out[: found * self.arity].reshape(found, self.arity)
+
+    def mask(self, rows: Ids) -> NDArray[np.bool_]:
+        """Tell of each of some rows whether it is here."""
+        found = np.zeros(len(rows), np.int8)
+        if len(self) and len(rows):
+            self.need_rows()
+            given = _flat(rows)
+            mark_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), _SCRATCH.address)
+        return found.view(np.bool_)
 
     def count_present(self, rows: Ids) -> int:
         """Count those of some rows that are here."""

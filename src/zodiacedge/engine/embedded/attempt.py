@@ -1,0 +1,233 @@
+"""A change on the embedded engine: which nodes it visits, and by which means each is brought up to date.
+
+A node is visited if its rules were not together before, or if an atom of it matches something that came or
+went. One whose rules stay is maintained from what changed, or evaluated anew where that is likely to be
+quicker. A node of rules that were not together before is evaluated on what there is by then.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.embedded.maintain import NodeChange
+from zodiacedge.engine.embedded.node import NodeRun as Evaluation
+from zodiacedge.engine.embedded.node import example_of
+from zodiacedge.engine.embedded.store import Relation, Segment, Store
+from zodiacedge.engine.embedded.table import Table, count_distinct
+from zodiacedge.engine.embedded.versions import Draft
+from zodiacedge.engine.limits import Meter
+from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.printer import format_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.batch import EmbeddedEffect
+    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
+
+    Ids = NDArray[np.int32]
+
+# A node is evaluated anew where more than one in so many of the rows that it reads came or went.
+_SHARE = 4
+MEANS = ("choose", "maintain", "anew")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How nodes are evaluated: whether by modules, and by which means a node whose rules stay."""
+
+    modules: bool = True
+    means: str = "choose"
+
+
+@dataclass(slots=True)
+class Work:
+    """A change under way."""
+
+    store: Store
+    before_dropped: Mapping[str, Dropped]
+    rules: Mapping[str, Rule]
+    graph: HyperGraph
+    effect: EmbeddedEffect
+    settings: Settings
+    policy: Policy
+    same_functions: bool
+    segments: dict[frozenset[str], Segment] = field(default_factory=dict)
+    runs: list[NodeRun] = field(default_factory=list)
+    dropped: dict[str, Dropped] = field(default_factory=dict)
+    explicit: dict[Relation, Table] = field(default_factory=dict)
+    total: int = 0
+
+    def draft(self) -> Draft:
+        """Work the change out."""
+        meter = Meter(self.settings.limits)
+        nodes = self.graph.order
+        watch = _Watch(self.settings, meter, len(nodes))
+        draft = Draft(self.store, self.settings.registry, watch.look)
+        self._state_facts(draft)
+        kept = {frozenset(node.rules) for node in nodes}
+        for keys, segment in self.store.segments.items():
+            if keys not in kept:
+                draft.drop(segment)
+        for place, node in enumerate(nodes):
+            own = {key: self.rules[key] for key in node.rules}
+            watch.begin(place, tuple(own.values()), self.total)
+            self._visit(draft, own, watch)
+        return draft
+
+    def _state_facts(self, draft: Draft) -> None:
+        explicit = self.store.explicit
+        for relation in {*self.effect.new, *self.effect.old}:
+            table = explicit.tables.get(relation)
+            if table is None:
+                # Nothing was there, so what is to be added is all there is.
+                self.explicit[relation] = self.effect.add.tables[relation]
+                continue
+            overlay = draft.overlay(explicit, relation)
+            if relation in self.effect.old:
+                overlay.remove(self.effect.old[relation])
+            if relation in self.effect.new:
+                overlay.add(self.effect.new[relation])
+        draft.settle(explicit)
+        if self.explicit:
+            draft.put(Segment(dict(self.explicit)))
+
+    def _visit(self, draft: Draft, own: Mapping[str, Rule], watch: _Watch) -> None:
+        keys = frozenset(own)
+        before = self.store.segments.get(keys)
+        atoms = [atom for rule in own.values() for atom in body_atoms(rule.body)]
+        start = time.perf_counter()
+        if before is not None and self.same_functions:
+            self.dropped |= {key: self.before_dropped[key] for key in own if key in self.before_dropped}
+            if not any(map(draft.touching, atoms)):
+                self._keep(keys, before)
+                return
+            if self._maintains(draft, atoms):
+                NodeChange(draft, own, before).process()
+                self._keep(keys, before)
+                self._note_errors(draft, own)
+                self._report(watch, 0, len(before), "maintained", start)
+                return
+        view = draft.snapshot(atoms, before)
+        result = Evaluation(
+            view, own, self.settings.registry, watch.step, modules=self.policy.modules
+        ).evaluate()
+        watch.step(result.rounds, len(result.segment))
+        if self.settings.strict:
+            refuse_errors(self.rules, result.dropped)
+        for key in own:
+            self.dropped.pop(key, None)
+        self.dropped |= result.dropped
+        if before is None:
+            draft.put(result.segment)
+        else:
+            draft.replace(before, result.segment)
+        self._keep(keys, result.segment)
+        self._report(watch, result.rounds, len(result.segment), result.module or "evaluated", start)
+
+    def _keep(self, keys: frozenset[str], segment: Segment) -> None:
+        self.segments[keys] = segment
+        self.total += len(segment)
+
+    def _maintains(self, draft: Draft, atoms: Sequence[Atom]) -> bool:
+        if self.policy.means != "choose":
+            return self.policy.means == "maintain"
+        relations = dict.fromkeys(r for atom in atoms for r in draft.relations(atom))
+        touched = sum(map(draft.touched_count, {one for atom in atoms for one in draft.touching(atom)}))
+        there = sum(len(piece.table) for relation in relations for piece in draft.old(relation))
+        return touched * _SHARE <= there
+
+    def _note_errors(self, draft: Draft, own: Mapping[str, Rule]) -> None:
+        found = {
+            key: Dropped(count, example_of(self.store, own[key], registers, self.settings.registry))
+            for key, (count, registers) in draft.errors.items()
+            if key in own
+        }
+        if self.settings.strict:
+            refuse_errors(self.rules, found)
+        self.dropped |= found
+
+    def _report(self, watch: _Watch, rounds: int, facts: int, means: str, start: float) -> None:
+        seconds = time.perf_counter() - start
+        self.runs.append(NodeRun(watch.labels, rounds, facts, seconds, means))
+
+
+@dataclass(frozen=True)
+class EmbeddedNet:
+    """What becomes visible, and what is visible no more: rows by relation, which may repeat."""
+
+    store: Store
+    came: Mapping[Relation, list[Ids]]
+    went: Mapping[Relation, list[Ids]]
+
+    def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
+        """Count the facts that came and those that went, without listing them."""
+        came, went = self._counted
+        return came, went
+
+    @cached_property
+    def _counted(self) -> tuple[dict[Predicate, int], dict[Predicate, int]]:
+        found: list[dict[Predicate, int]] = []
+        for side in (self.came, self.went):
+            counts: dict[Predicate, int] = {}
+            for relation, pieces in side.items():
+                predicate = self.store.predicate(relation)
+                counts[predicate] = counts.get(predicate, 0) + count_distinct(list(map(_table, pieces)))
+            found.append(counts)
+        return found[0], found[1]
+
+    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went."""
+        came, went = (
+            frozenset(
+                fact
+                for relation, pieces in side.items()
+                for rows in pieces
+                for fact in self.store.facts_of(relation, rows)
+            )
+            for side in (self.came, self.went)
+        )
+        return came, went
+
+
+def _table(rows: Ids) -> Table:
+    found = Table(rows.shape[1])
+    found.append_distinct(rows)
+    return found
+
+
+@dataclass(slots=True)
+class _Watch:
+    # Called while a node runs: limits and progress.
+    settings: Settings
+    meter: Meter
+    nodes: int
+    place: int = 0
+    rules: tuple[Rule, ...] = ()
+    before: int = 0
+
+    def begin(self, place: int, rules: tuple[Rule, ...], before: int) -> None:
+        self.place, self.rules, self.before = place, rules, before
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(rule.label or format_rule(rule) for rule in self.rules)
+
+    def look(self, rounds: int) -> None:
+        self.step(rounds, 0)
+
+    def step(self, rounds: int, facts: int) -> None:
+        first = self.rules[0]
+        name = first.label or format_rule(first)
+        self.meter.look(name, first.span)
+        self.meter.count(self.before + facts, rounds, name, first.span)
+        if self.settings.progress:
+            self.settings.progress(Progress(self.place, self.nodes, self.labels, rounds, self.before + facts))
