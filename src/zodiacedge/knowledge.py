@@ -310,11 +310,10 @@ class KnowledgeBase:
         return self._state.batch()
 
     def _facts_of(self, change: Change) -> tuple[Effect, frozenset[Predicate]]:
-        """Return what a change comes to on the explicit facts, and the predicates known beside its texts."""
+        """Return what a change comes to on the explicit facts, and the predicates that have some."""
         add, remove = self._state.batch(), self._state.batch()
         known = frozenset(self._state.explicit_counts())
         for batch in change.loaded:
-            known |= batch.predicates()
             add.merge(batch)
         add.add(change.add_facts)
         remove.add(change.remove_facts)

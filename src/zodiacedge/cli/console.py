@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Progress
     from zodiacedge.errors import Diagnostic
@@ -52,11 +52,11 @@ class Console:
             coloured = click.style(word, fg=_COLOURS[one.severity], bold=True)
             click.echo(one.render().replace(word, coloured, 1), err=True, color=_colour())
 
-    def fail(self, found: Sequence[Diagnostic]) -> None:
-        """Report what ended the command."""
+    def fail(self, found: Sequence[Diagnostic], beside: Mapping[str, object] | None = None) -> None:
+        """Report what ended the command; `beside` is what a machine should know of its work until then."""
         self.findings(found)
         if self.as_json:
-            self.json(diagnostics_document(found))
+            self.json(diagnostics_document(found) | dict(beside or {}))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Write a table: columns of numbers to the right, others to the left."""

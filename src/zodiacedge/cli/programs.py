@@ -1,4 +1,4 @@
-"""Rule files in, programs with every finding out."""
+"""Rule files in, programs with every finding out; and the texts of other files that are named likewise."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ EXTENSION = ".rules"
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFile:
-    """A rule file's name and text."""
+class TextFile:
+    """A file's name and text."""
 
     name: str
     text: str
@@ -35,7 +35,7 @@ class RuleFile:
 class Reading:
     """Everything that some rule files say: rules, facts, prefixes, and findings about them."""
 
-    files: tuple[RuleFile, ...]
+    files: tuple[TextFile, ...]
     rules: tuple[Rule, ...]
     facts: tuple[Atom, ...]
     prefixes: tuple[tuple[str, str], ...]
@@ -48,17 +48,17 @@ class Reading:
         return tuple(d for d in self.findings if d.severity == "error")
 
 
-def rule_files(paths: Iterable[str]) -> tuple[RuleFile, ...]:
-    """Return the rule files that files, folders and globs name, each once, in order."""
+def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFile, ...]:
+    """Return the files that files, folders (by their extension) and globs name, each once, in order."""
     found: dict[Path, None] = {}
     for path in paths:
-        found |= dict.fromkeys(_expanded(path))
-    return tuple(RuleFile(str(path), _text(path)) for path in found)
+        found |= dict.fromkeys(_expanded(path, extension))
+    return tuple(TextFile(str(path), _text(path)) for path in found)
 
 
 def read_rules(paths: Iterable[str]) -> Reading:
     """Read and check rule files as one program: syntax, checks and stratification."""
-    files = rule_files(paths)
+    files = text_files(paths)
     rules: list[Rule] = []
     facts: list[Atom] = []
     prefixes: dict[str, str] = {}
@@ -98,18 +98,18 @@ def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Ru
                 yield rule
 
 
-def _expanded(path: str) -> list[Path]:
+def _expanded(path: str, extension: str) -> list[Path]:
     here = Path(path)
     if here.is_dir():
-        inside = sorted(here.rglob(f"*{EXTENSION}"))
+        inside = sorted(here.rglob(f"*{extension}"))
         if not inside:
-            raise _problem(f"the folder {path} holds no {EXTENSION} file", "name the files themselves")
+            raise _problem(f"the folder {path} holds no {extension} file", "name the files themselves")
         return inside
     if here.exists():
         return [here]
     matches = sorted(map(Path, glob.glob(path, recursive=True)))  # noqa: PTH207 - a whole pattern
     if matches:
-        return [one for match in matches for one in _expanded(str(match))]
+        return [one for match in matches for one in _expanded(str(match), extension)]
     raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
 
 

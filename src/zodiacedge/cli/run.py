@@ -1,7 +1,8 @@
-"""`zodiac run`: one shot. Load, materialise, print counts, answer queries, export."""
+"""`zodiac run`: one shot. Load, materialise, print counts, play changes, answer queries, export."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.output import check_folder
 from zodiacedge.cli.programs import read_rules
+from zodiacedge.cli.sessions import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.io import ExportReport, LoadReport, write_facts
@@ -68,6 +70,13 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
 @click.option("--engine", type=click.Choice(ENGINES), default="embedded", show_default=True)
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
+@click.option(
+    "--apply",
+    "sessions",
+    multiple=True,
+    metavar="FILE",
+    help="Changes to play after that: session files, folders, globs.",
+)
 @click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="Of the export.  [default: csv]")
 @click.option(
@@ -87,6 +96,7 @@ def command(  # noqa: PLR0913 - one argument per option
     facts: tuple[str, ...],
     engine: str,
     queries: tuple[str, ...],
+    sessions: tuple[str, ...],
     out: str | None,
     form: str | None,
     what: str | None,
@@ -100,18 +110,22 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Load rules and facts, materialise, and show what follows.
 
-    RULES are files, folders or globs. The table shows derived facts per predicate.
+    RULES are files, folders or globs. The table shows derived facts per predicate. The changes of a
+    session are committed one by one, each with its report; queries and the export see what is there at
+    the end. The exit code is 1 if a change is refused or does not come to what its session expects.
 
     \b
     Example:
       zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
       zodiac run rs2.rules --facts ds2.nt --json
+      zodiac run farm.rules --facts readings.csv --apply night.session
     """
     if not out and (form or what):
         raise click.UsageError("--format and --what describe an export: add --out DIR.")
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
+    steps = read_sessions(sessions, dict(reading.prefixes))
     _check_queries(queries, dict(reading.prefixes))
     if out:
         check_folder(Path(out))
@@ -125,8 +139,15 @@ def command(  # noqa: PLR0913 - one argument per option
                 change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
     report = change.report
     console.findings(report.warnings)
-    answers = [(text, kb.query(text)) for text in queries]
     _show(console, kb, report, change.loads)
+    played = play(console, kb, steps)
+    if played.ended:
+        console.fail(played.ended, played.document)
+        sys.exit(1)
+    answers = [(text, kb.query(text)) for text in queries]
+    if sessions:
+        console.text()
+        _show_counts(console, kb)
     for text, answer in answers:
         _show_answers(console, text, answer)
     exported = None
@@ -135,7 +156,10 @@ def command(  # noqa: PLR0913 - one argument per option
         facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
         console.text(f"wrote {facts_written} to {files} in {out}")
     if console.as_json:
-        console.json(_document(kb, report, change.loads, answers) | _export_document(exported))
+        document = _document(kb, report, change.loads, answers) | _export_document(exported)
+        console.json(document | played.document if sessions else document)
+    if played.shortfalls:
+        sys.exit(1)
 
 
 def _check_queries(queries: Sequence[str], prefixes: dict[str, str]) -> None:
@@ -159,15 +183,19 @@ def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequ
                 console.note(f"  {bad}")
             if load.bad > len(load.bad_lines):
                 console.note(f"  … and {load.bad - len(load.bad_lines):,} more")
+    for rule, dropped in report.dropped.items():
+        console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
+    _show_counts(console, kb, f", {report.seconds:.3f} s")
+
+
+def _show_counts(console: Console, kb: KnowledgeBase, behind: str = "") -> None:
     derived = kb.derived()
     if derived:
         console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
-    for rule, dropped in report.dropped.items():
-        console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
     explicit = sum(kb.explicit_counts().values())
     console.text(
         f"{many(explicit, 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
-        f"{many(len(kb.graph()), 'hyper-node')}, {report.seconds:.3f} s"
+        f"{many(len(kb.graph()), 'hyper-node')}{behind}"
     )
 
 

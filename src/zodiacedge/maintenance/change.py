@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
-from zodiacedge.graph import HyperGraph
+from zodiacedge.graph import GraphChange, HyperGraph
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from zodiacedge.engine.api import Batch, Effect
-    from zodiacedge.graph import GraphChange
     from zodiacedge.language.ast import Predicate
 
 
@@ -67,13 +66,19 @@ def prepare(
 ) -> Prepared:
     """Work out a change on a program; raise with every finding if it must be refused.
 
+    Facts of predicates that have facts already can break none of the checks but one, so a change of such
+    facts alone costs nothing that grows with the rules.
+
     Args:
         program: The rules in force.
         change: What is asked for.
         host: What the host registered.
         effect: What the change comes to on the explicit facts.
-        known: The predicates of the explicit facts there are, and of those that are loaded.
+        known: The predicates of the explicit facts there are.
     """
+    coming = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
+    if not change.add_rules and not change.remove_rules and coming <= known:
+        return _prepare_facts(program, effect)
     found: list[Diagnostic] = []
     added: dict[str, Rule] = {}
     for rule in change.add_rules:
@@ -90,7 +95,9 @@ def prepare(
     rules = {key: rule for key, rule in program.rules.items() if key not in removed} | added
     found += _idle_facts(effect)
     placed = {ground(atom): atom for atom in change.stated}
-    loaded = known | {f.predicate for f in change.add_facts if f not in placed}
+    loaded = {f.predicate for f in change.add_facts if f not in placed}.union(
+        known, *(batch.predicates() for batch in change.loaded)
+    )
     found += check(Subject(tuple(rules.values()), tuple(placed.values()), loaded, host))
     found += _forbidden_facts(rules, effect, placed)
     errors = [d for d in found if d.severity == "error"]
@@ -105,6 +112,15 @@ def prepare(
         tuple(program.rules[key] for key in removed),
         tuple(found),
     )
+
+
+def _prepare_facts(program: Program, effect: Effect) -> Prepared:
+    found = list(_idle_facts(effect))
+    errors = list(_forbidden_facts(program.rules, effect, ()))
+    if errors:
+        raise CheckProblem([*found, *errors])
+    same = GraphChange(program.graph, program.graph, (), (), (), ())
+    return Prepared(program, same, (), (), tuple(found))
 
 
 def _named(program: Program, one: str | Rule, found: list[Diagnostic]) -> Iterator[str]:

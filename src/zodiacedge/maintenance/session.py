@@ -18,7 +18,8 @@ code and nothing changes.
 
 A session is cut into entries by the scanner of the language, so a statement may go over several lines
 and hold whatever a program may. All statements are then read in one go by the parser of the language.
-Playing a session is left to whoever has a knowledge base; `shortfalls` compares.
+Playing a session is left to whoever has a knowledge base; `shortfalls` compares, and `findings` says the
+same with places.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ from zodiacedge.maintenance.report import ChangeReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    # What a line expects: a sign and a fact, or a predicate's name and how many facts it has.
+    Expected = tuple[str, Fact | int]
 
 _WORD = re.compile(r"(begin|commit|refuse|count)(?![\w(:])")
 _LABEL = re.compile(r"[ \t]*([^\W\d][\w\-]*)[ \t]*(?=[\r\n]|#|//|\Z)")
@@ -66,11 +70,13 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One transaction of a session."""
+    """One transaction of a session, with the places of its `begin`, its end and what it expects."""
 
     change: Change
     expected: Expectation
     span: Span
+    end: Span
+    places: Mapping[Expected, Span] = field(default_factory=dict, compare=False)
 
 
 def parse_session(
@@ -95,33 +101,51 @@ def shortfalls(
     The outcome is the report of a commit, or the findings that a change was refused with; `visible` are
     all facts after it.
     """
-    found: list[str] = []
+    return [text for _, text in _differences(expected, outcome, visible)]
+
+
+def findings(
+    step: Step, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+) -> list[Diagnostic]:
+    """Return how a step differs from what was expected, each at the line that expects it, or at its end."""
+    return [
+        Diagnostic(
+            "S002",
+            text,
+            "the change did not come to what the session expects",
+            step.places.get(which, step.end) if which else step.end,
+        )
+        for which, text in _differences(step.expected, outcome, visible)
+    ]
+
+
+def _differences(
+    expected: Expectation, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+) -> Iterator[tuple[Expected | None, str]]:
     if not isinstance(outcome, ChangeReport):
         codes = sorted({d.code for d in outcome if d.severity == "error"})
         if expected.refused not in codes:
             wish = f"with {expected.refused}" if expected.refused else "not at all"
-            found.append(f"refused with {', '.join(codes)}, expected {wish}")
+            yield None, f"refused with {', '.join(codes)}, expected {wish}"
     elif expected.refused:
-        found.append(f"committed, expected to be refused with {expected.refused}")
+        yield None, f"committed, expected to be refused with {expected.refused}"
     else:
-        for sign, wanted, got in (
-            ("+", expected.inserted, outcome.inserted),
-            ("-", expected.deleted, outcome.deleted),
-        ):
+        # A net change may be millions of facts: it is listed only where it is expected.
+        for sign, wanted in (("+", expected.inserted), ("-", expected.deleted)):
             if wanted is not None:
-                found += [f"missing: {sign} {text}" for text in sorted(map(format_atom, wanted - got))]
-                found += [f"not expected: {sign} {text}" for text in sorted(map(format_atom, got - wanted))]
+                got = outcome.inserted if sign == "+" else outcome.deleted
+                for fact in sorted(wanted - got, key=format_atom):
+                    yield (sign, fact), f"missing: {sign} {format_atom(fact)}"
+                for fact in sorted(got - wanted, key=format_atom):
+                    yield None, f"not expected: {sign} {format_atom(fact)}"
     if expected.counts:
         predicates = Counter(fact.predicate for fact in visible)
         counts = Counter({f"{p.name}/{p.arity}": n for p, n in predicates.items()})
         for predicate, n in predicates.items():
             counts[predicate.name] += n
-        found += [
-            f"{name} has {counts[name]:,} facts, expected {number:,}"
-            for name, number in expected.counts
-            if counts[name] != number
-        ]
-    return found
+        for name, number in expected.counts:
+            if counts[name] != number:
+                yield (name, number), f"{name} has {counts[name]:,} facts, expected {number:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +229,11 @@ class _Draft:
     remove_rules: list[str | Rule] = field(default_factory=list)
     add_facts: list[Fact] = field(default_factory=list)
     remove_facts: list[Fact] = field(default_factory=list)
+    stated: list[Atom] = field(default_factory=list)
     inserted: list[Fact] = field(default_factory=list)
     deleted: list[Fact] = field(default_factory=list)
     counts: list[tuple[str, int]] = field(default_factory=list)
+    places: dict[Expected, Span] = field(default_factory=dict)
     end: _Entry | None = None
 
     def step(self) -> Step:
@@ -217,6 +243,7 @@ class _Draft:
             tuple(self.remove_rules),
             tuple(self.add_facts),
             tuple(self.remove_facts),
+            stated=tuple(self.stated),
         )
         none = self.end is not None and self.end.kind == "none"
         checked = none or bool(self.inserted or self.deleted)
@@ -226,7 +253,8 @@ class _Draft:
             self.end.text if self.end else "",
             tuple(self.counts),
         )
-        return Step(change, expected, self.span)
+        end = Span(self.span.source, self.end.start, self.end.end) if self.end else self.span
+        return Step(change, expected, self.span, end, self.places)
 
 
 class _Reader:
@@ -291,7 +319,9 @@ class _Reader:
         elif entry.kind == "count":
             if not draft.end:
                 self._problem("a count is expected after `commit`", "move it there", span)
-            draft.counts.append((self._name(entry.text, span), entry.number))
+            count = (self._name(entry.text, span), entry.number)
+            draft.counts.append(count)
+            draft.places[count] = span
         elif draft.end is None:
             self._change(draft, entry, statements)
         elif entry.kind == "label" or any(isinstance(one, Rule) for one in statements):
@@ -307,6 +337,7 @@ class _Reader:
         else:
             facts = [ground(one) for one in statements if isinstance(one, Atom)]
             (draft.inserted if entry.kind == "+" else draft.deleted).extend(facts)
+            draft.places |= {(entry.kind, fact): span for fact in facts}
 
     def _change(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom]) -> None:
         if entry.kind == "label":
@@ -314,8 +345,11 @@ class _Reader:
         for one in statements:
             if isinstance(one, Rule):
                 (draft.add_rules if entry.kind == "+" else draft.remove_rules).append(one)
+            elif entry.kind == "+":
+                draft.add_facts.append(ground(one))
+                draft.stated.append(one)
             else:
-                (draft.add_facts if entry.kind == "+" else draft.remove_facts).append(ground(one))
+                draft.remove_facts.append(ground(one))
 
     def _name(self, text: str, span: Span) -> str:
         if text.startswith("<"):

@@ -7,6 +7,7 @@ quicker. A node of rules that were not together before is evaluated on what ther
 
 from __future__ import annotations
 
+import heapq
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,22 +17,24 @@ from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_e
 from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeRun as Evaluation
 from zodiacedge.engine.embedded.node import example_of
-from zodiacedge.engine.embedded.store import Relation, Segment, Store
+from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.embedded.versions import Draft
 from zodiacedge.engine.limits import Meter
+from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
+    from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
-    from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
+    from zodiacedge.language.ast import Argument, Fact, Predicate, Rule
 
     Ids = NDArray[np.int32]
 
@@ -61,27 +64,58 @@ class Work:
     policy: Policy
     same_functions: bool
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
+    """The segments of nodes that were evaluated anew."""
+    gone: list[frozenset[str]] = field(default_factory=list)
+    """The nodes that are no more."""
     runs: list[NodeRun] = field(default_factory=list)
     dropped: dict[str, Dropped] = field(default_factory=dict)
     explicit: dict[Relation, Table] = field(default_factory=dict)
     total: int = 0
 
     def draft(self) -> Draft:
-        """Work the change out."""
-        meter = Meter(self.settings.limits)
-        nodes = self.graph.order
-        watch = _Watch(self.settings, meter, len(nodes))
+        """Work the change out, node after node in topological order."""
+        nodes = self.graph.nodes
+        watch = _Watch(self.settings, Meter(self.settings.limits), len(nodes))
         draft = Draft(self.store, self.settings.registry, watch.look)
+        self.total = sum(map(len, self.store.segments.values()))
         self._state_facts(draft)
-        kept = {frozenset(node.rules) for node in nodes}
+        homes = {frozenset(node.rules): node for node in nodes.values()}
         for keys, segment in self.store.segments.items():
-            if keys not in kept:
+            if keys not in homes:
                 draft.drop(segment)
-        for place, node in enumerate(nodes):
+                self.gone.append(keys)
+                self.total -= len(segment)
+            else:
+                self.dropped |= {key: self.before_dropped[key] for key in keys & self.before_dropped.keys()}
+        waiting = [
+            (node.rank, node.id)
+            for keys, node in homes.items()
+            if not self.same_functions or keys not in self.store.segments
+        ]
+        heapq.heapify(waiting)
+        seen = {number for _, number in waiting}
+        while True:
+            for node in self._readers(draft):
+                if node.id not in seen:
+                    seen.add(node.id)
+                    heapq.heappush(waiting, (node.rank, node.id))
+            if not waiting:
+                return draft
+            node = nodes[heapq.heappop(waiting)[1]]
             own = {key: self.rules[key] for key in node.rules}
-            watch.begin(place, tuple(own.values()), self.total)
+            watch.begin(len(self.runs), tuple(own.values()), self.total)
             self._visit(draft, own, watch)
-        return draft
+
+    def _readers(self, draft: Draft) -> Iterator[HyperNode]:
+        """Yield the nodes that read what was noted as touched since the last time."""
+        news = dict.fromkeys(draft.news)
+        draft.news.clear()
+        for relation in news:
+            args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
+            if relation.member_of != NO_CLASS:
+                args = (*args, self.store.dictionary.decode(relation.member_of))
+            for number in self.graph.readers(Atom(relation.name, args)).all:
+                yield self.graph.nodes[number]
 
     def _state_facts(self, draft: Draft) -> None:
         explicit = self.store.explicit
@@ -105,17 +139,11 @@ class Work:
         before = self.store.segments.get(keys)
         atoms = [atom for rule in own.values() for atom in body_atoms(rule.body)]
         start = time.perf_counter()
-        if before is not None and self.same_functions:
-            self.dropped |= {key: self.before_dropped[key] for key in own if key in self.before_dropped}
-            if not any(map(draft.touching, atoms)):
-                self._keep(keys, before)
-                return
-            if self._maintains(draft, atoms):
-                NodeChange(draft, own, before).process()
-                self._keep(keys, before)
-                self._note_errors(draft, own)
-                self._report(watch, 0, len(before), "maintained", start)
-                return
+        if before is not None and self.same_functions and self._maintains(draft, atoms):
+            self.total += NodeChange(draft, own, before).process()
+            self._note_errors(draft, own)
+            self._report(watch, 0, len(before), "maintained", start)
+            return
         view = draft.snapshot(atoms, before)
         result = Evaluation(
             view, own, self.settings.registry, watch.step, modules=self.policy.modules
@@ -130,12 +158,10 @@ class Work:
             draft.put(result.segment)
         else:
             draft.replace(before, result.segment)
-        self._keep(keys, result.segment)
+            self.total -= len(before)
+        self.segments[keys] = result.segment
+        self.total += len(result.segment)
         self._report(watch, result.rounds, len(result.segment), result.module or "evaluated", start)
-
-    def _keep(self, keys: frozenset[str], segment: Segment) -> None:
-        self.segments[keys] = segment
-        self.total += len(segment)
 
     def _maintains(self, draft: Draft, atoms: Sequence[Atom]) -> bool:
         if self.policy.means != "choose":

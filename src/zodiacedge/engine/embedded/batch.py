@@ -45,10 +45,13 @@ class EmbeddedBatch:
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Take facts."""
+        given = list(facts)
+        numbers = self.store.dictionary.encode_all(term for fact in given for term in fact.args).tolist()
         flat: dict[Relation, list[int]] = {}
-        encode = self.store.dictionary.encode
-        for fact in facts:
-            ids = [encode(term) for term in fact.args]
+        at = 0
+        for fact in given:
+            ids = numbers[at : at + len(fact.args)]
+            at += len(ids)
             relation = Relation(fact.relation, len(ids))
             if fact.relation == RDF_TYPE and len(ids) == 2:
                 relation = Relation(RDF_TYPE, 1, ids.pop())

@@ -139,9 +139,12 @@ class EmbeddedAttempt:
     def commit(self) -> EmbeddedState:
         """Put the change in force."""
         self.draft.commit()
-        explicit = self.before.store.explicit
-        explicit.tables.update(self.work.explicit)
-        store = Store(self.before.store.terms, explicit)
+        store = self.before.store
+        store.explicit.tables.update(self.work.explicit)
+        store.show(store.explicit)
+        for keys in (*self.work.gone, *self.work.segments):
+            if keys in store.segments:
+                store.remove_segment(keys)
         for keys, segment in self.work.segments.items():
             store.add_segment(keys, segment)
         registry = self.work.settings.registry

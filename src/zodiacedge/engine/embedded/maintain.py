@@ -56,8 +56,8 @@ class NodeChange:
         self._lost: Delta = {}
         self._negated: dict[tuple[int, int], tuple[Ids, Ids]] = {}
 
-    def process(self) -> bool:
-        """Work the change out; return whether the segment changed."""
+    def process(self) -> int:
+        """Work the change out; return by how many facts the segment grows or shrinks."""
         self._classify()
         self._aggregate()
         self._delete()

@@ -4,8 +4,7 @@ A relation is a name and an arity; the members of a class are a relation of thei
 A node that derives `rdf:type` with a variable class keeps all of its `rdf:type` facts in one table of
 two columns instead. A reader sees all tables of a relation side by side; nothing is merged by copying.
 
-Tables that are in a view are not changed any more. The store of the next version takes over the tables that
-it has in common with this one.
+What a change does to tables is worked out beside them (`versions`) and done to them when it is committed.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ class Store:
     def beside(self, segment: Segment) -> Store:
         """Return a store that also shows a segment of a query's own; this one does not."""
         both = Store(self.terms, segment)
-        both._owners |= self._owners
+        both._owners |= {relation: list(owners) for relation, owners in self._owners.items()}
         both._classes |= self._classes
         return both
 
@@ -139,10 +138,18 @@ class Store:
         self.segments[rules] = segment
         self.show(segment)
 
-    def show(self, segment: Segment) -> None:
-        """Let a segment's tables be seen."""
+    def remove_segment(self, rules: frozenset[str]) -> None:
+        """Let go of the segment of a node."""
+        segment = self.segments.pop(rules)
         for relation in segment.tables:
-            self._owners.setdefault(relation, []).append(segment)
+            self._owners[relation] = [one for one in self._owners[relation] if one is not segment]
+
+    def show(self, segment: Segment) -> None:
+        """Let a segment's tables be seen, those too that it got since it was shown last."""
+        for relation in segment.tables:
+            owners = self._owners.setdefault(relation, [])
+            if not any(one is segment for one in owners):
+                owners.append(segment)
             if relation.member_of != NO_CLASS:
                 self._classes.add(relation)
 

@@ -78,6 +78,8 @@ class Draft:
     registry: Registry
     watch: Callable[[int], None]
     errors: dict[str, tuple[int, dict[Variable, int]]] = field(default_factory=dict)
+    news: list[Relation] = field(default_factory=list)
+    """Relations of which some segment gained or lost rows, as they were noted."""
     _touched: dict[Relation, Table] = field(default_factory=dict)
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
     _overlays: dict[tuple[int, Relation], Overlay] = field(default_factory=dict)
@@ -151,6 +153,7 @@ class Draft:
         for one, given in by_class(relation, rows):
             if len(given):
                 self._touched.setdefault(one, Table(one.arity)).insert(given)
+                self.news.append(one)
 
     def touching(self, atom: Atom) -> list[Relation]:
         """Return the relations that match an atom and of which some segment gained or lost rows."""
@@ -182,6 +185,7 @@ class Draft:
             self.touch(relation, table.rows)
         else:
             self._whole.setdefault(relation, []).append(table)
+            self.news.append(relation)
 
     # What changes.
 
@@ -231,15 +235,15 @@ class Draft:
             self.touch(relation, before.sift(after.rows, present=False))
             self.touch(relation, after.sift(before.rows, present=False))
 
-    def settle(self, segment: Segment) -> bool:
-        """Note what a segment gained and lost as touched; return whether it did."""
-        changed = False
+    def settle(self, segment: Segment) -> int:
+        """Note what a segment gained and lost as touched; return by how many facts it grows or shrinks."""
+        grown = 0
         for (owner, relation), overlay in self._overlays.items():
             if owner == id(segment):
-                for table in (overlay.plus, overlay.minus):
-                    changed = changed or len(table) > 0
-                    self.touch(relation, table.rows)
-        return changed
+                grown += len(overlay.plus) - len(overlay.minus)
+                self.touch(relation, overlay.plus.rows)
+                self.touch(relation, overlay.minus.rows)
+        return grown
 
     def net(self) -> tuple[dict[Relation, list[Ids]], dict[Relation, list[Ids]]]:
         """Return copies of the rows that became visible, and of those that are visible no more.
@@ -312,6 +316,7 @@ class Draft:
             table = self._changed[owner].table(relation)
             table.delete(overlay.minus.rows)
             table.insert(overlay.plus.rows)
+            self.store.show(self._changed[owner])
         for (owner, key), overlay in self._hidden.items():
             table = self._changed[owner].hidden[key]
             table.delete(overlay.minus.rows)
