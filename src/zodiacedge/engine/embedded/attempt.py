@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
-from zodiacedge.engine.embedded.maintain import NodeChange
+from zodiacedge.engine.embedded.maintain import NodeChange, NodeShape
 from zodiacedge.engine.embedded.node import NodeRun as Evaluation
 from zodiacedge.engine.embedded.node import example_of
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
@@ -22,7 +22,6 @@ from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.embedded.versions import Draft
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
@@ -63,6 +62,9 @@ class Work:
     settings: Settings
     policy: Policy
     same_functions: bool
+    shapes: dict[frozenset[str], NodeShape]
+    same_graph: bool
+    total: int
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
     """The segments of nodes that were evaluated anew."""
     gone: list[frozenset[str]] = field(default_factory=list)
@@ -70,28 +72,15 @@ class Work:
     runs: list[NodeRun] = field(default_factory=list)
     dropped: dict[str, Dropped] = field(default_factory=dict)
     explicit: dict[Relation, Table] = field(default_factory=dict)
-    total: int = 0
 
     def draft(self) -> Draft:
         """Work the change out, node after node in topological order."""
         nodes = self.graph.nodes
         watch = _Watch(self.settings, Meter(self.settings.limits), len(nodes))
         draft = Draft(self.store, self.settings.registry, watch.look)
-        self.total = sum(map(len, self.store.segments.values()))
+        self.dropped.update(self.before_dropped)
         self._state_facts(draft)
-        homes = {frozenset(node.rules): node for node in nodes.values()}
-        for keys, segment in self.store.segments.items():
-            if keys not in homes:
-                draft.drop(segment)
-                self.gone.append(keys)
-                self.total -= len(segment)
-            else:
-                self.dropped |= {key: self.before_dropped[key] for key in keys & self.before_dropped.keys()}
-        waiting = [
-            (node.rank, node.id)
-            for keys, node in homes.items()
-            if not self.same_functions or keys not in self.store.segments
-        ]
+        waiting = [] if self.same_graph and self.same_functions else self._formed(draft)
         heapq.heapify(waiting)
         seen = {number for _, number in waiting}
         while True:
@@ -105,6 +94,23 @@ class Work:
             own = {key: self.rules[key] for key in node.rules}
             watch.begin(len(self.runs), tuple(own.values()), self.total)
             self._visit(draft, own, watch)
+
+    def _formed(self, draft: Draft) -> list[tuple[int, int]]:
+        """Drop the nodes that are no more; return rank and id of those that were not there before."""
+        homes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
+        for keys, segment in self.store.segments.items():
+            if keys not in homes:
+                draft.drop(segment)
+                self.gone.append(keys)
+                self.total -= len(segment)
+                self.shapes.pop(keys, None)
+                for key in keys - self.rules.keys():
+                    self.dropped.pop(key, None)
+        return [
+            (node.rank, node.id)
+            for keys, node in homes.items()
+            if not self.same_functions or keys not in self.store.segments
+        ]
 
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
         """Yield the nodes that read what was noted as touched since the last time."""
@@ -137,10 +143,11 @@ class Work:
     def _visit(self, draft: Draft, own: Mapping[str, Rule], watch: _Watch) -> None:
         keys = frozenset(own)
         before = self.store.segments.get(keys)
-        atoms = [atom for rule in own.values() for atom in body_atoms(rule.body)]
+        shape = self._shape(keys, own)
+        atoms = shape.atoms
         start = time.perf_counter()
         if before is not None and self.same_functions and self._maintains(draft, atoms):
-            self.total += NodeChange(draft, own, before).process()
+            self.total += NodeChange(draft, shape, before).process()
             self._note_errors(draft, own)
             self._report(watch, 0, len(before), "maintained", start)
             return
@@ -162,6 +169,12 @@ class Work:
         self.segments[keys] = result.segment
         self.total += len(result.segment)
         self._report(watch, result.rounds, len(result.segment), result.module or "evaluated", start)
+
+    def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeShape:
+        found = self.shapes.get(keys)
+        if found is None:
+            found = self.shapes[keys] = NodeShape(own)
+        return found
 
     def _maintains(self, draft: Draft, atoms: Sequence[Atom]) -> bool:
         if self.policy.means != "choose":

@@ -47,7 +47,8 @@ class Memory:
 
     def address(self, array: NDArray[Any]) -> int:
         """Return the address of an array's first element; the array is flat and its owner keeps it."""
-        found: int = array.ctypes.data if array.size else 0
+        # The attribute `ctypes` tells the same, three times as slowly.
+        found: int = array.__array_interface__["data"][0] if array.size else 0
         if not COMPILED and array.size:
             # A view goes away before the array that it looks at.
             base = array.base

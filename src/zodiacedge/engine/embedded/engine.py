@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, NodeRun, Settings
+    from zodiacedge.engine.embedded.maintain import NodeShape
     from zodiacedge.engine.embedded.versions import Draft
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
@@ -37,6 +38,10 @@ class EmbeddedState:
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)
     policy: Policy = field(default_factory=Policy)
+    graph: HyperGraph | None = None
+    shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
+    rows: int = 0
+    """How many facts all segments have together."""
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -112,6 +117,9 @@ class EmbeddedState:
             settings,
             self.policy,
             settings.registry is self.registry,
+            self.shapes,
+            graph is self.graph,
+            self.rows,
         )
         draft = work.draft()
         return EmbeddedAttempt(self, work, draft, EmbeddedNet(self.store, *draft.net()))
@@ -148,7 +156,16 @@ class EmbeddedAttempt:
         for keys, segment in self.work.segments.items():
             store.add_segment(keys, segment)
         registry = self.work.settings.registry
-        return EmbeddedState(store, self.runs, self.dropped, registry, self.before.policy)
+        return EmbeddedState(
+            store,
+            self.runs,
+            self.dropped,
+            registry,
+            self.before.policy,
+            self.work.graph,
+            self.work.shapes,
+            self.work.total,
+        )
 
 
 class EmbeddedEngine:

@@ -37,20 +37,37 @@ _GIVEN = "what is asked for"
 _ROWS = "rows of an aggregate"
 
 
+class NodeShape:
+    """What a node's rules are like, whatever the facts: found out once, used in every change."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        """Look at the rules."""
+        heads = [rule.head for rule in rules.values()]
+        self.rules = rules
+        self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
+        # A node that derives `rdf:type` with a variable class keeps all of it in one table.
+        self.typed = any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)
+        self.own_places = {
+            key: [
+                place
+                for place, conjunct in enumerate(rule.body)
+                if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
+            ]
+            for key, rule in rules.items()
+        }
+        self.recursive = any(self.own_places.values())
+        self.aggregates = {id(rule.aggregate): key for key, rule in rules.items() if rule.aggregate}
+
+
 class NodeChange:
     """The change of one node whose rules stay."""
 
-    def __init__(self, draft: Draft, rules: Mapping[str, Rule], own: Segment) -> None:
-        """Take the node's rules by key, and its segment in the old version."""
+    def __init__(self, draft: Draft, shape: NodeShape, own: Segment) -> None:
+        """Take the node and its segment in the old version."""
         self._draft = draft
-        self._rules = rules
+        self._shape = shape
+        self._rules = shape.rules
         self._own = own
-        self._typed = any(
-            r.head.relation == RDF_TYPE and isinstance(r.head.args[-1], Variable) for r in rules.values()
-        )
-        self._recursive = any(
-            isinstance(c, Atom) and self._derives(c) for rule in rules.values() for c in rule.body
-        )
         self._gone: Delta = {}
         self._new: Delta = {}
         self._lost: Delta = {}
@@ -68,8 +85,7 @@ class NodeChange:
 
     def _classify(self) -> None:
         draft, own = self._draft, self._own
-        atoms = [atom for rule in self._rules.values() for atom in body_atoms(rule.body)]
-        for relation in dict.fromkeys(r for atom in atoms for r in draft.touching(atom)):
+        for relation in dict.fromkeys(r for atom in self._shape.atoms for r in draft.touching(atom)):
             rows = draft.touched(relation)
             before = draft.mask(relation, rows, draft.old)
             ext = draft.mask(relation, rows, self._ext)
@@ -91,7 +107,7 @@ class NodeChange:
 
     def _reads(self, special: Mapping[str, list[tuple[Table, int]]], *, old: bool) -> VersionReads:
         draft, own = self._draft, self._own
-        keys = {id(rule.aggregate): key for key, rule in self._rules.items() if rule.aggregate}
+        keys = self._shape.aggregates
 
         def rows(aggregate: Aggregate) -> Sequence[Piece]:
             key = keys[id(aggregate)]
@@ -143,7 +159,7 @@ class NodeChange:
 
     def _derive(
         self,
-        rule: Rule,
+        key: str,
         place: int,
         args: tuple[Argument, ...],
         tables: list[tuple[Table, int]],
@@ -151,20 +167,22 @@ class NodeChange:
         old: bool,
     ) -> Delta:
         """Return the heads of instances that have given rows at one place."""
+        rule = self._rules[key]
         body = (*rule.body[:place], Atom(_DELTA, args), *rule.body[place + 1 :])
-        key = "" if old else next(key for key, one in self._rules.items() if one is rule)
         reads = self._reads({_DELTA: tables}, old=old)
-        return self._heads(rule, self._draft.run(rule.head.args, body, reads, first=place, errors_of=key))
+        errors_of = "" if old else key
+        rows = self._draft.run(rule.head.args, body, reads, first=place, errors_of=errors_of)
+        return self._heads(rule, rows)
 
     def _from_own(self, delta: Delta, *, old: bool) -> Delta:
         """Return the heads of instances that have some of the node's own facts at some place."""
         found: Delta = {}
-        for rule in self._rules.values():
-            for place, conjunct in enumerate(rule.body):
-                if isinstance(conjunct, Atom) and self._derives(conjunct):
-                    tables = self._tables(conjunct, delta)
-                    if tables:
-                        found = _union(found, self._derive(rule, place, conjunct.args, tables, old=old))
+        for key, rule in self._rules.items():
+            for place in self._shape.own_places[key]:
+                conjunct = rule.body[place]
+                tables = self._tables(conjunct, delta) if isinstance(conjunct, Atom) else []
+                if isinstance(conjunct, Atom) and tables:
+                    found = _union(found, self._derive(key, place, conjunct.args, tables, old=old))
         return found
 
     def _changed_heads(self, *, lost: bool) -> Delta:
@@ -172,7 +190,7 @@ class NodeChange:
         found: Delta = {}
         for key, rule in self._rules.items():
             for place, args, tables in self._changes(rule.body, lost=lost):
-                found = _union(found, self._derive(rule, place, args, tables, old=lost))
+                found = _union(found, self._derive(key, place, args, tables, old=lost))
             if rule.aggregate:
                 overlay = self._draft.hidden(self._own, key)
                 rows = overlay.minus if lost else overlay.plus
@@ -180,7 +198,7 @@ class NodeChange:
                     place = rule.body.index(rule.aggregate)
                     columns = (*rule.aggregate.groups, *(fold.target for fold in rule.aggregate.folds))
                     tables = [(_table(rows.rows), NO_CLASS)]
-                    found = _union(found, self._derive(rule, place, columns, tables, old=lost))
+                    found = _union(found, self._derive(key, place, columns, tables, old=lost))
         return found
 
     def _supported(self, delta: Delta) -> Delta:
@@ -201,9 +219,6 @@ class NodeChange:
             return {}
         relation = Relation(head.relation, len(head.args))
         return dict(by_class(relation, rows))
-
-    def _derives(self, atom: Atom) -> bool:
-        return any(unifiable(rule.head, atom) for rule in self._rules.values())
 
     # Aggregates.
 
@@ -249,7 +264,7 @@ class NodeChange:
         candidates = self._inside(_union(self._lost, self._changed_heads(lost=True)))
         if not candidates:
             return
-        if not self._recursive:
+        if not self._shape.recursive:
             self._remove(_minus(candidates, self._supported(candidates)))
             return
         doomed = frontier = candidates
@@ -289,7 +304,7 @@ class NodeChange:
             self._draft.overlay(self._own, one).add(own)
 
     def _stored(self, relation: Relation, rows: Ids) -> tuple[Relation, Ids]:
-        if self._typed and relation.member_of != NO_CLASS:
+        if self._shape.typed and relation.member_of != NO_CLASS:
             return TYPED, np.insert(rows, 1, relation.member_of, axis=1)
         return relation, rows
 
