@@ -204,7 +204,7 @@ class Attempt(Protocol):
 
     @property
     def net(self) -> Net:
-        """What becomes visible, and what is visible no more."""
+        """What becomes visible, and what is visible no more; to be asked for before the commit."""
 
     def commit(self) -> State:
         """Put the change in force. The state that it was worked out on must not be used any more."""

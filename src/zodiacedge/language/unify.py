@@ -86,4 +86,6 @@ def unify(left: Pattern, right: Pattern) -> bool:
 
 def unifiable(first: Atom, second: Atom) -> bool:
     """Whether some fact is an instance of both atoms."""
+    if first.relation != second.relation or len(first.args) != len(second.args):
+        return False
     return unify(pattern_of(first), pattern_of(second))

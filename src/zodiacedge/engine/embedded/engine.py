@@ -122,17 +122,21 @@ class EmbeddedState:
             self.rows,
         )
         draft = work.draft()
-        return EmbeddedAttempt(self, work, draft, EmbeddedNet(self.store, *draft.net()))
+        return EmbeddedAttempt(self, work, draft)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EmbeddedAttempt:
     """A change that was worked out and is not in force yet."""
 
     before: EmbeddedState
     work: Work
     draft: Draft
-    net: EmbeddedNet
+
+    @cached_property
+    def net(self) -> EmbeddedNet:
+        """What becomes visible, and what is visible no more."""
+        return EmbeddedNet(self.before.store, *self.draft.net())
 
     @property
     def runs(self) -> tuple[NodeRun, ...]:

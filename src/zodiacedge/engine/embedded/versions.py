@@ -83,10 +83,12 @@ class Draft:
     _touched: dict[Relation, Table] = field(default_factory=dict)
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
     _overlays: dict[tuple[int, Relation], Overlay] = field(default_factory=dict)
+    _begun: dict[Relation, list[tuple[Overlay, Segment]]] = field(default_factory=dict)
+    """Overlays where a segment has no table yet."""
     _hidden: dict[tuple[int, str], Overlay] = field(default_factory=dict)
     _changed: dict[int, Segment] = field(default_factory=dict)
     _gone: dict[int, Segment] = field(default_factory=dict)
-    _fresh: list[Segment] = field(default_factory=list)
+    _fresh: dict[Relation, list[Segment]] = field(default_factory=dict)
 
     # What there is.
 
@@ -95,7 +97,7 @@ class Draft:
         found = dict.fromkeys(self.store.relations(atom))
         if _of_any_class(atom):
             found |= dict.fromkeys(r for _, r in self._overlays if r.member_of != NO_CLASS)
-            found |= dict.fromkeys(r for s in self._fresh for r in s.tables if r.member_of != NO_CLASS)
+            found |= dict.fromkeys(r for r in self._fresh if r.member_of != NO_CLASS)
         return list(found)
 
     def old(self, relation: Relation, own: Segment | None = None) -> list[Piece]:
@@ -114,12 +116,14 @@ class Draft:
                 found += overlay.pieces()
             elif len(segment.tables[relation]):
                 found.append(Piece(segment.tables[relation]))
-        for (owner, one), overlay in self._overlays.items():
-            if one == relation and overlay.base is None and self._changed[owner] is not own:
+        for overlay, segment in self._begun.get(relation, ()):
+            if segment is not own:
                 found += overlay.pieces()
-        for segment in self._fresh:
-            if segment is not own and len(segment.tables.get(relation, ())):
-                found.append(Piece(segment.tables[relation]))
+        found += [
+            Piece(segment.tables[relation])
+            for segment in self._fresh.get(relation, ())
+            if segment is not own and len(segment.tables[relation])
+        ]
         return found
 
     def own(self, relation: Relation, own: Segment) -> list[Piece]:
@@ -198,6 +202,8 @@ class Draft:
             found = Overlay(base, Table(relation.arity), Table(relation.arity))
             self._overlays[key] = found
             self._changed[id(segment)] = segment
+            if base is None:
+                self._begun.setdefault(relation, []).append((found, segment))
         return found
 
     def hidden(self, segment: Segment, key: str) -> Overlay:
@@ -217,14 +223,15 @@ class Draft:
 
     def put(self, segment: Segment) -> None:
         """Take a new segment in."""
-        self._fresh.append(segment)
         for relation, table in segment.tables.items():
+            self._fresh.setdefault(relation, []).append(segment)
             self._touch_whole(relation, table)
 
     def replace(self, old: Segment, new: Segment) -> None:
         """Take a new segment for an old one."""
         self._gone[id(old)] = old
-        self._fresh.append(new)
+        for relation in new.tables:
+            self._fresh.setdefault(relation, []).append(new)
         for relation in {*old.tables, *new.tables}:
             before, after = old.tables.get(relation), new.tables.get(relation)
             if before is None or after is None or not len(before) or not len(after):
@@ -252,9 +259,10 @@ class Draft:
         """
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
+        by_class_only = not self.old(TYPED) and not self.new(TYPED)
         for relation in list(dict.fromkeys((*self._whole, *self._touched))):
             before, after = self.old(relation), self.new(relation)
-            if relation.member_of == NO_CLASS and not (before and after):
+            if (relation.member_of == NO_CLASS or by_class_only) and not (before and after):
                 if after:
                     came[relation] = [_rows(piece).copy() for piece in after]
                 elif before:

@@ -1,0 +1,143 @@
+"""Subscriptions: who is told what a commit made visible, and what is visible no more.
+
+Subscribers are called one after the other in the order they came, by the thread that committed, before the
+next change begins. Only facts that somebody wants to hear of are listed. What a subscriber raises cannot
+undo the commit and keeps nobody else from being called: all of it is raised together behind the last call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, UsageProblem, nearest
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.terms import IRI
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from zodiacedge.language.ast import Fact, Predicate
+    from zodiacedge.maintenance.report import ChangeReport
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What one commit did to the facts that somebody subscribed to."""
+
+    version: int
+    inserted: frozenset[Fact]
+    deleted: frozenset[Fact]
+
+
+@dataclass(frozen=True, eq=False)
+class Subscription:
+    """Somebody who is told of commits, until it is cancelled.
+
+    `name` is that of a predicate, with or without its arity; all predicates if it is empty.
+    """
+
+    name: str
+    callback: Callable[[Notice], object]
+    _among: dict[Subscription, None] = field(repr=False)
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still told."""
+        return self in self._among
+
+    def cancel(self) -> None:
+        """Be told no more; once is enough."""
+        self._among.pop(self, None)
+
+    def wants(self, predicate: Predicate) -> bool:
+        """Whether it is to hear of a predicate."""
+        name, arity = predicate
+        return self.name in {"", name, f"{name}/{arity}"}
+
+
+class Subscribers:
+    """All who are told, and the commits they were not told of yet."""
+
+    def __init__(self) -> None:
+        """Start with nobody."""
+        self._all: dict[Subscription, None] = {}
+        self._waiting: deque[ChangeReport] = deque()
+        self._telling = False
+
+    def add(self, name: str, callback: Callable[[Notice], object]) -> Subscription:
+        """Let somebody be told of a predicate from the next commit on."""
+        found = Subscription(name, callback, self._all)
+        self._all[found] = None
+        return found
+
+    def tell(self, report: ChangeReport) -> None:
+        """Tell of a commit. One that a subscriber makes comes when all were told of the one before."""
+        if not self._all:
+            return
+        self._waiting.append(report)
+        if self._telling:
+            return
+        problems: list[BaseException] = []
+        self._telling = True
+        try:
+            while self._waiting:
+                self._tell_all(self._waiting.popleft(), problems)
+        finally:
+            self._telling = False
+            self._waiting.clear()
+        _raise(report, problems)
+
+    def _tell_all(self, report: ChangeReport, problems: list[BaseException]) -> None:
+        notices: dict[str, Notice] = {}
+        for one in tuple(self._all):
+            try:
+                notice = notices.get(one.name)
+                if notice is None:
+                    notice = Notice(report.version_after, *report.net.facts(one.wants))
+                    notices[one.name] = notice
+                if one.active and (notice.inserted or notice.deleted):
+                    one.callback(notice)
+            except BaseException as problem:  # noqa: BLE001 - it is raised when all were told
+                problems.append(problem)
+
+
+def _raise(report: ChangeReport, problems: list[BaseException]) -> None:
+    for problem in problems:
+        if not isinstance(problem, Exception):
+            # Ctrl-C, say: who waits for it does not look into groups.
+            raise problem
+    failed = [problem for problem in problems if isinstance(problem, Exception)]
+    if failed:
+        raise ExceptionGroup(
+            f"version {report.version_after} is committed, but {len(failed)} of its subscribers failed", failed
+        )
+
+
+def predicate_name(given: str | IRI | Predicate | None, prefixes: Mapping[str, str]) -> str:
+    """Return the full name of what somebody subscribes to, with the arity if there is one.
+
+    A predicate is given as in a program, `p`, `ex:p` or `<http://e/p>`, with or without `/` and its arity; or
+    as a whole IRI, as counts name it.
+    """
+    match given:
+        case None | "":
+            return ""
+        case IRI(value=name):
+            return name
+        case str():
+            pass
+        case (name, arity):
+            return f"{name}/{arity}"
+    if given.startswith("<"):
+        return given[1:].replace(">", "", 1)
+    prefix, colon, rest = given.partition(":")
+    if not colon or rest.startswith("//"):
+        return given
+    known = {**DEFAULT_PREFIXES, **prefixes}
+    if prefix not in known:
+        near = nearest(prefix, tuple(known))
+        hint = f"did you mean {near}:?" if near else f"write the whole IRI: <{given}>"
+        raise UsageProblem(Diagnostic("U012", f"there is no prefix {prefix}: to subscribe with", hint))
+    return known[prefix] + rest
