@@ -32,7 +32,8 @@ def changes_of(session: RandomSession) -> list[Change]:
 def follow(seed: int, means: str) -> int:
     """Play a session on both engines; return how many nodes were maintained."""
     expected = KnowledgeBase(ReferenceEngine(), Settings())
-    found = KnowledgeBase(EmbeddedEngine(modules=bool(seed % 2), means=means), Settings())
+    engine = EmbeddedEngine(modules=bool(seed & 1), means=means, backward=bool(seed & 2))
+    found = KnowledgeBase(engine, Settings())
     maintained = 0
     for place, change in enumerate(changes_of(random_session(Seeded(seed)))):
         where = f"seed {seed}, change {place}, {means}"

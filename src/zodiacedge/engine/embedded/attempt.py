@@ -25,7 +25,7 @@ from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -44,10 +44,11 @@ MEANS = ("choose", "maintain", "anew")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How nodes are evaluated: whether by modules, and by which means a node whose rules stay."""
+    """How nodes are evaluated: by modules or not, by which means where the rules stay, and how facts go."""
 
     modules: bool = True
     means: str = "choose"
+    backward: bool = True
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ class Work:
             node = nodes[heapq.heappop(waiting)[1]]
             own = {key: self.rules[key] for key in node.rules}
             watch.begin(len(self.runs), tuple(own.values()), self.total)
+            self.settings.turn.pass_on()
             self._visit(draft, own, watch)
 
     def _formed(self, draft: Draft) -> list[tuple[int, int]]:
@@ -147,13 +149,18 @@ class Work:
         atoms = shape.atoms
         start = time.perf_counter()
         if before is not None and self.same_functions and self._maintains(draft, atoms):
-            self.total += NodeChange(draft, shape, before).process()
+            self.total += NodeChange(draft, shape, before, backward=self.policy.backward).process()
             self._note_errors(draft, own)
             self._report(watch, 0, len(before), "maintained", start)
             return
         view = draft.snapshot(atoms, before)
         result = Evaluation(
-            view, own, self.settings.registry, watch.step, modules=self.policy.modules
+            view,
+            own,
+            self.settings.registry,
+            watch.step,
+            modules=self.policy.modules,
+            turn=self.settings.turn,
         ).evaluate()
         watch.step(result.rounds, len(result.segment))
         if self.settings.strict:
@@ -223,12 +230,15 @@ class EmbeddedNet:
             found.append(counts)
         return found[0], found[1]
 
-    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went."""
+    def facts(
+        self, wanted: Callable[[Predicate], bool] | None = None
+    ) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
         came, went = (
             frozenset(
                 fact
                 for relation, pieces in side.items()
+                if wanted is None or wanted(self.store.predicate(relation))
                 for rows in pieces
                 for fact in self.store.facts_of(relation, rows)
             )
@@ -262,6 +272,7 @@ class _Watch:
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)
+        self.settings.turn.pass_on()
 
     def step(self, rounds: int, facts: int) -> None:
         first = self.rules[0]

@@ -12,11 +12,13 @@ from zodiacedge.engine.embedded.attempt import EmbeddedNet, Policy, Work
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows_with
 from zodiacedge.engine.embedded.query import EmbeddedQuery
 from zodiacedge.engine.embedded.store import TYPED, Relation, Store
+from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.versions import by_class
 from zodiacedge.engine.registry import Registry
 from zodiacedge.terms import RDF_TYPE, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
     Ids = NDArray[np.int32]
+
+# So many rows become facts at once.
+_TOGETHER = 65_536
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,29 @@ class EmbeddedState:
     def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
         """All facts that the hyper-node of these rules derives."""
         return frozenset(self.store.facts(self.store.segments[rules]))
+
+    def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
+        """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
+        store = self.store
+        owners = [store.explicit, *store.segments.values()] if rules is None else [store.segments[rules]]
+        pieces: dict[Relation, list[Ids]] = {}
+        for segment in owners:
+            for relation, table in segment.tables.items():
+                for one, rows in by_class(relation, table.rows):
+                    if len(rows):
+                        pieces.setdefault(one, []).append(rows)
+        for relation, parts in pieces.items():
+            yield store.predicate(relation), self._listed(relation, parts)
+
+    def _listed(self, relation: Relation, parts: list[Ids]) -> Iterator[Fact]:
+        rows = parts[0]
+        if len(parts) > 1:
+            union = Table(relation.arity)
+            for part in parts:
+                union.insert(part)
+            rows = union.rows
+        for start in range(0, len(rows), _TOGETHER):
+            yield from self.store.facts_of(relation, rows[start : start + _TOGETHER])
 
     def derived(self) -> frozenset[Fact]:
         """The union of all segments, explicit too or not."""
@@ -177,14 +205,16 @@ class EmbeddedEngine:
 
     name = "embedded"
 
-    def __init__(self, *, modules: bool = True, means: str = "choose") -> None:
+    def __init__(self, *, modules: bool = True, means: str = "choose", backward: bool = True) -> None:
         """Say how nodes are evaluated.
 
         Args:
             modules: Whether nodes of a known shape go to the algorithm made for it.
             means: How a node whose rules stay is brought up to date: `maintain`, `anew`, or `choose`.
+            backward: Whether doubtful facts of a recursive node are proved (Backward/Forward), or all deleted
+                and derived again where possible (DRed).
         """
-        self._policy = Policy(modules, means)
+        self._policy = Policy(modules, means, backward)
 
     def empty(self) -> EmbeddedState:
         """Return a state without rules and facts."""

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.layout import (
     DONE,
+    F_OUT,
+    F_OUT_WORDS,
+    F_SORTED,
     F_STATE,
     M_BUDGET,
     M_FILLED,
@@ -44,6 +47,11 @@ def execute(
     at = frame[F_STATE] = MEMORY.address(state)
     address = MEMORY.address(frame)
     dictionary = assembly.store.dictionary
+    # Those of this thread: work of the thread that assembled this may wait with something in its own.
+    for place, buffer in zip(
+        (F_OUT, F_SORTED), assembly.store.terms.buffers(int(frame[F_OUT_WORDS])), strict=True
+    ):
+        frame[place] = MEMORY.address(buffer)
     while True:
         state[M_BUDGET] = _BUDGET
         reason = run(address, at)

@@ -1,9 +1,9 @@
 """One hyper-node brought up to date: what its inputs gained and lost, to what its segment gains and loses.
 
 Deletion comes first. Facts whose instances may be gone are candidates; a candidate stays if an instance on
-the next version supports it. Where the node is recursive, a fact may support itself in a circle, so all
-candidates and what leans on them go, and what still has an instance comes back, until nothing changes.
-Then insertion: the rules run with what is new at each place in turn, and on from what that gives.
+the next version supports it. Where the node is recursive, a fact may support itself in a circle, so
+candidates must be proved (`backward`); or all of them and what leans on them go, and what has an instance
+comes back. Then insertion: the rules run with what is new at each place in turn, and on from what that gives.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.aggregates import fold_rows
+from zodiacedge.engine.embedded.backward import Instances, Search, instances_of
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.versions import Delta, Draft, Piece, VersionReads, by_class
@@ -62,8 +63,16 @@ class NodeShape:
 class NodeChange:
     """The change of one node whose rules stay."""
 
-    def __init__(self, draft: Draft, shape: NodeShape, own: Segment) -> None:
-        """Take the node and its segment in the old version."""
+    def __init__(self, draft: Draft, shape: NodeShape, own: Segment, *, backward: bool = True) -> None:
+        """Take the node and its segment in the old version.
+
+        Args:
+            draft: The change under way.
+            shape: The node.
+            own: Its segment in the old version.
+            backward: Whether doubtful facts are proved, or all deleted and derived again where possible.
+        """
+        self._backward = backward
         self._draft = draft
         self._shape = shape
         self._rules = shape.rules
@@ -267,6 +276,32 @@ class NodeChange:
         if not self._shape.recursive:
             self._remove(_minus(candidates, self._supported(candidates)))
             return
+        if self._backward:
+            self._delete_backward(candidates)
+        else:
+            self._delete_and_rederive(candidates)
+
+    def _delete_backward(self, candidates: Delta) -> None:
+        search = Search(self._instances, lambda one, rows: self._draft.mask(one, rows, self._ext))
+        while candidates:
+            bad = search.disproved(candidates)
+            self._remove(bad)
+            candidates = self._inside(self._from_own(self._not_ext(bad), old=True))
+
+    def _instances(self, goals: Delta) -> Iterator[Instances]:
+        """Yield the instances of some facts on the next version, with what they need of the node itself."""
+        for key, rule in self._rules.items():
+            tables = self._tables(rule.head, goals)
+            if not tables:
+                continue
+            atoms = [c for c in (rule.body[n] for n in self._shape.own_places[key]) if isinstance(c, Atom)]
+            args = (*rule.head.args, *(arg for atom in atoms for arg in atom.args))
+            body = (Atom(_GIVEN, rule.head.args), *rule.body)
+            rows = self._draft.run(args, body, self._reads({_GIVEN: tables}, old=False), first=0)
+            if len(rows):
+                yield from instances_of(rows, _kind(rule.head), [_kind(atom) for atom in atoms])
+
+    def _delete_and_rederive(self, candidates: Delta) -> None:
         doomed = frontier = candidates
         while frontier:
             frontier = _minus(self._inside(self._from_own(self._not_ext(frontier), old=True)), doomed)
@@ -307,6 +342,10 @@ class NodeChange:
         if self._shape.typed and relation.member_of != NO_CLASS:
             return TYPED, np.insert(rows, 1, relation.member_of, axis=1)
         return relation, rows
+
+
+def _kind(atom: Atom) -> tuple[Relation, int]:
+    return Relation(atom.relation, len(atom.args)), len(atom.args)
 
 
 def _table(rows: Ids) -> Table:

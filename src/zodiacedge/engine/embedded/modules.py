@@ -29,6 +29,7 @@ from zodiacedge.engine.embedded.reachability import (
     reach_unequal,
     widen_sets,
 )
+from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.language.ast import Argument, Atom, Comparison, Rule, Variable
 from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import RDF_TYPE
@@ -100,7 +101,13 @@ def recognise(rules: Sequence[Rule]) -> Module | None:
     return Module(shape, step)
 
 
-def evaluate(module: Module, outside: Callable[[Atom], Iterable[Part]], target: Table, atom: Atom) -> None:
+def evaluate(
+    module: Module,
+    outside: Callable[[Atom], Iterable[Part]],
+    target: Table,
+    atom: Atom,
+    turn: Handover = ALONE,
+) -> None:
     """Fill an empty table with the segment of a module; `atom` is the relation's own, all variables."""
     if module.shape is Shape.COPY:
         _copy([part.table.rows for part in outside(module.step)], module.columns, target)
@@ -115,7 +122,7 @@ def evaluate(module: Module, outside: Callable[[Atom], Iterable[Part]], target: 
     back = module.shape is Shape.STEPS_BACK
     if back:
         base, step = base[:, ::-1], step[:, ::-1]
-    _fill_reached(base, step, target, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
+    _fill_reached(base, step, target, turn, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
 
 
 def _copied(rule: Rule) -> Module | None:
@@ -224,7 +231,7 @@ def _adjacency(rows: Ids, nodes: int) -> tuple[Ids, Ids]:
     return starts, np.ascontiguousarray(rows[order, 1])
 
 
-def _fill_reached(base: Ids, step: Ids, target: Table, *, unequal: bool, back: bool) -> None:
+def _fill_reached(base: Ids, step: Ids, target: Table, turn: Handover, *, unequal: bool, back: bool) -> None:
     names, places = np.unique(np.concatenate((base.ravel(), step.ravel())), return_inverse=True)
     local = places.astype(np.int32)
     nodes = len(names)
@@ -246,7 +253,7 @@ def _fill_reached(base: Ids, step: Ids, target: Table, *, unequal: bool, back: b
         sets = words(nodes * set_words)
         frame[11] = MEMORY.address(sets)
         frame[12] = set_words
-        _widen(frame, nodes)
+        _widen(frame, nodes, turn)
         kernel = reach_by_sets
         target.reserve(int(count_by_sets(MEMORY.address(frame))) + nodes)
     while source < nodes:
@@ -255,16 +262,17 @@ def _fill_reached(base: Ids, step: Ids, target: Table, *, unequal: bool, back: b
         source = int(kernel(MEMORY.address(frame), source, *target.open_rows()))
         target.close_rows(int(frame[10]))
         frame[10] = 0
+        turn.pass_on()
 
 
-def _widen(frame: NDArray[np.int64], nodes: int) -> None:
+def _widen(frame: NDArray[np.int64], nodes: int, turn: Handover) -> None:
     order = np.zeros(nodes, np.int32)
     stack = np.zeros(nodes, np.int32)
     place = np.zeros(nodes, np.int32)
     address = MEMORY.address(frame)
     order_nodes(address, MEMORY.address(order), MEMORY.address(stack), MEMORY.address(place))
     while widen_sets(address, MEMORY.address(order)):
-        pass
+        turn.pass_on()
 
 
 def _fill_classes(base: Ids, target: Table, *, equal: bool) -> None:

@@ -7,7 +7,7 @@ needs room, when the host must compute something, and now and then to be watched
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_col
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.values import compare, evaluate
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Negation, Rule, Variable
@@ -45,10 +46,55 @@ _BITS_AT_LEAST = 256 * 1024
 _BITS_PER_ROW = 2048
 _FEW_TABLES = 2
 _ROWS_FOR_TWO = 20_000
+_SLICE_SECONDS = 0.05
 
 
 class _StoppedError(Exception):
     """The other half of the work failed, so this one need not go on."""
+
+
+class _OtherHalf:
+    """The second thread of a node that two share; it rests while the first one passes its turn on."""
+
+    def __init__(self, turn: Handover) -> None:
+        self._turn = turn
+        # Held by the second thread while it works.
+        self.working = threading.Lock()
+        self._may_go = threading.Event()
+        self._may_go.set()
+        self._stopped = False
+
+    @property
+    def wanted(self) -> bool:
+        return self._turn.wanted
+
+    def pass_on(self) -> None:
+        if not self._turn.wanted:
+            return
+        self._may_go.clear()
+        try:
+            with self.working:
+                self._turn.pass_on()
+        finally:
+            self._may_go.set()
+
+    def wait_for(self, half: Future[None]) -> None:
+        while not half.done():
+            wait((half,), _SLICE_SECONDS)
+            self.pass_on()
+        half.result()
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def watch(self, rounds: int, facts: int) -> None:
+        del rounds, facts
+        if self._stopped:
+            raise _StoppedError
+        if not self._may_go.is_set():
+            self.working.release()
+            self._may_go.wait()
+            self.working.acquire()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +119,7 @@ class NodeRun:
         *,
         modules: bool = True,
         starts: int | None = None,
+        turn: Handover = ALONE,
     ) -> None:
         """Take the node's rules by key.
 
@@ -83,7 +130,9 @@ class NodeRun:
             watch: Called now and then with the round and the facts.
             modules: Whether a node of a known shape goes to the algorithm made for it.
             starts: The place of each body that a plan must start from; any if not given.
+            turn: Passed on now and then.
         """
+        self._turn = turn
         self._starts = starts
         self._store = store
         self._rules = rules
@@ -104,7 +153,7 @@ class NodeRun:
         if module and self._suits(module):
             rule = next(iter(self._rules.values()))
             target = self._target(rule)
-            evaluate_module(module, self._store.outside, target, rule.head)
+            evaluate_module(module, self._store.outside, target, rule.head, self._turn)
             target.trim()
             return NodeResult(self._segment, 1, {}, module.shape.value)
         if self._divisible():
@@ -131,28 +180,24 @@ class NodeRun:
         return sum(len(part.table) for part in self._store.outside(first.atom)) >= _ROWS_FOR_TWO
 
     def _run_in_two(self) -> int:
-        stop = threading.Event()
-
-        def watch(rounds: int, facts: int) -> None:
-            del rounds, facts
-            if stop.is_set():
-                raise _StoppedError
-
-        other = NodeRun(self._store, self._rules, self._registry, watch, modules=False)
+        second = _OtherHalf(self._turn)
+        self._turn = second
+        other = NodeRun(self._store, self._rules, self._registry, second.watch, modules=False)
         # Whatever indexes are needed are built before the other half starts.
         self.assemble(bits=True, share=(0, 2))
 
         def assemble_and_run() -> None:
-            other.assemble(bits=True, share=(1, 2))
-            other.run()
+            with second.working:
+                other.assemble(bits=True, share=(1, 2))
+                other.run()
 
         with ThreadPoolExecutor(1) as pool:
             half = pool.submit(assemble_and_run)
             try:
                 rounds = self.run()
-                half.result()
+                second.wait_for(half)
             finally:
-                stop.set()
+                second.stop()
         for relation, table in self._segment.tables.items():
             rows = other.segment.tables[relation].rows
             if table.is_marked:
@@ -314,6 +359,7 @@ class NodeRun:
     def _run(self, assembly: Assembly, frame: NDArray[np.int64], own: Sequence[Table]) -> int:
         def watch(rounds: int) -> None:
             self._watch(rounds, sum(len(table) for table in own))
+            self._turn.pass_on()
 
         return execute(assembly, frame, self._registry, watch)
 

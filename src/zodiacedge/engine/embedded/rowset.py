@@ -433,6 +433,17 @@ def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
 
 
 @kernel
+def locate_rows(table: int, given: int, total: int, found: int, key: int) -> None:
+    """Write for each of the rows given where it stands in the table; a number below 0 if it does not."""
+    arity = get(table, T_ARITY)
+    for n in range(total):
+        for column in range(arity):
+            put(key, column, load32(given, n * arity + column))
+        row = find_row(table, key)
+        store32(found, n, row if row >= 0 else -1)
+
+
+@kernel
 def count_runs(table: int, index: int, given: int, total: int) -> int:
     """Count the given pairs that are in a table, by an index on the first column looked up once per run."""
     rows = get(table, T_ROWS)

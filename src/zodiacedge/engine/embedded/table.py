@@ -48,6 +48,7 @@ from zodiacedge.engine.embedded.rowset import (
     find_row,
     insert_by_bits,
     insert_rows,
+    locate_rows,
     mark_rows,
     move_heads,
     sift_rows,
@@ -193,6 +194,15 @@ class Table:
             given = _flat(rows)
             mark_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), _SCRATCH.address)
         return found.view(np.bool_)
+
+    def places(self, rows: Ids) -> Ids:
+        """Tell of each of some rows where it stands, or -1 if it is not here."""
+        found = np.full(len(rows), -1, np.int32)
+        if len(self) and len(rows):
+            self.need_rows()
+            given = _flat(rows)
+            locate_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), _SCRATCH.address)
+        return found
 
     def count_present(self, rows: Ids) -> int:
         """Count those of some rows that are here."""
