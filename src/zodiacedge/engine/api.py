@@ -18,13 +18,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
+from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
@@ -45,12 +46,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to evaluate: what the host registered, the limits, and whether evaluation errors fail."""
+    """How to evaluate: what the host registered, the limits, whether evaluation errors fail.
+
+    Long work tells how far it is, and lets others work in between.
+    """
 
     registry: Registry = field(default_factory=Registry)
     limits: Limits = field(default_factory=Limits)
     strict: bool = False
     progress: Callable[[Progress], None] | None = None
+    turn: Handover = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,12 @@ class Materialisation(Protocol):
 
     def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
         """All facts that the hyper-node of these rules derives."""
+
+    def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
+        """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate.
+
+        A predicate may come more than once. Facts are listed only as far as they are asked for.
+        """
 
     def derived(self) -> frozenset[Fact]:
         """The union of all segments, explicit too or not."""
@@ -163,8 +174,10 @@ class Net(Protocol):
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
         """Count the facts that came and those that went, without listing them."""
 
-    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went."""
+    def facts(
+        self, wanted: Callable[[Predicate], bool] | None = None
+    ) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
 
 
 class State(Materialisation, Protocol):

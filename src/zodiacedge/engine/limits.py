@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
@@ -38,18 +39,20 @@ class Meter:
     The work is that of a rule, by its name, or of a query, which has none.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, turn: Handover = ALONE) -> None:
         """Start the clock."""
         self._limits = limits
+        self._turn = turn
         self._start = time.perf_counter()
         self._steps = 0
         self._next_look = 0.0
 
     def step(self, rule: str, span: Span | None) -> None:
-        """Count a step of a rule; look at the clock and the memory now and then."""
+        """Count a step of a rule; now and then look at the clock and the memory, and let others work."""
         self._steps += 1
         if self._steps % _STEPS_BETWEEN_LOOKS == 0:
             self.look(rule, span)
+            self._turn.pass_on()
 
     def look(self, rule: str, span: Span | None) -> None:
         """Compare wall time and memory with their limits."""

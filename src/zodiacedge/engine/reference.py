@@ -85,6 +85,14 @@ class ReferenceMaterialisation:
         """All facts that the hyper-node of these rules derives."""
         return self.segments[rules]
 
+    def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
+        """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
+        groups: dict[Predicate, list[Fact]] = {}
+        for fact in self.facts if rules is None else self.segments[rules]:
+            groups.setdefault(fact.predicate, []).append(fact)
+        for predicate, facts in groups.items():
+            yield predicate, iter(facts)
+
     def derived(self) -> frozenset[Fact]:
         """The union of all segments, explicit too or not."""
         return frozenset().union(*self.segments.values())
@@ -265,9 +273,14 @@ class ReferenceNet:
         """Count the facts that came and those that went."""
         return Counter(f.predicate for f in self.came), Counter(f.predicate for f in self.went)
 
-    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went."""
-        return self.came, self.went
+    def facts(
+        self, wanted: Callable[[Predicate], bool] | None = None
+    ) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
+        if wanted is None:
+            return self.came, self.went
+        came, went = (frozenset(f for f in side if wanted(f.predicate)) for side in (self.came, self.went))
+        return came, went
 
 
 class ReferenceEngine:
@@ -289,7 +302,7 @@ class ReferenceEngine:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
         stated = frozenset(facts)
         visible = FactSet(stated)
-        meter = Meter(settings.limits)
+        meter = Meter(settings.limits, settings.turn)
         segments: dict[frozenset[str], frozenset[Fact]] = {}
         dropped: dict[str, Dropped] = {}
         runs: list[NodeRun] = []
@@ -316,6 +329,7 @@ class ReferenceEngine:
                     _record(dropped, key, errors)
                 if settings.progress:
                     settings.progress(Progress(place, len(order), labels, rounds, total))
+                settings.turn.pass_on()
             if settings.strict:
                 refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)
