@@ -711,9 +711,10 @@ def bind_step(frame: int, step: int) -> int:
             return PENDING
         term = term_of(get(frame, F_DICTIONARY), stack, 0)
     register = get(steps, step + P_REGISTER)
-    if get(steps, step + P_CHECKS) and term >= 0:
-        return HOLDS if get(registers, register) == term else FAILS
-    put(registers, register, term)
+    if not get(steps, step + P_CHECKS):
+        put(registers, register, term)
+    elif term >= 0 and get(registers, register) != term:
+        return FAILS
     # What an earlier error left open is not an error of its own.
     return HOLDS if term >= 0 or not known else NO_ORDER
 
