@@ -63,6 +63,12 @@ def test_a_random_session_ends_where_the_definition_does(means: str) -> None:
     assert (maintained > 0) == (means != "anew")
 
 
+# A negated variable that a binding gives; groups that a binding gives, where one of its values is an error.
+@pytest.mark.parametrize("seed", [58, 317])
+def test_sessions_that_found_a_bug(seed: int) -> None:
+    assert follow(seed, "maintain") > 0
+
+
 @pytest.mark.soak
 def test_very_many_random_sessions() -> None:
     for seed in range(2_000_000, 2_000_000 + examples(12_000)):
