@@ -7,7 +7,7 @@ import pytest
 from zodiacedge.errors import Diagnostic, SyntaxProblem
 from zodiacedge.language.ast import Fact, Rule, fact
 from zodiacedge.language.printer import format_rule
-from zodiacedge.maintenance.session import Expectation, Step, parse_session, shortfalls
+from zodiacedge.maintenance.session import Expectation, Step, findings, parse_session, shortfalls
 from zodiacedge.terms import IRI, string
 
 A, B = IRI("a"), IRI("b")
@@ -202,3 +202,28 @@ def test_counts_are_by_name_or_by_name_and_arity() -> None:
     visible = [fact("p", A), fact("p", B), fact("p", A, B)]
     counts = (("p", 3), ("p/1", 2), ("p/2", 1), ("q", 0))
     assert shortfalls(Expectation(refused="C001", counts=counts), [Diagnostic("C001", "")], visible) == []
+
+
+def told(step: Step, outcome: list[Diagnostic], visible: list[Fact]) -> list[tuple[str, int, str]]:
+    found = []
+    for one in findings(step, outcome, visible):
+        assert one.span
+        found.append((one.code, one.span.source.position(one.span.start)[0], one.message))
+    return found
+
+
+def test_a_refusal_is_told_at_the_end_of_its_step_and_a_count_at_its_line() -> None:
+    step = only("begin\n+ p(a) .\nrefuse C001\ncount p 0\ncount q 2\n")
+    refused = [Diagnostic("C011", "two arities")]
+    assert told(step, refused, [fact("q", A)]) == [
+        ("S002", 3, "refused with C011, expected with C001"),
+        ("S002", 5, "q has 1 facts, expected 2"),
+    ]
+    assert told(step, [Diagnostic("C001", "unbound")], [fact("q", A), fact("q", B)]) == []
+
+
+def test_a_step_knows_where_its_facts_are_stated() -> None:
+    change = only("begin\n+ p(a) .\n- p(b) .\n+ q(X) :- p(X) .\ncommit\n").change
+    (atom,) = change.stated
+    assert atom.span
+    assert atom.span.source.position(atom.span.start) == (2, 3)
