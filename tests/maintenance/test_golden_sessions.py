@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from strategies.beside import EMBEDDED
 from zodiacedge.engine.api import Settings
 from zodiacedge.errors import ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.maintenance.report import ChangeReport
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+PAPER = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 SESSIONS = sorted((GOLDEN / "sessions").glob("*.session"))
 
 
@@ -56,6 +58,14 @@ def test_a_session_goes_as_expected(path: Path, engine: Engine) -> None:
     assert [text for step in steps_of(path) for text in play(kb, step)] == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("way", EMBEDDED.values(), ids=EMBEDDED)
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_a_session_goes_as_expected_by_every_means(path: Path, way: Engine) -> None:
+    kb = KnowledgeBase(way, Settings())
+    assert [text for step in steps_of(path) for text in play(kb, step)] == []
+
+
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
 def test_the_state_does_not_depend_on_the_way_to_it(path: Path, engine: Engine) -> None:
     kb = KnowledgeBase(engine, Settings())
@@ -80,15 +90,24 @@ def test_every_step_of_a_session_expects_something(path: Path) -> None:
 @pytest.mark.parametrize(
     ("session", "program"),
     [
-        ("paper_insert_r8_then_delete_r4", "running_example"),
-        ("paper_delete_r5_r6_r7", "running_example"),
-        ("paper_delete_r7", "rule_deletion"),
+        ("paper_insert_r8_then_delete_r4", GOLDEN / "graphs" / "running_example.rules"),
+        ("paper_delete_r5_r6_r7", GOLDEN / "graphs" / "running_example.rules"),
+        ("paper_delete_r7", GOLDEN / "graphs" / "rule_deletion.rules"),
+        ("paper_rs1_turbines_and_rules_out_and_in", PAPER / "rs1.rules"),
+        ("paper_rs2_every_rule_out_and_in", PAPER / "rs2.rules"),
+        ("paper_rs2_turbines_out_and_in", PAPER / "rs2.rules"),
+        ("paper_rs3_r6_and_r10_out_and_in", PAPER / "rs3.rules"),
+        ("paper_rs3_turbines_out_and_in", PAPER / "rs3.rules"),
     ],
 )
-def test_the_sessions_of_the_paper_start_with_its_programs(session: str, program: str) -> None:
+def test_the_sessions_of_the_paper_start_with_its_programs(session: str, program: Path) -> None:
     def shown(rules: Iterable[Rule]) -> list[str]:
         return [format_rule(rule) for rule in rules]
 
     first = steps_of(GOLDEN / "sessions" / f"{session}.session")[0]
-    text = (GOLDEN / "graphs" / f"{program}.rules").read_text(encoding="utf-8")
-    assert shown(first.change.add_rules) == shown(parse_program(text).rules)
+    assert shown(first.change.add_rules) == shown(parse_program(program.read_text(encoding="utf-8")).rules)
+
+
+def test_every_session_of_the_paper_is_compared_with_a_program_of_it() -> None:
+    (compared,) = test_the_sessions_of_the_paper_start_with_its_programs.pytestmark  # type: ignore[attr-defined]
+    assert {name for name, _ in compared.args[1]} == {p.stem for p in SESSIONS if p.stem.startswith("paper_")}

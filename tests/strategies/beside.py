@@ -1,0 +1,77 @@
+"""Engines beside the definition: changes are carried out on both, and all that can be seen is compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.attempt import MEANS
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zodiacedge.engine.api import Engine
+    from zodiacedge.language.ast import Fact
+    from zodiacedge.maintenance.change import Change
+
+# The embedded engine by every means, with modules and without, under names for messages.
+EMBEDDED: dict[str, Engine] = {
+    f"{means}, modules {name}": EmbeddedEngine(modules=modules, means=means)
+    for means in MEANS
+    for name, modules in (("on", True), ("off", False))
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What can be seen of a knowledge base after a change."""
+
+    facts: frozenset[Fact]
+    explicit: frozenset[Fact]
+    inserted: frozenset[Fact]
+    deleted: frozenset[Fact]
+    net_counts: tuple[dict[str, int], dict[str, int]]
+    derived: dict[str, int]
+    segments: dict[frozenset[str], frozenset[Fact]]
+
+    def differences(self, other: Seen) -> list[str]:
+        """Return the names of what is not the same."""
+        return [one.name for one in fields(self) if getattr(self, one.name) != getattr(other, one.name)]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Changes, and what the definition shows after each of them."""
+
+    changes: tuple[Change, ...]
+
+    @cached_property
+    def seen(self) -> tuple[Seen, ...]:
+        """Played once, however many engines are compared with it."""
+        return played(ReferenceEngine(), self.changes)
+
+
+def played(engine: Engine, changes: Iterable[Change]) -> tuple[Seen, ...]:
+    """Return what an engine shows after each change."""
+    kb = KnowledgeBase(engine, Settings())
+    found: list[Seen] = []
+    for change in changes:
+        report = kb.apply(change)
+        nodes = [frozenset(node.rules) for node in kb.graph().order]
+        found.append(
+            Seen(
+                kb.facts(),
+                kb.explicit,
+                report.inserted,
+                report.deleted,
+                report.net_counts(),
+                kb.derived(),
+                {rules: kb.state.segment(rules) for rules in nodes},
+            )
+        )
+    return tuple(found)
