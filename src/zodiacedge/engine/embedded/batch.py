@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.ntriples import group_triples, triple_batches
 from zodiacedge.engine.embedded.store import Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.io.read import fact_batches
@@ -74,10 +73,14 @@ class EmbeddedBatch:
 
     def _read(self, one: FileReading) -> Iterator[list[Fact] | Ids]:
         if one.source.format in {Format.NTRIPLES, Format.NQUADS}:
+            from zodiacedge.engine.embedded.ntriples import triple_batches  # noqa: PLC0415 - many kernels
+
             return triple_batches(one, self.store.dictionary)
         return fact_batches(one)
 
     def _add_triples(self, triples: Ids) -> None:
+        from zodiacedge.engine.embedded.ntriples import group_triples  # noqa: PLC0415 - many kernels
+
         dictionary = self.store.dictionary
         groups = group_triples(triples, dictionary)
         for name, rows in groups.predicates.items():

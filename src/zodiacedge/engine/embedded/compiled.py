@@ -88,6 +88,21 @@ def _cache_folder() -> Path:
     return usual if os.access(usual, os.R_OK | os.W_OK) else _spare_folder(name)
 
 
+def _load_registries() -> None:
+    """Let Numba load what it loads before its first kernel, but for SciPy, which no kernel of ours needs.
+
+    Looking for SciPy's BLAS takes a third of a second where it is installed.
+    """
+    name = "scipy.linalg.cython_blas"
+    if name not in sys.modules:
+        sys.modules[name] = None  # type: ignore[assignment]
+        try:
+            cpu_target.typing_context.refresh()
+            cpu_target.target_context.refresh()
+        finally:
+            del sys.modules[name]
+
+
 def _spare_folder(name: str) -> Path:
     # Whoever has no home to write to, a service say, compiles once per start.
     return Path(tempfile.mkdtemp(prefix=f"zodiacedge-{name}-"))
@@ -99,6 +114,7 @@ try:
     import numba
     from llvmlite import ir
     from numba import types
+    from numba.core.registry import cpu_target
     from numba.extending import intrinsic
 
     COMPILED = True
@@ -155,6 +171,7 @@ if TYPE_CHECKING:
 elif COMPILED:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_folder()))
     numba.config.reload_config()
+    _load_registries()
 
     def kernel(function: _Kernel) -> _Kernel:
         """Compile a function; the result is cached on disk and runs without the interpreter's lock."""
