@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from zodiacedge.knowledge import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.maintenance.report import ChangeReport
+    from zodiacedge.maintenance.subscribe import Notice, Subscription
+    from zodiacedge.maintenance.verify import Difference, Verification
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
 
 __version__ = "0.1.0"
@@ -40,14 +42,18 @@ __all__ = [
     "BlankNode",
     "ChangeReport",
     "Diagnostic",
+    "Difference",
     "Fact",
     "KnowledgeBase",
     "Limits",
     "Literal",
+    "Notice",
     "Predicate",
     "Prepared",
     "Rule",
+    "Subscription",
     "Transaction",
+    "Verification",
     "ZodiacError",
     "iri",
     "open",
@@ -58,6 +64,8 @@ _HOMES = {
     "zodiacedge.knowledge": ("Answers", "KnowledgeBase", "Prepared", "Transaction", "open"),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
     "zodiacedge.maintenance.report": ("ChangeReport",),
+    "zodiacedge.maintenance.subscribe": ("Notice", "Subscription"),
+    "zodiacedge.maintenance.verify": ("Difference", "Verification"),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
 }
 _Options = ParamSpec("_Options")

@@ -2,14 +2,19 @@
 
 A knowledge base holds rules and facts and keeps what follows from them. A change is one transaction:
 it is committed whole, or refused and nothing has changed.
+
+Threads may share it. Changes come one after the other; whoever reads meanwhile sees the version before.
+Only one thread works in the engine at a time, the one whose turn it is, and a change passes its turn on.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
@@ -23,21 +28,30 @@ from zodiacedge.language.safety import resolve_query
 from zodiacedge.maintenance.change import Change, Program, prepare
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
 from zodiacedge.maintenance.report import ChangeReport, per_predicate
+from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
+from zodiacedge.maintenance.turn import Turn
+from zodiacedge.maintenance.uninterrupted import uninterrupted
+from zodiacedge.maintenance.verify import Verification, differences, digest
 from zodiacedge.terms import Term, Value, from_python, to_python
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from types import ModuleType, TracebackType
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, Engine, Progress, State
+    from zodiacedge.engine.api import Answer, Attempt, Batch, Dropped, Effect, Engine, Progress, State
     from zodiacedge.graph import HyperGraph
-    from zodiacedge.io import LoadReport, ProgressCallback
+    from zodiacedge.io import Load, LoadReport, ProgressCallback
     from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule
+    from zodiacedge.maintenance.subscribe import Notice, Subscription
+    from zodiacedge.terms import IRI
+
+    Facts: TypeAlias = str | Iterable[Sequence[object]] | pa.Table
 
 ENGINES = ("embedded", "reference")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
@@ -58,20 +72,20 @@ def open_kb(
         strict: Whether an evaluation error fails the change instead of dropping its binding.
         progress: Called with the node and round at which the engine is.
     """
-    if engine not in ENGINES:
-        near = nearest(engine, ENGINES)
-        raise UsageProblem(
-            Diagnostic(
-                "U001",
-                f"there is no engine {engine}",
-                f"did you mean {near}?" if near else f"choose one of: {', '.join(ENGINES)}",
-            )
-        )
     settings = Settings(limits=limits or Limits(), strict=strict, progress=progress)
     return KnowledgeBase(_engine(engine), settings)
 
 
 def _engine(name: str) -> Engine:
+    if name not in ENGINES:
+        near = nearest(name, ENGINES)
+        raise UsageProblem(
+            Diagnostic(
+                "U001",
+                f"there is no engine {name}",
+                f"did you mean {near}?" if near else f"choose one of: {', '.join(ENGINES)}",
+            )
+        )
     # Each engine loads what it needs only when it is chosen.
     if name == "reference":
         from zodiacedge.engine.reference import ReferenceEngine  # noqa: PLC0415
@@ -168,6 +182,11 @@ class KnowledgeBase:
         self._prefixes: dict[str, str] = {}
         self._version = 0
         self._state = engine.empty()
+        self._changing = threading.RLock()
+        self._turn = Turn()
+        # The threads that are inside the engine, all but one of them waiting for their turn again.
+        self._inside: set[int] = set()
+        self._subscribers = Subscribers()
 
     @property
     def version(self) -> int:
@@ -182,15 +201,17 @@ class KnowledgeBase:
     @property
     def explicit(self) -> frozenset[Fact]:
         """The explicit facts."""
-        return self._state.explicit()
+        with self._asking() as state:
+            return state.explicit()
 
     def explicit_counts(self) -> dict[str, int]:
         """Count the explicit facts per predicate, without listing them."""
-        return per_predicate(self._state.explicit_counts())
+        with self._asking() as state:
+            return per_predicate(state.explicit_counts())
 
     @property
     def state(self) -> State:
-        """What the engine made of rules and facts."""
+        """What the engine made of rules and facts; with other threads about, only within `reading`."""
         return self._state
 
     def graph(self) -> HyperGraph:
@@ -199,29 +220,125 @@ class KnowledgeBase:
 
     def facts(self) -> frozenset[Fact]:
         """Return all visible facts."""
-        return self._state.visible()
+        with self._asking() as state:
+            return state.visible()
 
     def derived(self) -> dict[str, int]:
         """Count derived facts per predicate, explicit too or not; predicates with rules are all named."""
-        heads = {rule.head.predicate for rule in self.rules}
-        return per_predicate(self._state.derived_counts(), heads, self._known())
+        with self._asking() as state:
+            heads = {rule.head.predicate for rule in self.rules}
+            return per_predicate(state.derived_counts(), heads, self._known())
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Let all reads of a `with` block see one version: a change of another thread waits meanwhile."""
+        return self._turn
 
     def change(self) -> Transaction:
         """Begin a change: `with kb.change() as c: …` commits at the end of the block."""
         return Transaction(self)
 
-    def apply(self, change: Change) -> ChangeReport:
-        """Carry out a change as one transaction, or raise and leave everything as it was."""
+    def apply(
+        self,
+        change: Change,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        committed: Callable[[ChangeReport], None] | None = None,
+    ) -> ChangeReport:
+        """Carry out a change as one transaction, or raise and leave everything as it was.
+
+        Subscribers are told before it returns; what they raise comes as one `ExceptionGroup`, and the change
+        is committed all the same.
+
+        Args:
+            change: What comes and goes.
+            prefixes: Made known to later texts, once it is committed.
+            committed: Called with the report before subscribers are.
+        """
+        with self._alone():
+            with self._asking():
+                program, attempt, report = self._worked_out(change, dry=False)
+                # Everything that can fail lies behind us, and nothing can interrupt what follows.
+                with uninterrupted():
+                    self._program, self._state = program, attempt.commit()
+                    self._version = report.version_after
+                    self._prefixes.update(prefixes or {})
+                    if committed:
+                        committed(report)
+            self._subscribers.tell(report)
+        return report
+
+    def dry_run(
+        self,
+        change: Change | None = None,
+        *,
+        add_rules: str = "",
+        remove_rules: str = "",
+        add_facts: Facts | None = None,
+        remove_facts: Facts | None = None,
+    ) -> ChangeReport:
+        """Find out what a change would do, or why it would be refused; nothing is committed.
+
+        The change comes as a whole, or piece by piece as a `Transaction` takes it. The report is that of the
+        change, but for its versions: both are the one there is, and `report.dry_run` is true.
+        """
+        if change is None:
+            collecting = Transaction(self)
+            if add_rules:
+                collecting.add_rules(add_rules)
+            if remove_rules:
+                collecting.remove_rules(remove_rules)
+            if add_facts is not None:
+                collecting.add_facts(add_facts)
+            if remove_facts is not None:
+                collecting.remove_facts(remove_facts)
+            change = collecting.collected()
+        with self._alone(), self._asking():
+            return self._worked_out(change, dry=True)[2]
+
+    def subscribe(
+        self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
+    ) -> Subscription:
+        """Be told after each commit which facts of a predicate became visible and which are no more.
+
+            kb.subscribe("alarm/1", lambda notice: print(notice.version, notice.inserted, notice.deleted))
+
+        Args:
+            predicate: `p`, `p/1`, `ex:p`, `<http://e/p>` or an IRI; a name alone is of any arity; None: all.
+            callback: Called by the thread that committed, before the next change, if there are such facts. It
+                may read and change the knowledge base; its own commits are told when this one has been.
+        """
+        return self._subscribers.add(predicate_name(predicate, self._prefixes), callback)
+
+    def verify(self, against: str = "") -> Verification:
+        """Evaluate the program from nothing and compare all visible facts and every segment.
+
+        Changes wait until it is done, readers do not.
+
+        Args:
+            against: The engine that evaluates, `reference` for the definition; this one's own if not given.
+        """
+        engine = _engine(against) if against else self._engine
+        with self._alone(), self._asking() as state:
+            program, pause = self._program, self._turn.pass_on
+            settings = replace(self._settings, turn=self._turn)
+            fresh = engine.materialise(program.rules, program.graph, state.explicit(), settings)
+            facts, summed = digest(state, pause)
+            found = tuple(differences(state, fresh, program, pause))
+            return Verification(self._version, engine.name, facts, summed, found)
+
+    def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Attempt, ChangeReport]:
         start = time.perf_counter()
         before = self._state
         effect, known = self._facts_of(change)
+        self._turn.pass_on()
         prepared = prepare(self._program, change, self._host(), effect, known)
-        attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, self._settings)
+        settings = replace(self._settings, turn=self._turn)
+        attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, settings)
         bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
         warnings = (*prepared.warnings, *mistaken_constants(bodies, effect.holds))
         report = ChangeReport(
             self._version,
-            self._version + 1,
+            self._version + (not dry),
             prepared.rules_added,
             prepared.rules_removed,
             effect.added,
@@ -232,16 +349,36 @@ class KnowledgeBase:
             warnings,
             time.perf_counter() - start,
         )
-        # Everything that can fail, or be interrupted, lies behind us.
-        self._program, self._state, self._version = prepared.program, attempt.commit(), report.version_after
-        return report
+        return prepared.program, attempt, report
+
+    @contextmanager
+    def _asking(self) -> Iterator[State]:
+        """Work in the engine, when it is this thread's turn."""
+        me = threading.get_ident()
+        with self._turn:
+            if me in self._inside:
+                raise _nested()
+            self._inside.add(me)
+            try:
+                yield self._state
+            finally:
+                self._inside.discard(me)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other changes out. The turn comes second, or two threads could wait for each other."""
+        if self._turn.mine:
+            raise _nested()
+        with self._changing:
+            yield
 
     def query(self, text: str) -> Answers:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
         query, warnings = self._checked(text)
-        warnings += unknown_predicates(body_atoms(query.body), self._known())
-        warnings += mistaken_constants(query.body, self._state.holds)
-        answer = self._state.answer(resolve_query(query), self._settings)
+        with self._asking() as state:
+            warnings += unknown_predicates(body_atoms(query.body), self._known())
+            warnings += mistaken_constants(query.body, state.holds)
+            answer = state.answer(resolve_query(query), self._settings)
         return Answers(_columns(query), answer.rows, tuple(warnings), answer.dropped)
 
     def prepare(self, text: str, *parameters: str) -> Prepared:
@@ -258,7 +395,7 @@ class KnowledgeBase:
         """
         given = {name: Variable(name) for name in parameters}
         query, _ = self._checked(text, given.values())
-        return Prepared(self, resolve_query(query, given.values()), given)
+        return Prepared(self, resolve_query(query, given.values()), given, self._asking)
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> tuple[Query, list[Diagnostic]]:
         query = parse_query(text, prefixes=self._prefixes, given=given)
@@ -298,16 +435,19 @@ class KnowledgeBase:
         return self._settings
 
     def _register(self, registry: Registry) -> None:
-        old = self._settings
-        self._settings = Settings(registry, old.limits, old.strict, old.progress)
+        self._settings = replace(self._settings, registry=registry)
 
     def _host(self) -> Host:
         registry = self._settings.registry
         return Host(tuple(registry.functions), tuple(registry.folds))
 
-    def batch(self) -> Batch:
-        """Return an empty batch for the facts of a change."""
-        return self._state.batch()
+    def batch(self, load: Callable[[Callable[[], None]], Load]) -> tuple[Batch, LoadReport]:
+        """Return the facts of files, for a change; a load calls what it gets now and then."""
+        with self._turn:
+            found = self._state.batch()
+            loading = load(self._turn.pass_on)
+            found.load(loading)
+        return found, loading.report
 
     def _facts_of(self, change: Change) -> tuple[Effect, frozenset[Predicate]]:
         """Return what a change comes to on the explicit facts, and the predicates that have some."""
@@ -325,15 +465,32 @@ class KnowledgeBase:
         }
 
 
+def _nested() -> UsageProblem:
+    return UsageProblem(
+        Diagnostic(
+            "U011",
+            "the knowledge base is at work in this thread, and must not be called from inside",
+            "functions and progress callbacks ask nothing; nothing is changed within reading()",
+        )
+    )
+
+
 class Prepared:
     """A query that was checked and planned: call it with values for its parameters, as often as needed.
 
     It follows the knowledge base: after a change it is planned again, the next time it is asked.
     """
 
-    def __init__(self, kb: KnowledgeBase, query: Query, parameters: Mapping[str, Variable]) -> None:
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        query: Query,
+        parameters: Mapping[str, Variable],
+        asking: Callable[[], AbstractContextManager[State]],
+    ) -> None:
         """Use `KnowledgeBase.prepare` instead."""
         self._kb = kb
+        self._asking = asking
         self._query = query
         self._parameters = parameters
         self.columns = _columns(query)
@@ -344,12 +501,13 @@ class Prepared:
         if values.keys() != self._parameters.keys():
             wanted = ", ".join(self._parameters) or "no values"
             raise UsageProblem(Diagnostic("U009", f"this query takes {wanted}", "give each by its name"))
-        state, settings = self._kb.state, self._kb.settings
-        if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
-            parameters = tuple(self._parameters.values())
-            self._planned = (state, settings, state.prepare(self._query, parameters, settings))
         given = {self._parameters[name]: from_python(value) for name, value in values.items()}
-        answer = self._planned[2](given)
+        with self._asking() as state:
+            settings = self._kb.settings
+            if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
+                parameters = tuple(self._parameters.values())
+                self._planned = (state, settings, state.prepare(self._query, parameters, settings))
+            answer = self._planned[2](given)
         return Answers(self.columns, answer.rows, (), answer.dropped)
 
 
@@ -381,8 +539,15 @@ class Transaction:
     ) -> None:
         """Commit, unless the block failed."""
         if kind is None:
-            self._report = self._kb.apply(self.collected())
-            self._kb.add_prefixes(self._prefixes.items())
+            self._kb.apply(self.collected(), prefixes=self._prefixes, committed=self._committed)
+
+    def _committed(self, report: ChangeReport) -> None:
+        self._report = report
+
+    def dry_run(self) -> ChangeReport:
+        """Find out what the change would do, as collected so far; nothing is committed."""
+        self._refuse_if_committed()
+        return self._kb.dry_run(self.collected())
 
     @property
     def report(self) -> ChangeReport:
@@ -418,7 +583,7 @@ class Transaction:
         self._remove_rules += rules
         self._remove_facts += facts
 
-    def add_facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str = "") -> None:
+    def add_facts(self, facts: Facts, relation: str = "") -> None:
         """Add facts.
 
         They come as program text, as rows `(predicate, value, …)`, as rows `(value, …)` of the relation
@@ -426,7 +591,7 @@ class Transaction:
         """
         self._add_facts += self._facts(facts, relation)
 
-    def remove_facts(self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str = "") -> None:
+    def remove_facts(self, facts: Facts, relation: str = "") -> None:
         """Remove explicit facts, given as for `add_facts`."""
         self._remove_facts += self._facts(facts, relation, stating=False)
 
@@ -442,12 +607,19 @@ class Transaction:
         from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
 
         self._refuse_if_committed()
-        loading = io.read(sources, header=header, base=base, strict=strict, progress=progress)
-        batch = self._kb.batch()
-        batch.load(loading)
+
+        def load(pause: Callable[[], None]) -> io.Load:
+            def tell(state: io.Progress) -> None:
+                if progress:
+                    progress(state)
+                pause()
+
+            return io.read(sources, header=header, base=base, strict=strict, progress=tell)
+
+        batch, report = self._kb.batch(load)
         self._loaded.append(batch)
-        self.loads.append(loading.report)
-        return loading.report
+        self.loads.append(report)
+        return report
 
     def _refuse_if_committed(self) -> None:
         if self._report:
@@ -463,9 +635,7 @@ class Transaction:
             self._stated += program.facts
         return list(program.rules), [ground(atom) for atom in program.facts]
 
-    def _facts(
-        self, facts: str | Iterable[Sequence[object]] | pa.Table, relation: str, *, stating: bool = True
-    ) -> list[Fact]:
+    def _facts(self, facts: Facts, relation: str, *, stating: bool = True) -> list[Fact]:
         self._refuse_if_committed()
         if isinstance(facts, str):
             rules, found = self._read(facts, "<text>", stating=stating)

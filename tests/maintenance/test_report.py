@@ -30,8 +30,8 @@ class Counted:
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
         return self._came, self._went
 
-    def facts(self) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        raise AssertionError
+    def facts(self, wanted: object = None) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        raise AssertionError(wanted)
 
 
 def report(

@@ -30,7 +30,10 @@ _LONGEST_RULE = 60
 
 @dataclass(frozen=True, repr=False)
 class ChangeReport:
-    """One commit: versions, what came and went, how each node was evaluated, and warnings."""
+    """One commit: versions, what came and went, how each node was evaluated, and warnings.
+
+    That of a dry run says what a commit would have done; its two versions are the same.
+    """
 
     version_before: int
     version_after: int
@@ -43,6 +46,11 @@ class ChangeReport:
     dropped: Mapping[str, Dropped]
     warnings: tuple[Diagnostic, ...]
     seconds: float
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing was committed: every commit makes a version."""
+        return self.version_after == self.version_before
 
     @cached_property
     def inserted(self) -> frozenset[Fact]:
@@ -68,7 +76,13 @@ class ChangeReport:
 
     def __repr__(self) -> str:
         """Return what tells this report from others: its states may hold millions of facts."""
-        return f"<{type(self).__name__} version {self.version_before} to {self.version_after}>"
+        return f"<{type(self).__name__} {self._versions}>"
+
+    @property
+    def _versions(self) -> str:
+        if self.dry_run:
+            return f"dry run on version {self.version_before}"
+        return f"version {self.version_before} to {self.version_after}"
 
     def __str__(self) -> str:
         """Return the report as a few lines for people."""
@@ -77,7 +91,7 @@ class ChangeReport:
         predicates = _names(f"{name} {more:+,}" for name, more in most_first)
         added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
-            f"version {self.version_before} to {self.version_after} in {self.seconds:.3f} s",
+            f"{self._versions} in {self.seconds:.3f} s",
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
             f"visible facts: {sum(grown.values()):+,}{predicates}",
@@ -96,6 +110,7 @@ class ChangeReport:
         return {
             "version_before": self.version_before,
             "version_after": self.version_after,
+            "dry_run": self.dry_run,
             "rules_added": [format_rule(r) for r in self.rules_added],
             "rules_removed": [format_rule(r) for r in self.rules_removed],
             "facts_added": self.facts_added,

@@ -111,7 +111,8 @@ def _raise(report: ChangeReport, problems: list[BaseException]) -> None:
     failed = [problem for problem in problems if isinstance(problem, Exception)]
     if failed:
         raise ExceptionGroup(
-            f"version {report.version_after} is committed, but {len(failed)} of its subscribers failed", failed
+            f"version {report.version_after} is committed, but {len(failed)} of its subscribers failed",
+            failed,
         )
 
 

@@ -1,0 +1,20 @@
+"""Waiting for another thread, without hanging for ever where it never comes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECONDS = 30.0
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Return when a condition holds."""
+    end = time.monotonic() + SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.0005)
