@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact
     from zodiacedge.maintenance.change import Change
 
-# The embedded engine by every means, with modules and without, under names for messages.
+# The embedded engine by every means, with modules and without, under names for messages; and maintained by
+# deleting all that is in doubt and deriving it again, in the place of proofs.
 EMBEDDED: dict[str, Engine] = {
     f"{means}, modules {name}": EmbeddedEngine(modules=modules, means=means)
     for means in MEANS
     for name, modules in (("on", True), ("off", False))
 }
+EMBEDDED["maintain, no proofs"] = EmbeddedEngine(modules=False, means="maintain", backward=False)
 
 
 @dataclass(frozen=True)
