@@ -99,9 +99,9 @@ class Dictionary:
         self._lengths = np.zeros(_FIRST_TERMS, np.int32)
         self._slots = np.zeros(2 * _FIRST_TERMS, np.int32)
         self._text = np.zeros(_FIRST_TEXT, np.uint8)
-        self._text_view = self._text.data
+        self._view = self._text.data
         self._address = MEMORY.address(self.words)
-        self._describe()
+        self._take(self._kinds, self._payloads, self._lengths, self._slots, self._text)
 
     def __len__(self) -> int:
         """Return the number of terms."""
@@ -135,7 +135,7 @@ class Dictionary:
             length = len(payload)
             self.reserve_text(length)
             end = self._fields[D_TEXT_END]
-            self._text_view[end : end + length] = payload
+            self._view[end : end + length] = payload
             payload = length
         found = intern_term(self._address, kind, payload)
         if found < 0:
@@ -202,25 +202,21 @@ class Dictionary:
         grow = count > fields[D_CAPACITY]
         if not rehash and not grow:
             return
+        kinds, payloads, lengths, slots = self._kinds, self._payloads, self._lengths, self._slots
         if grow:
-            capacity = max(count, len(self._kinds) * 2)
-            self._kinds = _grown(self._kinds, capacity)
-            self._payloads = _grown(self._payloads, capacity)
-            self._lengths = _grown(self._lengths, capacity)
+            capacity = max(count, len(kinds) * 2)
+            kinds, payloads, lengths = (_grown(array, capacity) for array in (kinds, payloads, lengths))
         if rehash:
-            self._slots = np.zeros(max(3 * count, 2 * len(self._slots)), np.int32)
-        self._describe()
-        if rehash:
-            rehash_terms(self.address)
+            slots = np.zeros(max(3 * count, 2 * len(slots)), np.int32)
+        self._take(kinds, payloads, lengths, slots, self._text)
 
     def reserve_text(self, more: int) -> None:
         """Make room for so many more bytes of text."""
         fields = self._fields
         end = fields[D_TEXT_END] + more
         if end > fields[D_TEXT_CAPACITY]:
-            self._text = _grown(self._text, max(end, len(self._text) * 2))
-            self._text_view = self._text.data
-            self._describe()
+            text = _grown(self._text, max(end, len(self._text) * 2))
+            self._take(self._kinds, self._payloads, self._lengths, self._slots, text)
 
     def _encode_some(self, terms: list[Term]) -> Ids:
         if len(terms) <= _FEW:
@@ -251,15 +247,32 @@ class Dictionary:
     def _bytes(self, start: int, length: int) -> bytes:
         return self._text[start : start + length].tobytes()
 
-    def _describe(self) -> None:
-        self.words[D_KINDS] = MEMORY.address(self._kinds)
-        self.words[D_PAYLOADS] = MEMORY.address(self._payloads)
-        self.words[D_LENGTHS] = MEMORY.address(self._lengths)
-        self.words[D_CAPACITY] = len(self._kinds)
-        self.words[D_SLOTS] = MEMORY.address(self._slots)
-        self.words[D_SLOT_COUNT] = len(self._slots)
-        self.words[D_TEXT] = MEMORY.address(self._text)
-        self.words[D_TEXT_CAPACITY] = len(self._text)
+    def _take(
+        self,
+        kinds: NDArray[np.int8],
+        payloads: NDArray[np.int64],
+        lengths: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        text: NDArray[np.uint8],
+    ) -> None:
+        """Put other arrays in use; new slots are empty.
+
+        All is made ready beside what is in use and taken over in one step, whatever interrupts it: kernels
+        must never meet an address of an array that is gone, nor slots that miss terms.
+        """
+        described = self.words.copy()
+        described[D_KINDS] = MEMORY.address(kinds)
+        described[D_PAYLOADS] = MEMORY.address(payloads)
+        described[D_LENGTHS] = MEMORY.address(lengths)
+        described[D_CAPACITY] = len(kinds)
+        described[D_SLOTS] = MEMORY.address(slots)
+        described[D_SLOT_COUNT] = len(slots)
+        described[D_TEXT] = MEMORY.address(text)
+        described[D_TEXT_CAPACITY] = len(text)
+        if slots is not self._slots:
+            rehash_terms(MEMORY.address(described))
+        new = described, kinds, payloads, lengths, slots, text, text.data
+        self.words[:], self._kinds, self._payloads, self._lengths, self._slots, self._text, self._view = new
 
 
 def _grown(array: NDArray[Any], capacity: int) -> NDArray[Any]:

@@ -269,8 +269,13 @@ class Table:
     def need_rows(self) -> None:
         """Build the row-set, unless it is there."""
         if self._slots is None:
-            self._new_slots(len(self))
-            fill_slots(self.at)
+            try:
+                self._new_slots(len(self))
+                fill_slots(self.at)
+            except BaseException:
+                # Others have this table too: half a row-set must not be taken for one.
+                self.forget_rows()
+                raise
 
     def forget_rows(self) -> None:
         """Drop the row-set; it follows when it is needed."""
@@ -290,6 +295,16 @@ class Table:
         if number == MOST_INDEXES:
             best = max((m for m in self._masks if m & mask == m), key=int.bit_count, default=0)
             return (self._masks.index(best), best) if best else (0, 0)
+        try:
+            self._new_index(number, mask)
+        except BaseException:
+            self.record[T_INDEXES] = number
+            for kept in (self._masks, self._heads, self._next):
+                del kept[number:]
+            raise
+        return number, mask
+
+    def _new_index(self, number: int, mask: int) -> None:
         self._masks.append(mask)
         self._heads.append(np.zeros(_slots_for(min(len(self), 1024)), np.int32))
         self._next.append(np.zeros(self.capacity, np.int32))
@@ -301,7 +316,6 @@ class Table:
         self._describe_heads(number)
         self.record[T_INDEXES] = number + 1
         self._fill(number, 0)
-        return number, mask
 
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
