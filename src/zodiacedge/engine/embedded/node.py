@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 _MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
-_BITS_PER_ROW = 2048
+_BITS_PER_ROW = 4096
+_MOST_BITS = 64 * 1024 * 1024
 _FEW_TABLES = 2
 _ROWS_FOR_TWO = 20_000
 _SLICE_SECONDS = 0.05
@@ -308,7 +309,7 @@ class NodeRun:
                     self._store.terms.constant(arg)
         terms = len(self._store.dictionary)
         read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
-        affordable = terms * terms // 8 <= _BITS_AT_LEAST + _BITS_PER_ROW * read
+        affordable = terms * terms // 8 <= min(_MOST_BITS, _BITS_AT_LEAST + _BITS_PER_ROW * read)
         # A computed term may be new.
         computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
         for target in targets:
