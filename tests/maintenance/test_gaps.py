@@ -1,0 +1,138 @@
+"""Known gaps of changes on the embedded engine, each a strict xfail with its reason.
+
+What is expected was worked out by hand, and the reference evaluator agrees with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.limits import Limits
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.errors import LimitReached
+from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.maintenance.session import parse_session
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.api import Engine
+    from zodiacedge.maintenance.report import ChangeReport
+
+
+def gap(engine: Engine, reason: str) -> pytest.MarkDecorator:
+    """Run on the definition, where it holds, and on an engine where it does not."""
+    known = pytest.mark.xfail(reason=reason, strict=True)
+    return pytest.mark.parametrize(
+        "engine", [ReferenceEngine(), pytest.param(engine, marks=known)], ids=["reference", "embedded"]
+    )
+
+
+def reports(engine: Engine, session: str, limits: Limits | None = None) -> list[ChangeReport]:
+    kb = KnowledgeBase(engine, Settings(limits=limits or Limits()))
+    return [kb.apply(step.change) for step in parse_session(session)]
+
+
+def dropped(engine: Engine, session: str) -> list[dict[str, int]]:
+    return [{rule: d.count for rule, d in one.dropped.items()} for one in reports(engine, session)]
+
+
+@gap(
+    EmbeddedEngine(means="maintain"),
+    "a maintained node reports the errors that its new instances met, not those that its rules meet",
+)
+def test_the_dropped_bindings_of_a_rule_follow_its_facts(engine: Engine) -> None:
+    session = """
+    begin
+    + r1: p(Z) :- q(X, Y), Z := X / Y .
+    + q(1, 0) .
+    commit
+    begin
+    + q(2, 0) .
+    commit
+    begin
+    - q(1, 0) .
+    commit
+    begin
+    - q(2, 0) .
+    commit
+    begin
+    + s(a) .
+    commit
+    """
+    assert dropped(engine, session) == [{"r1": 1}, {"r1": 2}, {"r1": 1}, {}, {}]
+
+
+@gap(EmbeddedEngine(means="maintain"), "groups that are folded again say nothing of the values they dropped")
+def test_the_dropped_values_of_an_aggregate_follow_its_facts(engine: Engine) -> None:
+    session = """
+    begin
+    + r1: total(S, N) :- AGGREGATE(sale(S, P, V)) ON S WITH SUM(V) AS N .
+    + sale(x, p1, 2) .
+    commit
+    begin
+    + sale(x, p2, "none") .
+    commit
+    begin
+    - sale(x, p2, "none") .
+    commit
+    """
+    assert dropped(engine, session) == [{}, {"r1": 1}, {}]
+
+
+GROWING = """
+begin
++ count: n(Y) :- n(X), Y := X + 1, not stop(X) .
++ n(0) .
++ stop(5) .
++ stop(60) .
+commit
+begin
+- stop(5) .
+commit
+"""
+
+
+@gap(EmbeddedEngine(means="maintain"), "the facts that maintenance inserts are not counted while it runs")
+def test_the_limit_on_facts_holds_for_a_node_that_is_maintained(engine: Engine) -> None:
+    with pytest.raises(LimitReached, match="the limit of 30 derived facts"):
+        reports(engine, GROWING, Limits(facts=30))
+
+
+@gap(EmbeddedEngine(means="maintain"), "the rounds of an insertion are not counted")
+def test_the_limit_on_rounds_holds_for_a_node_that_is_maintained(engine: Engine) -> None:
+    with pytest.raises(LimitReached, match="the limit of 30 rounds"):
+        reports(engine, GROWING, Limits(rounds=30))
+
+
+@gap(
+    EmbeddedEngine(means="anew"),
+    "while a node is evaluated anew, its old facts still count beside the new ones",
+)
+def test_a_node_that_is_evaluated_anew_counts_once(engine: Engine) -> None:
+    session = """
+    begin
+    + r1: p(X, Y) :- a(X), a(Y) .
+    + a(1) . + a(2) . + a(3) . + a(4) .
+    commit
+    begin
+    + a(5) .
+    commit
+    """
+    assert reports(engine, session, Limits(facts=30))[-1].net_change() == {"a": 1, "p": 9}
+
+
+@gap(EmbeddedEngine(means="maintain"), "a maintained node is reported with the size it had before")
+def test_a_visited_node_is_reported_with_the_facts_it_has(engine: Engine) -> None:
+    session = """
+    begin
+    + hot: hot(T) :- reading(T, C), C > 80 .
+    + reading(a, 90) .
+    commit
+    begin
+    + reading(b, 95) .
+    commit
+    """
+    assert [[node.facts for node in one.nodes] for one in reports(engine, session)] == [[1], [2]]
