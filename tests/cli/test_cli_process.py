@@ -62,6 +62,17 @@ def test_the_progress_bar_is_for_terminals(tmp_path: Path) -> None:
     assert run(tmp_path, "run", "pairs.rules", "--json").stderr == ""
 
 
+def test_the_changes_of_a_session_have_a_progress_bar_too(tmp_path: Path) -> None:
+    rule, _, facts = PAIRS.partition("\n")
+    (tmp_path / "facts.rules").write_text(facts)
+    (tmp_path / "pairs.session").write_text(f"begin\n+ {rule}\ncommit\ncount p 4900\n")
+    out, shown, code = on_a_terminal(tmp_path, "run", "facts.rules", "--apply", "pairs.session")
+    assert code == 0
+    assert "evaluating" in shown
+    assert "\x1b" not in out
+    assert "visible facts: +4,900 (p +4,900)\n" in out
+
+
 def test_colours_are_for_terminals(tmp_path: Path) -> None:
     (tmp_path / "bad.rules").write_text("p(X) :- q(Y) .\n")
     _, shown, code = on_a_terminal(tmp_path, "check", "bad.rules")
