@@ -13,7 +13,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.errors import LimitReached
+from zodiacedge.errors import EvaluationProblem, LimitReached
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.maintenance.session import parse_session
 
@@ -80,6 +80,15 @@ def test_the_dropped_values_of_an_aggregate_follow_its_facts(engine: Engine) -> 
     commit
     """
     assert dropped(engine, session) == [{}, {"r1": 1}, {}]
+
+
+@gap(EmbeddedEngine(means="maintain"), "as above: what is not counted is not refused")
+def test_a_value_that_an_aggregate_drops_fails_a_strict_change(engine: Engine) -> None:
+    kb = KnowledgeBase(engine, Settings(strict=True))
+    with kb.change() as c:
+        c.add_rules("r1: total(S, N) :- AGGREGATE(sale(S, P, V)) ON S WITH SUM(V) AS N . sale(x, p1, 2) .")
+    with pytest.raises(EvaluationProblem), kb.change() as c:
+        c.add_facts('sale(x, p2, "none") .')
 
 
 GROWING = """
