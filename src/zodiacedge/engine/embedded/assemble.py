@@ -43,6 +43,7 @@ from zodiacedge.engine.embedded.layout import (
     FUSED,
     FUSED_UNEQUAL,
     LATER_ROUNDS,
+    MASK_COLUMNS,
     MODE_ANY,
     MODE_OUT,
     MODE_REGISTER,
@@ -69,6 +70,7 @@ from zodiacedge.engine.embedded.layout import (
     STEP_WORDS,
     UNEQUAL,
     VARIANT_WORDS,
+    WHOLE,
     X_ABS,
     X_ADD,
     X_CEIL,
@@ -91,6 +93,7 @@ from zodiacedge.engine.embedded.layout import (
     X_SUBTRACT,
     X_TERM,
 )
+from zodiacedge.engine.embedded.rowset import has_column
 from zodiacedge.engine.embedded.store import NO_CLASS, Part
 from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
 from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
@@ -180,10 +183,10 @@ class NodeReads:
             rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
             return rest + [Source(part, read) for part in own]
         if read is Read.DELTA:
-            return [Source(part, read, tuple(outside)) for part in own]
-        found = [Source(part, Read.NEW, tuple(outside[:n])) for n, part in enumerate(outside)]
+            return [Source(part, read, _rivals(part, outside)) for part in own]
+        found = [Source(part, Read.NEW, _rivals(part, outside[:n])) for n, part in enumerate(outside)]
         # Own rows that the outside has too would only be met twice, which matters where each counts.
-        return found + [Source(part, read, tuple(outside) if exact else ()) for part in own]
+        return found + [Source(part, read, _rivals(part, outside) if exact else ()) for part in own]
 
     def absent(self, atom: Atom) -> list[Source]:
         """Return where a negated atom must have no match."""
@@ -192,6 +195,13 @@ class NodeReads:
     def rows(self, aggregate: Aggregate) -> list[Source]:
         """Return the rows of an aggregate."""
         return [Source(Part(self.hidden(aggregate), NO_CLASS), Read.NEW)]
+
+
+def _rivals(part: Part, others: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the tables that may hold a row of this one too: those of another class cannot."""
+    if part.member_of == NO_CLASS:
+        return tuple(others)
+    return tuple(one for one in others if one.member_of in {part.member_of, NO_CLASS})
 
 
 @dataclass(slots=True)
@@ -416,13 +426,18 @@ class Assembly:
     def _source(self, source: Source, bound: tuple[int, ...], *, exact: bool) -> None:
         self._kept.append(source)
         table = source.part.table
-        mask = sum(1 << column for column in bound if column < table.arity)
+        known = [column for column in bound if column < table.arity]
+        whole = len(known) == table.arity
+        # Columns that a mask has no room for are compared row by row.
+        mask = sum(1 << column for column in known if column < MASK_COLUMNS)
+        if whole and table.arity > MASK_COLUMNS:
+            mask = WHOLE
         access, index = BY_SCAN, 0
         if source.read is Read.DELTA or not (mask or table.arity == 0):
             mask = 0
-        elif mask == (1 << table.arity) - 1 and table.is_marked and not exact:
+        elif whole and table.is_marked and not exact:
             access = BY_BIT
-        elif mask == (1 << table.arity) - 1:
+        elif whole:
             access = BY_ROW
             table.need_rows()
         else:
@@ -529,7 +544,7 @@ class Assembly:
             )
             if member_of != NO_CLASS and arity != 1:
                 return False
-            modes = [self._spec[spec + c * SPEC_WORDS] for c in range(arity) if not mask >> c & 1]
+            modes = [self._spec[spec + c * SPEC_WORDS] for c in range(arity) if not has_column(mask, c)]
             if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):
                 return False
         return True

@@ -21,6 +21,10 @@ INDEX_WORDS = 6
 MOST_INDEXES = 8
 T_TERMS = 63  # how many terms the bits are for
 
+# Which columns: a bit for each of the first ones, or all.
+WHOLE = -1
+MASK_COLUMNS = 60
+
 # An index: rows with equal columns (those of its mask) are chained, newest first.
 I_MASK = 0
 I_HEADS = 1  # address of the slots (first row + 1, or 0)
@@ -180,7 +184,7 @@ H_ARITY = 2
 SPARE_TERMS = 128
 SCRATCH_WORDS = 1024
 STACK = 512  # where the values of expressions stand in it
-MOST_COLUMNS = 32
+MOST_COLUMNS = 128
 
 # Why the machine stopped.
 DONE = 0
@@ -220,7 +224,6 @@ X_MIN = 19
 X_MAX = 20
 X_HOST = 21  # call a function of the host: look its result up
 EXPRESSION_WORDS = 2
-MOST_OPERANDS = 112
 
 # What a value on the stack is.
 IS_ERROR = 0

@@ -146,6 +146,7 @@ from zodiacedge.engine.embedded.rowset import (
     find_half,
     find_pair,
     find_row,
+    has_column,
     has_room,
     insert_rows,
     is_full,
@@ -223,7 +224,7 @@ def match_row(
     rows = get(table, T_ROWS)
     settled = get(sources, source + S_MASK)
     for column in range(arity):
-        if settled >> column & 1:
+        if has_column(settled, column):
             continue
         here = at + column * SPEC_WORDS
         mode = get(spec, here)

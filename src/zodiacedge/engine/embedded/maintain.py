@@ -14,6 +14,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.aggregates import fold_rows
 from zodiacedge.engine.embedded.backward import Instances, Search, instances_of
+from zodiacedge.engine.embedded.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.versions import Delta, Draft, Piece, VersionReads, by_class
@@ -57,7 +58,19 @@ class NodeShape:
             for key, rule in rules.items()
         }
         self.recursive = any(self.own_places.values())
+        # A row that holds an instance: its head, and what it needs of the node itself.
+        self.widest = max(len(self.instance_args(key)) for key in rules)
         self.aggregates = {id(rule.aggregate): key for key, rule in rules.items() if rule.aggregate}
+
+    def own_atoms(self, key: str) -> list[Atom]:
+        """Return the atoms of a rule that the node itself derives."""
+        body = self.rules[key].body
+        return [atom for atom in (body[place] for place in self.own_places[key]) if isinstance(atom, Atom)]
+
+    def instance_args(self, key: str) -> tuple[Argument, ...]:
+        """Return the arguments of a rule's head, and of what an instance needs of the node itself."""
+        needs = (arg for atom in self.own_atoms(key) for arg in atom.args)
+        return (*self.rules[key].head.args, *needs)
 
 
 class NodeChange:
@@ -276,7 +289,7 @@ class NodeChange:
         if not self._shape.recursive:
             self._remove(_minus(candidates, self._supported(candidates)))
             return
-        if self._backward:
+        if self._backward and self._shape.widest <= MOST_COLUMNS:
             self._delete_backward(candidates)
         else:
             self._delete_and_rederive(candidates)
@@ -294,12 +307,12 @@ class NodeChange:
             tables = self._tables(rule.head, goals)
             if not tables:
                 continue
-            atoms = [c for c in (rule.body[n] for n in self._shape.own_places[key]) if isinstance(c, Atom)]
-            args = (*rule.head.args, *(arg for atom in atoms for arg in atom.args))
             body = (Atom(_GIVEN, rule.head.args), *rule.body)
-            rows = self._draft.run(args, body, self._reads({_GIVEN: tables}, old=False), first=0)
+            reads = self._reads({_GIVEN: tables}, old=False)
+            rows = self._draft.run(self._shape.instance_args(key), body, reads, first=0)
             if len(rows):
-                yield from instances_of(rows, _kind(rule.head), [_kind(atom) for atom in atoms])
+                needs = [_kind(atom) for atom in self._shape.own_atoms(key)]
+                yield from instances_of(rows, _kind(rule.head), needs)
 
     def _delete_and_rederive(self, candidates: Delta) -> None:
         doomed = frontier = candidates

@@ -29,7 +29,6 @@ from zodiacedge.engine.embedded.reachability import (
     reach_unequal,
     widen_sets,
 )
-from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.language.ast import Argument, Atom, Comparison, Rule, Variable
 from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import RDF_TYPE
@@ -50,6 +49,8 @@ _MOST_SET_WORDS = 1 << 23
 _MOST_SET_STEPS = 1 << 25
 # A flag per term is quicker than sorting, unless the terms are many.
 _TERMS_PER_ROW = 32
+# Rows that a kernel writes before somebody looks: some milliseconds.
+_ROWS_AT_ONCE = 1 << 21
 
 
 class Shape(Enum):
@@ -106,15 +107,23 @@ def evaluate(
     outside: Callable[[Atom], Iterable[Part]],
     target: Table,
     atom: Atom,
-    turn: Handover = ALONE,
+    watch: Callable[[int], None],
 ) -> None:
-    """Fill an empty table with the segment of a module; `atom` is the relation's own, all variables."""
+    """Fill an empty table with the segment of a module.
+
+    Args:
+        module: What to do.
+        outside: What there is.
+        target: The table.
+        atom: The relation's own atom, all variables.
+        watch: Called now and then with the facts so far, and before many are written with all of them.
+    """
     if module.shape is Shape.COPY:
         _copy([part.table.rows for part in outside(module.step)], module.columns, target)
         return
     base = _distinct(outside(atom))
     if module.shape in {Shape.CLASSES, Shape.CLASSES_UNEQUAL}:
-        _fill_classes(base, target, equal=module.shape is Shape.CLASSES)
+        _fill_classes(base, target, watch, equal=module.shape is Shape.CLASSES)
         return
     step = base
     if module.shape in {Shape.STEPS, Shape.STEPS_BACK}:
@@ -122,7 +131,7 @@ def evaluate(
     back = module.shape is Shape.STEPS_BACK
     if back:
         base, step = base[:, ::-1], step[:, ::-1]
-    _fill_reached(base, step, target, turn, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
+    _fill_reached(base, step, target, watch, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
 
 
 def _copied(rule: Rule) -> Module | None:
@@ -231,7 +240,9 @@ def _adjacency(rows: Ids, nodes: int) -> tuple[Ids, Ids]:
     return starts, np.ascontiguousarray(rows[order, 1])
 
 
-def _fill_reached(base: Ids, step: Ids, target: Table, turn: Handover, *, unequal: bool, back: bool) -> None:
+def _fill_reached(
+    base: Ids, step: Ids, target: Table, watch: Callable[[int], None], *, unequal: bool, back: bool
+) -> None:
     names, places = np.unique(np.concatenate((base.ravel(), step.ravel())), return_inverse=True)
     local = places.astype(np.int32)
     nodes = len(names)
@@ -253,29 +264,33 @@ def _fill_reached(base: Ids, step: Ids, target: Table, turn: Handover, *, unequa
         sets = words(nodes * set_words)
         frame[11] = MEMORY.address(sets)
         frame[12] = set_words
-        _widen(frame, nodes, turn)
+        _widen(frame, nodes, watch)
         kernel = reach_by_sets
-        target.reserve(int(count_by_sets(MEMORY.address(frame))) + nodes)
+        total = int(count_by_sets(MEMORY.address(frame)))
+        watch(total)
+        target.reserve(total + nodes)
     while source < nodes:
         if len(target) + nodes > target.capacity:
             target.reserve(max(nodes, len(target) // 2))
-        source = int(kernel(MEMORY.address(frame), source, *target.open_rows()))
+        rows, count, capacity = target.open_rows()
+        some = min(capacity, count + max(nodes, _ROWS_AT_ONCE))
+        source = int(kernel(MEMORY.address(frame), source, rows, count, some))
         target.close_rows(int(frame[10]))
         frame[10] = 0
-        turn.pass_on()
+        watch(len(target))
 
 
-def _widen(frame: NDArray[np.int64], nodes: int, turn: Handover) -> None:
+def _widen(frame: NDArray[np.int64], nodes: int, watch: Callable[[int], None]) -> None:
     order = np.zeros(nodes, np.int32)
     stack = np.zeros(nodes, np.int32)
     place = np.zeros(nodes, np.int32)
     address = MEMORY.address(frame)
     order_nodes(address, MEMORY.address(order), MEMORY.address(stack), MEMORY.address(place))
     while widen_sets(address, MEMORY.address(order)):
-        turn.pass_on()
+        watch(0)
 
 
-def _fill_classes(base: Ids, target: Table, *, equal: bool) -> None:
+def _fill_classes(base: Ids, target: Table, watch: Callable[[int], None], *, equal: bool) -> None:
     if not len(base):
         return
     names, places = np.unique(base.ravel(), return_inverse=True)
@@ -286,12 +301,24 @@ def _fill_classes(base: Ids, target: Table, *, equal: bool) -> None:
     members = np.ascontiguousarray(names[order], np.int32)
     sizes = np.unique(parents, return_counts=True)[1].astype(np.int32)
     total = int((sizes.astype(np.int64) ** 2).sum())
+    watch(total)
     target.reserve(total)
-    address, count, _ = target.open_rows()
-    written = int(
-        class_pairs(MEMORY.address(members), MEMORY.address(sizes), len(sizes), address, count, int(equal))
-    )
-    target.close_rows(written - count)
+    # Where the writing stands: the class, its first member, and the member whose pairs come next.
+    state = words(3)
+    while state[0] < len(sizes):
+        rows, count, capacity = target.open_rows()
+        written = class_pairs(
+            MEMORY.address(members),
+            MEMORY.address(sizes),
+            len(sizes),
+            rows,
+            count,
+            min(capacity, count + max(int(sizes.max()), _ROWS_AT_ONCE)),
+            int(equal),
+            MEMORY.address(state),
+        )
+        target.close_rows(int(written) - count)
+        watch(len(target))
     if not equal:
         loops = base[base[:, 0] == base[:, 1]]
         target.append_distinct(np.ascontiguousarray(loops))

@@ -154,7 +154,7 @@ class NodeRun:
         if module and self._suits(module):
             rule = next(iter(self._rules.values()))
             target = self._target(rule)
-            evaluate_module(module, self._store.outside, target, rule.head, self._turn)
+            evaluate_module(module, self._store.outside, target, rule.head, self._look)
             target.trim()
             return NodeResult(self._segment, 1, {}, module.shape.value)
         if self._divisible():
@@ -265,6 +265,10 @@ class NodeRun:
     def dropped(self) -> dict[str, Dropped]:
         """Return what evaluation errors dropped, by rule key."""
         return {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
+
+    def _look(self, facts: int) -> None:
+        self._watch(1, facts)
+        self._turn.pass_on()
 
     def _suits(self, module: Module) -> bool:
         parts = self._store.outside(module.step)

@@ -278,18 +278,32 @@ def find_classes(pairs: int, count: int, parents: int, nodes: int) -> None:
 
 
 @kernel
-def class_pairs(members: int, sizes: int, classes: int, rows: int, count: int, equal: int) -> int:
-    """Write all pairs within each class, those of a node with itself only where asked; return the count."""
-    start = 0
+def class_pairs(
+    members: int, sizes: int, classes: int, rows: int, count: int, capacity: int, equal: int, state: int
+) -> int:
+    """Write pairs within each class, those of a node with itself only where asked; return the count then.
+
+    It stops where the pairs of one more member may not fit, and goes on from there when called again.
+    """
+    number = get(state, 0)
+    start = get(state, 1)
+    i = get(state, 2)
     at = count
-    for n in range(classes):
-        size = load32(sizes, n)
-        for i in range(start, start + size):
+    while number < classes:
+        size = load32(sizes, number)
+        while i < start + size and at + size <= capacity:
             first = load32(members, i)
             for j in range(start, start + size):
                 if equal or i != j:
                     store32(rows, 2 * at, first)
                     store32(rows, 2 * at + 1, load32(members, j))
                     at += 1
+            i += 1
+        if i < start + size:
+            break
         start += size
+        number += 1
+    put(state, 0, number)
+    put(state, 1, start)
+    put(state, 2, i)
     return at

@@ -18,6 +18,7 @@ from zodiacedge.engine.embedded.layout import (
     I_PREVIOUS,
     I_USED,
     INDEX_WORDS,
+    MASK_COLUMNS,
     SHORT_CHAIN,
     T_ARITY,
     T_BITS,
@@ -29,6 +30,7 @@ from zodiacedge.engine.embedded.layout import (
     T_SLOT_COUNT,
     T_SLOTS,
     T_TERMS,
+    WHOLE,
 )
 
 _MIX = 0x1F3D5B79A24E8C6B
@@ -48,11 +50,17 @@ def slot_of(hashed: int, slots: int) -> int:
 
 
 @kernel
+def has_column(mask: int, column: int) -> bool:
+    """Whether a mask names a column."""
+    return mask < 0 or (column < MASK_COLUMNS and mask >> column & 1 == 1)
+
+
+@kernel
 def hash_row(rows: int, start: int, arity: int, mask: int) -> int:
     """Return the hash of those columns of a row that a mask names; the row starts at a word of `rows`."""
     hashed = 7
     for column in range(arity):
-        if mask >> column & 1:
+        if has_column(mask, column):
             hashed = mix(hashed, load32(rows, start + column))
     return hashed
 
@@ -62,7 +70,7 @@ def hash_key(key: int, arity: int, mask: int) -> int:
     """Return the hash of those columns of a key that a mask names."""
     hashed = 7
     for column in range(arity):
-        if mask >> column & 1:
+        if has_column(mask, column):
             hashed = mix(hashed, get(key, column))
     return hashed
 
@@ -71,7 +79,7 @@ def hash_key(key: int, arity: int, mask: int) -> int:
 def same_columns(rows: int, start: int, key: int, arity: int, mask: int) -> bool:
     """Whether a row equals a key in the columns that a mask names."""
     for column in range(arity):
-        if mask >> column & 1 and load32(rows, start + column) != get(key, column):
+        if has_column(mask, column) and load32(rows, start + column) != get(key, column):
             return False
     return True
 
@@ -83,7 +91,7 @@ def find_row(table: int, key: int) -> int:
     rows = get(table, T_ROWS)
     slots = get(table, T_SLOTS)
     size = get(table, T_SLOT_COUNT)
-    whole = (1 << arity) - 1
+    whole = WHOLE
     slot = slot_of(hash_key(key, arity, whole), size)
     while True:
         row = load32(slots, slot) - 1
@@ -176,7 +184,7 @@ def has_room(table: int, more: int) -> bool:
 def same_rows(rows: int, first: int, second: int, arity: int, mask: int) -> bool:
     """Whether two rows of a table agree in the columns that a mask names."""
     for column in range(arity):
-        if mask >> column & 1 and load32(rows, first * arity + column) != load32(
+        if has_column(mask, column) and load32(rows, first * arity + column) != load32(
             rows, second * arity + column
         ):
             return False
@@ -274,7 +282,7 @@ def fill_slots(table: int) -> None:
     rows = get(table, T_ROWS)
     slots = get(table, T_SLOTS)
     size = get(table, T_SLOT_COUNT)
-    whole = (1 << arity) - 1
+    whole = WHOLE
     for row in range(get(table, T_COUNT)):
         slot = slot_of(hash_row(rows, row * arity, arity, whole), size)
         while load32(slots, slot):
@@ -382,7 +390,7 @@ def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: 
 
     A large row-set is then visited part by part, and each part stays in the processor's cache.
     """
-    whole = (1 << arity) - 1
+    whole = WHOLE
     for part in range(parts):
         put(counts, part, 0)
     for n in range(total):
@@ -554,7 +562,7 @@ def move_row(table: int, row: int, to: int) -> None:
     arity = get(table, T_ARITY)
     rows = get(table, T_ROWS)
     slots = get(table, T_SLOTS)
-    slot = slot_holding(slots, get(table, T_SLOT_COUNT), rows, arity, (1 << arity) - 1, row)
+    slot = slot_holding(slots, get(table, T_SLOT_COUNT), rows, arity, WHOLE, row)
     store32(slots, slot, to + 1)
     for index in range(get(table, T_INDEXES)):
         here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
@@ -586,7 +594,7 @@ def delete_rows(table: int, given: int, total: int, key: int) -> None:
     rows = get(table, T_ROWS)
     slots = get(table, T_SLOTS)
     size = get(table, T_SLOT_COUNT)
-    whole = (1 << arity) - 1
+    whole = WHOLE
     for n in range(total):
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))

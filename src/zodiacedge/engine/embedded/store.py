@@ -17,7 +17,10 @@ import numpy as np
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.host import HostFunction
+from zodiacedge.engine.embedded.layout import MASK_COLUMNS as MOST_ARGUMENTS
+from zodiacedge.engine.embedded.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.table import Table, count_distinct
+from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.ast import Atom, Fact, Predicate, Variable
 from zodiacedge.terms import IRI, RDF_TYPE
 
@@ -71,8 +74,15 @@ class Segment:
         """Return the table of a relation, a new one if need be."""
         found = self.tables.get(relation)
         if found is None:
+            if relation.arity > MOST_COLUMNS:
+                raise _too_wide(relation.name, relation.arity, MOST_COLUMNS)
             found = self.tables[relation] = Table(relation.arity)
         return found
+
+
+def _too_wide(what: str, arity: int, most: int) -> EvaluationProblem:
+    message = f"{what} has {arity} arguments, and the embedded engine takes at most {most}"
+    return EvaluationProblem(Diagnostic("E004", message, "use fewer, or the engine reference"))
 
 
 class Terms:
@@ -94,6 +104,8 @@ class Terms:
 
     def host(self, function: str, arity: int, registry: Registry, *, registered: bool) -> HostFunction:
         """Return a function of the host with what it gave so far; one registered anew gave nothing yet."""
+        if arity > MOST_ARGUMENTS:
+            raise _too_wide(f"the function {function}", arity, MOST_ARGUMENTS)
         key = (function, arity, registered)
         meant = registry.functions.get(function) if registered else None
         known = self._hosts.get(key)
@@ -204,7 +216,11 @@ class Store:
             for relation in [r for r in tables if r.name == RDF_TYPE]:
                 rows = np.concatenate([table.rows for table in tables.pop(relation)])
                 typed.append(np.insert(rows, 1, relation.member_of, axis=1))
-        found = {self.predicate(relation): count_distinct(group) for relation, group in tables.items()}
+        found: dict[Predicate, int] = {}
+        for relation, group in tables.items():
+            # Classes that are no IRIs are one predicate together.
+            predicate = self.predicate(relation)
+            found[predicate] = found.get(predicate, 0) + count_distinct(group)
         if typed:
             pairs = np.unique(np.concatenate(typed), axis=0)
             for member_of, count in zip(*np.unique(pairs[:, 1], return_counts=True), strict=True):

@@ -93,6 +93,9 @@ class Table:
 
     def __init__(self, arity: int) -> None:
         """Start with no rows."""
+        if arity > MOST_COLUMNS:
+            # Kernels build rows in memory that is no larger. Users are told long before.
+            raise ValueError(arity)
         self.arity = arity
         self.record = words(TABLE_WORDS)
         self.at = MEMORY.address(self.record)

@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
+from zodiacedge.engine.embedded.reachability import reach
+from zodiacedge.engine.embedded.table import Table
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import ground, parse_program, parse_query
@@ -42,6 +45,7 @@ def warm() -> None:
         engine = EmbeddedEngine(modules=modules)
         state = engine.materialise(rules, HyperGraph.build(rules), facts, Settings())
         state.answer(resolve_query(parse_query("?- p(X, Y), not s(X, Y) .")), Settings())
+    _use_tables()
     dictionary = Dictionary()
     triples = TripleReader(dictionary, quads=False)
     triples.feed(b'<a> <p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n')
@@ -50,6 +54,24 @@ def warm() -> None:
     dictionary.reserve(_MANY_TERMS)
     dictionary.find(IRI("a"))
     dictionary.encode_integers(np.arange(2))
+
+
+def _use_tables() -> None:
+    rows = np.arange(60, dtype=np.int32).reshape(-1, 2)
+    table, marked = Table(2), Table(2)
+    table.insert(rows)
+    table.need_index(1)
+    table.delete(rows[:3])
+    table.sift(rows, present=True)
+    table.mask(rows)
+    table.places(rows)
+    table.contains([6, 7])
+    table.count_pairs_present(rows)
+    table.reserve(_MANY_TERMS)
+    marked.mark(64)
+    marked.insert_unmarked(rows)
+    # No nodes to search from: it is compiled all the same.
+    reach(MEMORY.address(words(16)), 0, 0, 0, 0)
 
 
 if __name__ == "__main__":
