@@ -152,7 +152,8 @@ def test_a_change_that_fails_at_its_nth_step_has_changed_nothing(
             try:
                 report = changed(kb)
             except kind:
-                failures += 1
+                # Tables grow often: from some point on every seventh time will do.
+                failures += 7 if where is in_a_table_that_grows and failures > 20 else 1
             else:
                 break
         kb._settings = settings

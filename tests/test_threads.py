@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from strategies.waiting import SECONDS, until
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import execute
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.node import _OtherHalf
 from zodiacedge.errors import UsageProblem
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import fact
@@ -252,6 +254,39 @@ def test_a_node_that_two_threads_share_rests_while_others_read(monkeypatch: pyte
             done.set()
         assert all(reader.result(SECONDS) for reader in readers)
     assert kb.derived() == {"c": sum(n > n % 500 + 1 for n in range(size))}
+
+
+def test_the_second_thread_of_a_node_does_nothing_while_the_turn_is_passed_on() -> None:
+    steps, inside, done = 0, False, threading.Event()
+    passed: list[bool] = []
+
+    class Passing:
+        wanted = True
+
+        def pass_on(self) -> None:
+            passed.append(inside)
+
+    second = _OtherHalf(Passing())
+
+    def work() -> None:
+        nonlocal steps, inside
+        with second.working:
+            while not done.is_set():
+                inside = True
+                time.sleep(0.002)
+                inside = False
+                steps += 1
+                second.watch(0, 0)
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(work)
+        for wanted in range(1, 11):
+            until(lambda: steps >= wanted)  # noqa: B023 - it is asked at once
+            second.pass_on()
+        done.set()
+        second.wait_for(working)
+    assert len(passed) >= 10
+    assert not any(passed)
 
 
 def test_a_load_lets_others_read(kb: KnowledgeBase, tmp_path: Path) -> None:
