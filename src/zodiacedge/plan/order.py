@@ -27,7 +27,9 @@ from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
+
+    from zodiacedge.language.ast import Predicate
 
 _SAME_MAGNITUDE = 8
 
@@ -46,6 +48,24 @@ class NoStatistics:
         """Return a guess."""
         columns, known = columns_of(atom, bound)
         return 1000.0 / 10**known if columns else 1.0
+
+
+class Sizes:
+    """The number of facts of each predicate is known."""
+
+    def __init__(self, counts: Mapping[Predicate, int]) -> None:
+        """Take the counts."""
+        self._counts = counts
+
+    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
+        """Return what the size of the relation lets expect."""
+        return expected(self._counts.get(atom.predicate, 0), atom, bound)
+
+
+def expected(rows: int, atom: Atom, bound: tuple[int, ...]) -> float:
+    """Return how many of some rows match an atom: each bound column divides them by the root of the size."""
+    columns, known = columns_of(atom, bound)
+    return float(rows ** (1.0 - known / columns)) if columns else 1.0
 
 
 def columns_of(atom: Atom, bound: tuple[int, ...]) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
-from zodiacedge.plan.order import arrange, columns_of, repeats
+from zodiacedge.plan.order import arrange, expected, repeats
 from zodiacedge.plan.variants import can_fail, needed
 from zodiacedge.terms import RDF_TYPE
 
@@ -379,7 +379,6 @@ class NodeRun:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    # Expected matches from the sizes of tables; each bound column divides them by the root of the size.
     # What the node itself will derive is not there yet, and likely to be much.
     store: Store
     heads: tuple[Atom, ...]
@@ -388,8 +387,7 @@ class _Sizes:
         rows = sum(len(part.table) for part in self.store.outside(atom))
         if any(unifiable(head, atom) for head in self.heads):
             rows = max(rows, _MUCH)
-        columns, known = columns_of(atom, bound)
-        return float(rows ** (1.0 - known / columns)) if columns else 1.0
+        return expected(rows, atom, bound)
 
 
 def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:

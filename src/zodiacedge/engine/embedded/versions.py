@@ -19,7 +19,7 @@ from zodiacedge.engine.embedded.table import Table
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.algebra import Read
-from zodiacedge.plan.order import arrange, columns_of
+from zodiacedge.plan.order import arrange, expected
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -371,9 +371,7 @@ class VersionReads:
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return how many rows are expected to match an atom."""
         sources = self.sources(atom, Read.NEW, exact=False, apart=False)
-        rows = sum(len(source.part.table) for source in sources)
-        columns, known = columns_of(atom, bound)
-        return float(rows ** (1.0 - known / columns)) if columns else 1.0
+        return expected(sum(len(source.part.table) for source in sources), atom, bound)
 
     def _merged(self, atom: Atom, sources: Sequence[Source]) -> Source:
         """Return one table of what several hold, each row once."""
