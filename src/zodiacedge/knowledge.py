@@ -100,6 +100,23 @@ def _shown(rule: Rule) -> str:
     return rule.label or format_rule(rule)
 
 
+def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        new, number = name, 1
+        while new in found:
+            number += 1
+            new = f"{name}_{number}"
+        found.append(new)
+    return tuple(found)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise UsageProblem(Diagnostic("U013", f"expected a text, found {value!r}", "write it as a string"))
+
+
 def _columns(query: Query) -> tuple[str, ...]:
     return tuple(format_argument(c).removeprefix("?") for c in query.columns)
 
@@ -156,10 +173,14 @@ class Answers:
         return bool(self.rows)
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, typed where one type holds a column, else as cells."""
+        """Return the rows as an Arrow table, typed where one type holds a column, else as cells.
+
+        A column that stands twice gets another name the second time, because frames want names of their own:
+        `X` and `X_2`. A frame without columns has no rows either: ask a ground query for its truth.
+        """
         from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
 
-        return io.table_of(self.rows, self.columns)
+        return io.table_of(self.rows, _distinct_names(self.columns))
 
     def to_polars(self) -> pl.DataFrame:
         """Return the rows as a Polars data frame."""
@@ -398,7 +419,7 @@ class KnowledgeBase:
         return Prepared(self, resolve_query(query, given.values()), given, self._asking)
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> tuple[Query, list[Diagnostic]]:
-        query = parse_query(text, prefixes=self._prefixes, given=given)
+        query = parse_query(_text(text), prefixes=self._prefixes, given=given)
         problems = list(_no_parameters(query, given))
         if problems:
             raise UsageProblem(problems)
@@ -576,7 +597,7 @@ class Transaction:
     def remove_rules(self, text: str, name: str = "<text>") -> None:
         """Remove rules, by label or by text up to variable names."""
         self._refuse_if_committed()
-        if text.replace("-", "_").strip().isidentifier():
+        if _text(text).replace("-", "_").strip().isidentifier():
             self._remove_rules.append(text.strip())
             return
         rules, facts = self._read(text, name, stating=False)
@@ -629,7 +650,7 @@ class Transaction:
 
     def _read(self, text: str, name: str, *, stating: bool = True) -> tuple[list[Rule], list[Fact]]:
         self._refuse_if_committed()
-        program = parse_program(text, name, self._prefixes)
+        program = parse_program(_text(text), name, self._prefixes)
         self._prefixes |= dict(program.prefixes)
         if stating:
             self._stated += program.facts
@@ -644,6 +665,9 @@ class Transaction:
             return found
         from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
 
-        if hasattr(facts, "schema"):
-            return io.facts_of_table(facts, relation)
+        if hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "schema"):
+            return io.facts_of_table(_library("pyarrow").table(facts), relation)
+        if not hasattr(facts, "__iter__"):
+            hint = "give program text, rows, or an Arrow table or data frame"
+            raise UsageProblem(Diagnostic("U013", f"expected facts, found {facts!r}", hint))
         return io.facts_of_rows(facts, relation or None)
