@@ -1,7 +1,7 @@
 """Folding: the bindings of an aggregate's inner body to its rows, one per group.
 
-Counts, integer sums and medians of plain numbers are computed column by column, and the groups of a
-vectorised aggregate become Arrow arrays that way where all values of a group are of one kind. Everything
+Aggregates over integers or over doubles are computed column by column, and the groups of a vectorised
+aggregate become Arrow arrays that way where all values of a group are of one kind. Everything
 else, and every group that might overflow, goes through the definition in `engine.folds`.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
     Places = NDArray[np.int64]
+    Values = NDArray[np.int64] | NDArray[np.float64]
 
 _NO_RESULT = -1
 _SAFE_SUM = 2**62
@@ -135,21 +137,9 @@ def _folded(
         ends = np.append(starts[1:], len(terms))
     if one.op == "COUNT":
         return _integers(dictionary, ends - starts)
-    kinds = dictionary.kinds[terms]
-    values = dictionary.payloads[terms]
-    if (kinds == K_INTEGER).all():
-        if one.op == "SUM" and float(np.abs(values.astype(np.float64)).max()) * len(values) < _SAFE_SUM:
-            return _integers(dictionary, np.add.reduceat(values, starts))
-        if one.op == "MED":
-            return _medians(dictionary, terms, values, starts, ends)
-        if one.op in {"MIN", "MAX"}:
-            group = np.repeat(np.arange(len(starts)), ends - starts)
-            ordered = terms[np.lexsort((values, group))]
-            return ordered[starts] if one.op == "MIN" else ordered[ends - 1]
-    if (kinds == K_DOUBLE).all() and one.op in {"MIN", "MAX"}:
-        group = np.repeat(np.arange(len(starts)), ends - starts)
-        ordered = terms[np.lexsort((values.view(np.float64), group))]
-        return ordered[starts] if one.op == "MIN" else ordered[ends - 1]
+    by_columns = _by_columns(dictionary, one, terms, starts, ends)
+    if by_columns is not None:
+        return by_columns
     results = np.full(len(starts), _NO_RESULT, np.int32)
     fold_group = _group_folder(dictionary, one, registry)
     for n, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
@@ -160,15 +150,60 @@ def _folded(
     return results
 
 
+def _by_columns(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, ends: Places) -> Ids | None:
+    """Return the results of an aggregate over numbers of one type, or None where that takes more care."""
+    kinds = dictionary.kinds[terms]
+    payloads = dictionary.payloads[terms]
+    values: Values
+    if (kinds == K_INTEGER).all():
+        values = payloads
+    elif (kinds == K_DOUBLE).all():
+        values = payloads.view(np.float64)
+    else:
+        return None
+    if one.op == "MED":
+        return _medians(dictionary, terms, values, starts, ends)
+    if one.op in {"MIN", "MAX"}:
+        group = np.repeat(np.arange(len(starts)), ends - starts)
+        ordered = terms[np.lexsort((values, group))]
+        return ordered[starts] if one.op == "MIN" else ordered[ends - 1]
+    if one.op not in {"SUM", "AVG"}:
+        return None
+    totals = _totals(values, starts, ends)
+    if totals is None:
+        return None
+    if one.op == "SUM" and values is payloads:
+        return _integers(dictionary, totals.astype(np.int64))
+    rounded = totals.astype(np.float64)
+    return _doubles(dictionary, rounded if one.op == "SUM" else rounded / (ends - starts))
+
+
+def _totals(values: Values, starts: Places, ends: Places) -> Values | None:
+    """Return the total of each group, exact or rounded once; None where something may be too large."""
+    if values.dtype == np.int64:
+        safe = float(np.abs(values.astype(np.float64)).max()) * len(values) < _SAFE_SUM
+        return np.add.reduceat(values, starts) if safe else None
+    listed = values.tolist()
+    try:
+        totals = [fsum(listed[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    except OverflowError:
+        return None
+    return np.array(totals, np.float64)
+
+
+def _doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
+    # Minus zero is zero.
+    distinct, places = np.unique((values + 0.0).view(np.int64), return_inverse=True)
+    return dictionary.encode_numbers(K_DOUBLE, distinct)[places]
+
+
 def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
     distinct, places = np.unique(values, return_inverse=True)
     ids = dictionary.encode_integers(distinct.astype(np.int64))
     return ids[places]
 
 
-def _medians(
-    dictionary: Dictionary, terms: Ids, values: NDArray[np.int64], starts: Places, ends: Places
-) -> Ids:
+def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Places, ends: Places) -> Ids:
     group = np.repeat(np.arange(len(starts)), ends - starts)
     order = np.lexsort((values, group))
     sizes = ends - starts

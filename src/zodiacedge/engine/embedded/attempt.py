@@ -23,6 +23,7 @@ from zodiacedge.engine.embedded.versions import Draft
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.printer import format_rule
+from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 # A node is evaluated anew where more than one in so many of the rows that it reads came or went.
 _SHARE = 4
+# Stands for a class that no rule mentions: only an atom of any class reads it.
+_UNMENTIONED = IRI("")
 MEANS = ("choose", "maintain", "anew")
 
 
@@ -121,7 +124,7 @@ class Work:
         for relation in news:
             args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
             if relation.member_of != NO_CLASS:
-                args = (*args, self.store.dictionary.decode(relation.member_of))
+                args = (*args, self.store.terms.mentioned(relation.member_of) or _UNMENTIONED)
             for number in self.graph.readers(Atom(relation.name, args)).all:
                 yield self.graph.nodes[number]
 

@@ -94,13 +94,19 @@ class Terms:
         self._hosts: dict[tuple[str, int, bool], tuple[Function | None, HostFunction]] = {}
         self._buffers = threading.local()
         self._constants: dict[Term, int] = {}
+        self._mentioned: dict[int, Term] = {}
 
     def constant(self, term: Term) -> int:
         """Return the id of a term that rules mention: there are few of them, asked for often."""
         found = self._constants.get(term)
         if found is None:
             found = self._constants[term] = self.dictionary.encode(term)
+            self._mentioned[found] = term
         return found
+
+    def mentioned(self, number: int) -> Term | None:
+        """Return the term of an id if rules mention it."""
+        return self._mentioned.get(number)
 
     def host(self, function: str, arity: int, registry: Registry, *, registered: bool) -> HostFunction:
         """Return a function of the host with what it gave so far; one registered anew gave nothing yet."""
