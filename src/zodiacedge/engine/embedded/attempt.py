@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.embedded.maintain import NodeChange, NodeShape
 from zodiacedge.engine.embedded.node import NodeRun as Evaluation
-from zodiacedge.engine.embedded.node import example_of
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.embedded.versions import Draft
@@ -81,7 +80,7 @@ class Work:
         """Work the change out, node after node in topological order."""
         nodes = self.graph.nodes
         watch = _Watch(self.settings, Meter(self.settings.limits), len(nodes))
-        draft = Draft(self.store, self.settings.registry, watch.look)
+        draft = Draft(self.store, self.settings.registry, watch.look, watch.step)
         self.dropped.update(self.before_dropped)
         self._state_facts(draft)
         waiting = [] if self.same_graph and self.same_functions else self._formed(draft)
@@ -151,11 +150,18 @@ class Work:
         shape = self._shape(keys, own)
         atoms = shape.atoms
         start = time.perf_counter()
-        if before is not None and self.same_functions and self._maintains(draft, atoms):
-            self.total += NodeChange(draft, shape, before, backward=self.policy.backward).process()
-            self._note_errors(draft, own)
-            self._report(watch, 0, len(before), "maintained", start)
-            return
+        # Where bindings were dropped, only evaluating anew tells how many are now.
+        exact = not any(key in self.before_dropped for key in own)
+        if before is not None and self.same_functions and exact and self._maintains(draft, atoms):
+            grown = NodeChange(draft, shape, before, backward=self.policy.backward).process()
+            if grown is not None:
+                self.total += grown
+                self._report(watch, 0, len(before) + grown, "maintained", start)
+                return
+        if before is not None:
+            # What the node had goes, whatever comes instead.
+            self.total -= len(before)
+            watch.before = self.total
         view = draft.snapshot(atoms, before)
         result = Evaluation(
             view,
@@ -175,7 +181,6 @@ class Work:
             draft.put(result.segment)
         else:
             draft.replace(before, result.segment)
-            self.total -= len(before)
         self.segments[keys] = result.segment
         self.total += len(result.segment)
         self._report(watch, result.rounds, len(result.segment), result.module or "evaluated", start)
@@ -193,16 +198,6 @@ class Work:
         touched = sum(map(draft.touched_count, {one for atom in atoms for one in draft.touching(atom)}))
         there = sum(len(piece.table) for relation in relations for piece in draft.old(relation))
         return touched * _SHARE <= there
-
-    def _note_errors(self, draft: Draft, own: Mapping[str, Rule]) -> None:
-        found = {
-            key: Dropped(count, example_of(self.store, own[key], registers, self.settings.registry))
-            for key, (count, registers) in draft.errors.items()
-            if key in own
-        }
-        if self.settings.strict:
-            refuse_errors(self.rules, found)
-        self.dropped |= found
 
     def _report(self, watch: _Watch, rounds: int, facts: int, means: str, start: float) -> None:
         seconds = time.perf_counter() - start

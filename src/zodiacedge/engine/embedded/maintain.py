@@ -95,12 +95,20 @@ class NodeChange:
         self._lost: Delta = {}
         self._negated: dict[tuple[int, int], tuple[Ids, Ids]] = {}
 
-    def process(self) -> int:
-        """Work the change out; return by how many facts the segment grows or shrinks."""
+    def process(self) -> int | None:
+        """Work the change out; return by how many facts the segment grows or shrinks.
+
+        Where an evaluation error is met, everything is taken back and there is no number: only evaluating
+        the node anew tells how many bindings are dropped now.
+        """
+        self._draft.errors = False
         self._classify()
         self._aggregate()
         self._delete()
         self._insert()
+        if self._draft.errors:
+            self._draft.forget(self._own)
+            return None
         return self._draft.settle(self._own)
 
     # What the node reads.
@@ -192,9 +200,7 @@ class NodeChange:
         rule = self._rules[key]
         body = (*rule.body[:place], Atom(_DELTA, args), *rule.body[place + 1 :])
         reads = self._reads({_DELTA: tables}, old=old)
-        errors_of = "" if old else key
-        rows = self._draft.run(rule.head.args, body, reads, first=place, errors_of=errors_of)
-        return self._heads(rule, rows)
+        return self._heads(rule, self._draft.run(rule.head.args, body, reads, first=place))
 
     def _from_own(self, delta: Delta, *, old: bool) -> Delta:
         """Return the heads of instances that have some of the node's own facts at some place."""
@@ -275,7 +281,8 @@ class NodeChange:
             first=0,
             exact=True,
         )
-        after, _, _ = fold_rows(draft.store, aggregate, bindings, draft.registry)
+        after, dropped, _ = fold_rows(draft.store, aggregate, bindings, draft.registry)
+        draft.errors = draft.errors or dropped > 0
         overlay = draft.hidden(self._own, key)
         overlay.remove(_without(before, after))
         overlay.add(_without(after, before))
@@ -328,8 +335,12 @@ class NodeChange:
 
     def _insert(self) -> None:
         frontier = self._outside(self._changed_heads(lost=False))
+        rounds = grown = 0
         while frontier:
             self._add(frontier)
+            rounds += 1
+            grown += sum(map(len, frontier.values()))
+            self._draft.count(rounds, grown)
             frontier = self._outside(self._from_own(self._not_ext(frontier), old=False))
 
     def _inside(self, delta: Delta) -> Delta:

@@ -372,7 +372,8 @@ class NodeRun:
         count, registers = errors
         if not count:
             return
-        example = example_of(self._store, rule, registers, self._registry)
+        binding = {v: self._store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
+        example = _example(rule, binding, self._registry)
         before, first = self._errors.get(key, (0, example))
         self._errors[key] = (before + count, min(first, example))
 
@@ -394,12 +395,6 @@ def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:
     args = rule.head.args
     one_class = rule.head.relation == RDF_TYPE and len(args) == 2 and not types_in_pairs
     return args[:1] if one_class else args
-
-
-def example_of(store: Store, rule: Rule, registers: Mapping[Variable, int], registry: Registry) -> str:
-    """Say why a binding of a rule has no value."""
-    binding = {v: store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
-    return _example(rule, binding, registry)
 
 
 def _example(rule: Rule, binding: Mapping[Variable, Term], registry: Registry) -> str:

@@ -77,7 +77,10 @@ class Draft:
     store: Store
     registry: Registry
     watch: Callable[[int], None]
-    errors: dict[str, tuple[int, dict[Variable, int]]] = field(default_factory=dict)
+    count: Callable[[int, int], None]
+    """Called with the rounds of a node, and by how many facts it grew so far."""
+    errors: bool = False
+    """Whether an evaluation error was met on the next version."""
     news: list[Relation] = field(default_factory=list)
     """Relations of which some segment gained or lost rows, as they were noted."""
     _touched: dict[Relation, Table] = field(default_factory=dict)
@@ -215,6 +218,16 @@ class Draft:
             self._changed[id(segment)] = segment
         return found
 
+    def forget(self, segment: Segment) -> None:
+        """Take back what a segment gains and loses."""
+        for key in [key for key in self._overlays if key[0] == id(segment)]:
+            del self._overlays[key]
+        for name in [name for name in self._hidden if name[0] == id(segment)]:
+            del self._hidden[name]
+        for relation, begun in self._begun.items():
+            self._begun[relation] = [(overlay, owner) for overlay, owner in begun if owner is not segment]
+        self._changed.pop(id(segment), None)
+
     def drop(self, segment: Segment) -> None:
         """Let a segment go."""
         self._gone[id(segment)] = segment
@@ -298,12 +311,8 @@ class Draft:
         *,
         first: int | None = None,
         exact: bool = False,
-        errors_of: str = "",
     ) -> Ids:
-        """Return what a body binds the head's arguments to, each row once, or once per binding if `exact`.
-
-        Evaluation errors count for the rule `errors_of`, if one is named.
-        """
+        """Return what a body binds the head's arguments to, each row once, or once per binding if `exact`."""
         wanted = analyse(body).bound if exact else frozenset(a for a in head if isinstance(a, Variable))
         steps = arrange(body, (), first, reads, wanted)
         target = Table(len(head))
@@ -312,10 +321,7 @@ class Draft:
         assembly = Assembly(self.store, reads, self.registry)
         assembly.add(steps, head, target, later=False, rule=0, exact=exact)
         execute(assembly, assembly.frame([], 1), self.registry, self.watch)
-        count, example = assembly.errors(0)
-        if errors_of and count:
-            before, first_example = self.errors.get(errors_of, (0, example))
-            self.errors[errors_of] = (before + count, first_example)
+        self.errors = self.errors or assembly.errors(0)[0] > 0
         return target.rows
 
     def commit(self) -> None:
