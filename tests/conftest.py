@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from zodiacedge.engine.api import Engine
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -39,3 +42,11 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine in turn."""
     chosen: Engine = request.param
     return chosen
+
+
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl-C is heard: a process that runs in the background starts with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
