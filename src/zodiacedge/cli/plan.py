@@ -11,12 +11,10 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.knowledge import open_kb
-from zodiacedge.language.ast import Atom
 from zodiacedge.language.safety import resolve
-from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.order import NoStatistics, Sizes
 from zodiacedge.plan.show import to_dicts, to_text
-from zodiacedge.plan.variants import plans
+from zodiacedge.plan.variants import plans, recursive_places
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -66,12 +64,7 @@ def _sizes(console: Console, reading: Reading, facts: tuple[str, ...]) -> Sizes:
 def _recursive(rule: Rule, reading: Reading) -> list[int]:
     graph = reading.graph
     home = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
-    heads = [graph.rule(key).head for key in home.rules]
-    return [
-        place
-        for place, conjunct in enumerate(rule.body)
-        if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
-    ]
+    return recursive_places(rule, [graph.rule(key).head for key in home.rules])
 
 
 def _no_rule(label: str, reading: Reading) -> UsageProblem:

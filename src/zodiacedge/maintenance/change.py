@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
-from zodiacedge.graph import GraphChange, HyperGraph
+from zodiacedge.graph import HyperGraph
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
@@ -55,7 +55,6 @@ class Prepared:
     """What a change comes to: the program after it, what really comes and goes, and warnings."""
 
     program: Program
-    graph_change: GraphChange
     rules_added: tuple[Rule, ...]
     rules_removed: tuple[Rule, ...]
     warnings: tuple[Diagnostic, ...]
@@ -104,10 +103,9 @@ def prepare(
     if errors:
         raise CheckProblem(errors)
     resolved = {key: resolve(rule) for key, rule in added.items()}
-    graph, graph_change = program.graph.update(resolved, removed)
+    graph, _ = program.graph.update(resolved, removed)
     return Prepared(
         Program(rules | resolved, graph),
-        graph_change,
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
         tuple(found),
@@ -119,8 +117,7 @@ def _prepare_facts(program: Program, effect: Effect) -> Prepared:
     errors = list(_forbidden_facts(program.rules, effect, ()))
     if errors:
         raise CheckProblem([*found, *errors])
-    same = GraphChange(program.graph, program.graph, (), (), (), ())
-    return Prepared(program, same, (), (), tuple(found))
+    return Prepared(program, (), (), tuple(found))
 
 
 def _named(program: Program, one: str | Rule, found: list[Diagnostic]) -> Iterator[str]:

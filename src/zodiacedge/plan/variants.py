@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import (
+    Atom,
     Binary,
     Binding,
     Call,
@@ -16,6 +17,7 @@ from zodiacedge.language.ast import (
     Variable,
 )
 from zodiacedge.language.safety import analyse
+from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Plan
 from zodiacedge.plan.order import Statistics, arrange
 
@@ -34,6 +36,15 @@ def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tup
         )
         for delta in (None, *sorted(recursive))
     )
+
+
+def recursive_places(rule: Rule, heads: Collection[Atom]) -> list[int]:
+    """Return the places of a rule's atoms that a node with these heads derives itself."""
+    return [
+        place
+        for place, conjunct in enumerate(rule.body)
+        if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
+    ]
 
 
 def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Variable]:

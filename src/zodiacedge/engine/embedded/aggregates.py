@@ -26,6 +26,7 @@ from zodiacedge.engine.embedded.layout import (
 from zodiacedge.engine.folds import NUMERIC_FOLDS, fold
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.registered import fold_array
+from zodiacedge.engine.registry import Registry
 from zodiacedge.language.printer import format_argument, format_term
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.dictionary import Dictionary
     from zodiacedge.engine.embedded.store import Store
-    from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Aggregate, Fold, Variable
     from zodiacedge.terms import Term
 
@@ -221,8 +221,6 @@ def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Places,
 def _mean(dictionary: Dictionary, first: int, second: int) -> int:
     if first == second:
         return first
-    from zodiacedge.engine.registry import Registry  # noqa: PLC0415
-
     return dictionary.encode(fold("MED", [dictionary.decode(first), dictionary.decode(second)], Registry()))
 
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.layout import (
+    AT_LEAST,
+    AT_MOST,
     BY_BIT,
     BY_INDEX,
     BY_ROW,
@@ -42,7 +44,9 @@ from zodiacedge.engine.embedded.layout import (
     FRAME_WORDS,
     FUSED,
     FUSED_UNEQUAL,
+    GREATER,
     LATER_ROUNDS,
+    LESS,
     MASK_COLUMNS,
     MODE_ANY,
     MODE_OUT,
@@ -129,7 +133,7 @@ _FUNCTIONS = {
     "min": X_MIN,
     "max": X_MAX,
 }
-_COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": 2, "<=": 3, ">": 4, ">=": 5}
+_COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": GREATER, ">=": AT_LEAST}
 _RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
 _OUT_WORDS = 1 << 21
 

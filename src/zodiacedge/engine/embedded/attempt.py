@@ -224,7 +224,7 @@ class EmbeddedNet:
             counts: dict[Predicate, int] = {}
             for relation, pieces in side.items():
                 predicate = self.store.predicate(relation)
-                counts[predicate] = counts.get(predicate, 0) + count_distinct(list(map(_table, pieces)))
+                counts[predicate] = counts.get(predicate, 0) + count_distinct(list(map(Table.of, pieces)))
             found.append(counts)
         return found[0], found[1]
 
@@ -243,12 +243,6 @@ class EmbeddedNet:
             for side in (self.came, self.went)
         )
         return came, went
-
-
-def _table(rows: Ids) -> Table:
-    found = Table(rows.shape[1])
-    found.append_distinct(rows)
-    return found
 
 
 @dataclass(slots=True)

@@ -21,11 +21,11 @@ from zodiacedge.engine.embedded.versions import Delta, Draft, Piece, VersionRead
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.safety import analyse
-from zodiacedge.language.unify import unifiable
+from zodiacedge.plan.variants import recursive_places
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,14 +49,7 @@ class NodeShape:
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         # A node that derives `rdf:type` with a variable class keeps all of it in one table.
         self.typed = any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)
-        self.own_places = {
-            key: [
-                place
-                for place, conjunct in enumerate(rule.body)
-                if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
-            ]
-            for key, rule in rules.items()
-        }
+        self.own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
         self.recursive = any(self.own_places.values())
         # A row that holds an instance: its head, and what it needs of the node itself.
         self.widest = max(len(self.instance_args(key)) for key in rules)
@@ -146,7 +139,7 @@ class NodeChange:
         return VersionReads(draft, draft.old if old else draft.new, special, rows)
 
     def _tables(self, atom: Atom, delta: Delta) -> list[tuple[Table, int]]:
-        return [(_table(delta[one]), one.member_of) for one in self._draft.matching(atom, delta)]
+        return [(Table.of(delta[one]), one.member_of) for one in self._draft.matching(atom, delta)]
 
     # Deltas at a place of a body.
 
@@ -165,7 +158,7 @@ class NodeChange:
                 # What appears under a negation takes away, what vanishes gives.
                 rows = appeared if lost else vanished
                 if len(rows):
-                    yield place, keys, [(_table(rows), NO_CLASS)]
+                    yield place, keys, [(Table.of(rows), NO_CLASS)]
 
     def _projection(self, atom: Atom, body: tuple[Conjunct, ...]) -> tuple[tuple[Variable, ...], Ids, Ids]:
         """Return a negated atom's outer variables, and their values that began and ceased to have a match."""
@@ -181,7 +174,7 @@ class NodeChange:
         asked = draft.run(keys, (Atom(_DELTA, atom.args),), reads)
         if not len(asked):
             return keys, nothing, nothing
-        given = {_GIVEN: [(_table(asked), NO_CLASS)]}
+        given = {_GIVEN: [(Table.of(asked), NO_CLASS)]}
         question = (Atom(_GIVEN, keys), atom)
         before = draft.run(keys, question, VersionReads(draft, draft.old, given), first=0)
         after = draft.run(keys, question, VersionReads(draft, draft.new, given), first=0)
@@ -225,7 +218,7 @@ class NodeChange:
                 if len(rows):
                     place = rule.body.index(rule.aggregate)
                     columns = (*rule.aggregate.groups, *(fold.target for fold in rule.aggregate.folds))
-                    tables = [(_table(rows.rows), NO_CLASS)]
+                    tables = [(Table.of(rows.rows), NO_CLASS)]
                     found = _union(found, self._derive(key, place, columns, tables, old=lost))
         return found
 
@@ -372,20 +365,14 @@ def _kind(atom: Atom) -> tuple[Relation, int]:
     return Relation(atom.relation, len(atom.args)), len(atom.args)
 
 
-def _table(rows: Ids) -> Table:
-    found = Table(rows.shape[1])
-    found.append_distinct(rows)
-    return found
-
-
 def _without(rows: Ids, others: Ids) -> Ids:
-    return rows[~_table(others).mask(rows)]
+    return rows[~Table.of(others).mask(rows)]
 
 
-def _chosen(delta: Delta, mask: object) -> Delta:
+def _chosen(delta: Delta, mask: Callable[[Relation, Ids], NDArray[np.bool_]]) -> Delta:
     found = {}
     for relation, rows in delta.items():
-        kept = rows[mask(relation, rows)]  # type: ignore[operator]
+        kept = rows[mask(relation, rows)]
         if len(kept):
             found[relation] = kept
     return found
@@ -402,14 +389,14 @@ def _union(first: Delta, second: Delta) -> Delta:
 
 
 def _minus(first: Delta, second: Delta) -> Delta:
-    return _chosen(
-        first,
-        lambda one, rows: ~_table(second[one]).mask(rows) if one in second else np.ones(len(rows), np.bool_),
-    )
+    return _chosen(first, lambda one, rows: ~_among(second, one, rows))
 
 
 def _common(first: Delta, second: Delta) -> Delta:
-    return _chosen(
-        first,
-        lambda one, rows: _table(second[one]).mask(rows) if one in second else np.zeros(len(rows), np.bool_),
-    )
+    return _chosen(first, lambda one, rows: _among(second, one, rows))
+
+
+def _among(delta: Delta, relation: Relation, rows: Ids) -> NDArray[np.bool_]:
+    if relation not in delta:
+        return np.zeros(len(rows), np.bool_)
+    return Table.of(delta[relation]).mask(rows)

@@ -28,7 +28,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
 from zodiacedge.plan.order import arrange, expected, repeats
-from zodiacedge.plan.variants import can_fail, needed
+from zodiacedge.plan.variants import can_fail, needed, recursive_places
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -333,12 +333,7 @@ class NodeRun:
         return NodeReads(store.outside, own, lambda aggregate: self._rows[id(aggregate)])
 
     def _recursive(self, rule: Rule) -> list[int]:
-        return [
-            place
-            for place, conjunct in enumerate(rule.body)
-            if isinstance(conjunct, Atom)
-            and any(unifiable(other.head, conjunct) for other in self._rules.values())
-        ]
+        return recursive_places(rule, [other.head for other in self._rules.values()])
 
     def _statistics(self) -> _Sizes:
         return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))

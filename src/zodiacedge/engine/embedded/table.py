@@ -110,6 +110,13 @@ class Table:
         self.record[T_CAPACITY] = _FIRST_ROWS
         self.record[T_ROWS] = MEMORY.address(self._rows)
 
+    @classmethod
+    def of(cls, rows: Ids) -> Table:
+        """Return a table of rows that are known to be distinct."""
+        found = cls(rows.shape[1])
+        found.append_distinct(rows)
+        return found
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return int(self.record[T_COUNT])

@@ -296,8 +296,7 @@ class Draft:
             for piece in self.new(relation, own):
                 table = piece.table
                 if piece.without is not None:
-                    table = Table(relation.arity)
-                    table.append_distinct(_rows(piece))
+                    table = Table.of(_rows(piece))
                 found.show(Segment({relation: table}))
         return found
 
