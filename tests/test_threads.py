@@ -13,7 +13,7 @@ from strategies.waiting import SECONDS, until
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import execute
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.node import _OtherHalf
+from zodiacedge.engine.embedded.halves import OtherHalf
 from zodiacedge.errors import UsageProblem
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import fact
@@ -266,9 +266,9 @@ def test_the_second_thread_of_a_node_does_nothing_while_the_turn_is_passed_on() 
         def pass_on(self) -> None:
             passed.append(inside)
 
-    second = _OtherHalf(Passing())
+    second = OtherHalf(Passing())
 
-    def work() -> None:
+    def work() -> int:
         nonlocal steps, inside
         with second.working:
             while not done.is_set():
@@ -277,6 +277,7 @@ def test_the_second_thread_of_a_node_does_nothing_while_the_turn_is_passed_on() 
                 inside = False
                 steps += 1
                 second.watch(0, 0)
+        return steps
 
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(work)

@@ -7,18 +7,23 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from strategies import Seeded, evaluate_program, random_program
 from strategies.scale import examples
+from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import execute
 from zodiacedge.engine.embedded import node as nodes
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import LimitReached
-from zodiacedge.knowledge import open_kb
+from zodiacedge.knowledge import KnowledgeBase, open_kb
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.embedded.halves import Halves
 
 pytestmark = pytest.mark.slow
 
@@ -75,17 +80,66 @@ def test_the_same_code_runs_without_a_compiler() -> None:
 @pytest.mark.parametrize("modules", [True, False], ids=["modules", "machine"])
 def test_two_threads_do_what_one_does(modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001 - the parameter under test
     shared: list[object] = []
-    run_in_two = nodes.NodeRun._run_in_two
+    run_in_two = nodes.NodeEvaluation._run_in_two
 
-    def counted(self: nodes.NodeRun) -> int:
+    def counted(self: nodes.NodeEvaluation) -> int:
         shared.append(self)
         return run_in_two(self)
 
     monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
-    monkeypatch.setattr(nodes.NodeRun, "_run_in_two", counted)
+    monkeypatch.setattr(nodes.NodeEvaluation, "_run_in_two", counted)
     for seed in range(3_000, 3_150):
         assert_agreement(seed, EmbeddedEngine(modules=modules))
     assert len(shared) > 50
+
+
+@pytest.mark.parametrize("modules", [True, False], ids=["modules", "machine"])
+def test_two_threads_share_a_fixpoint(modules: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001 - the parameter under test
+    shared: list[object] = []
+    in_halves = nodes.NodeEvaluation._run_in_halves
+
+    def counted(self: nodes.NodeEvaluation, halves: Halves) -> int:
+        shared.append(self)
+        return in_halves(self, halves)
+
+    monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 0)
+    monkeypatch.setattr(nodes.NodeEvaluation, "_run_in_halves", counted)
+    for seed in range(4_000, 4_300):
+        assert_agreement(seed, EmbeddedEngine(modules=modules))
+    assert len(shared) > 20
+
+
+def test_equal_atoms_of_two_rules_are_halved_for_one_of_them_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 0)
+    rules = """
+        r1: path(Y, Z) :- edge(Y, Z), path(Y, Y) .
+        r2: path(X, Z) :- path(X, Y), edge(Y, Z) .
+    """
+    kb = KnowledgeBase(EmbeddedEngine(modules=False), Settings())
+    with kb.change() as c:
+        c.add_rules(rules)
+        c.add_facts([(n, (3 * n + 1) % 40) for n in range(40)], "edge")
+        c.add_facts([(n, n) for n in range(0, 40, 3)], "path")
+    assert kb.verify().ok
+
+
+def test_facts_of_both_halves_count_against_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 1)
+    monkeypatch.setattr(execute, "_BUDGET", 1000)
+    threads = threading.active_count()
+    for limit, fails in ((39_999, True), (40_200, False)):
+        kb = KnowledgeBase(EmbeddedEngine(modules=False), Settings(limits=Limits(facts=limit)))
+        change = kb.change()
+        change.add_rules("path(X, Z) :- path(X, Y), edge(Y, Z) .")
+        change.add_facts([(n, (n + 1) % 200) for n in range(200)], "edge")
+        change.add_facts([(n, n) for n in range(200)], "path")
+        if fails:
+            with pytest.raises(LimitReached):
+                kb.apply(change.collected())
+        else:
+            kb.apply(change.collected())
+            assert kb.derived()["path"] == 40_000
+    assert threading.active_count() == threads
 
 
 def test_a_failure_in_one_half_ends_the_other(monkeypatch: pytest.MonkeyPatch) -> None:

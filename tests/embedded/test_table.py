@@ -395,17 +395,25 @@ def test_rows_in_any_layout_of_memory() -> None:
 
 
 def test_a_table_takes_few_indexes_and_then_the_best_one_it_has() -> None:
-    table = Table(4)
+    table = Table(6)
     for mask in range(1, MOST_INDEXES + 1):
         assert table.need_index(mask) == (mask - 1, mask)
-    # 1, 2, …, 8 are there: three columns at most serve four.
-    assert table.need_index(0b1111) == (6, 0b0111)
-    assert table.need_index(0b1100)[1] in {0b1000, 0b0100}
-    assert table.need_index(0b0101) == (4, 0b0101)
-    thin = Table(4)
-    for mask in (0b0001, 0b0010, 0b0011, 0b0100, 0b0101, 0b0110, 0b0111, 0b1111):
+    # 1, 2, …, 32 are there: five columns at most serve six.
+    assert table.need_index(0b111111) == (30, 0b011111)
+    assert table.need_index(0b110000)[1] in {0b100000, 0b010000}
+    assert table.need_index(0b000101) == (4, 0b000101)
+    thin = Table(7)
+    for mask in range(1, MOST_INDEXES + 1):
         thin.need_index(mask)
-    assert thin.need_index(0b1000) == (0, 0)
+    assert thin.need_index(0b1000000) == (0, 0)
+
+
+def test_a_table_has_an_index_for_every_pattern_of_four_columns() -> None:
+    rows = np.arange(64, dtype=np.int32).reshape(-1, 4) % 5
+    table = Table(4)
+    table.insert(rows)
+    found = [table.need_index(mask) for mask in range(1, 1 << 4)]
+    assert [mask for _, mask in found] == list(range(1, 1 << 4))
 
 
 # What a change costs

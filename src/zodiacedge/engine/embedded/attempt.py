@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.embedded.maintain import NodeChange, NodeShape
-from zodiacedge.engine.embedded.node import NodeRun as Evaluation
+from zodiacedge.engine.embedded.node import NodeEvaluation
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.embedded.versions import Draft
@@ -163,7 +163,7 @@ class Work:
             self.total -= len(before)
             watch.before = self.total
         view = draft.snapshot(atoms, before)
-        result = Evaluation(
+        result = NodeEvaluation(
             view,
             own,
             self.settings.registry,

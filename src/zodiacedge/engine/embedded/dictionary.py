@@ -17,6 +17,7 @@ import numpy as np
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.interning import (
     find_text,
+    gather_texts,
     intern_term,
     intern_terms,
     rehash_terms,
@@ -161,6 +162,19 @@ class Dictionary:
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
         """Return the ids of integers."""
         return self.encode_numbers(K_INTEGER, values)
+
+    def encode_texts(self, kind: int, lengths: NDArray[np.int64], text: bytes) -> Ids:
+        """Return the ids of texts of one kind that stand one behind the other, from the length of each."""
+        return self._intern(np.full(len(lengths), kind, np.int8), lengths, text)
+
+    def texts(self, ids: Ids) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """Return where each text begins and ends, and all of them one behind the other."""
+        ends = np.zeros(len(ids) + 1, np.int32)
+        np.cumsum(self._lengths[ids], out=ends[1:])
+        given = np.ascontiguousarray(ids, np.int32)
+        out = np.empty(max(int(ends[-1]), 1), np.uint8)
+        gather_texts(self._address, MEMORY.address(given), len(given), MEMORY.address(out))
+        return ends, out
 
     def find(self, term: Term) -> int:
         """Return the id of a term, or -1 if it was never met."""

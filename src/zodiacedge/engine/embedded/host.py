@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.interning import intern_number
 from zodiacedge.engine.embedded.layout import (
     K_BOOLEAN,
     K_DECIMAL,
@@ -27,11 +26,11 @@ from zodiacedge.engine.embedded.layout import (
     K_STRING,
 )
 from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.text_columns import encoded_strings, in_columns, strings
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.registered import arrow_type, call_rows, term_of
 from zodiacedge.engine.values import evaluate
 from zodiacedge.language.ast import Call
-from zodiacedge.terms import IRI, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
 
 BATCH = 65_536
 _ROOM = BATCH
+# Fewer rows are computed one by one before Arrow is even loaded.
+_WORTH_COLUMNS = 256
 _NO_VALUE = -1
 
 # What the terms of a kind are in Arrow. Kinds that are not here have no type there.
@@ -91,9 +92,21 @@ class HostFunction:
         function = registry.functions.get(self.function) if self.registered else None
         if function and function.vectorised:
             results = _in_batches(function, asked, dictionary)
-        else:
+        elif self.registered or len(asked) < _WORTH_COLUMNS:
             results = self._one_by_one(asked, dictionary, registry)
+        else:
+            results = self._by_columns(asked, dictionary, registry)
         self.known.append_distinct(np.concatenate((asked, results[:, None]), axis=1))
+
+    def _by_columns(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
+        results = np.empty(len(asked), np.int32)
+        for start in range(0, len(asked), BATCH):
+            batch = asked[start : start + BATCH]
+            taken, found = in_columns(self.function, batch, dictionary)
+            there = results[start : start + BATCH]
+            there[taken] = found
+            there[~taken] = self._one_by_one(batch[~taken], dictionary, registry)
+        return results
 
     def _one_by_one(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
         terms = {number: dictionary.decode(number) for number in np.unique(asked).tolist()}
@@ -113,24 +126,13 @@ def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
     import pyarrow as pa  # noqa: PLC0415 - heavy, and only hosts that vectorise need it
 
     if kind is str:
-        distinct, places = np.unique(terms, return_inverse=True)
-        return pa.array(map(_text, map(dictionary.decode, distinct.tolist())), pa.string()).take(
-            pa.array(places)
-        )
+        return strings(dictionary, terms)
     payloads = dictionary.payloads[terms]
     if kind is float:
         return pa.array(payloads.view(np.float64))
     if kind is bool:
         return pa.array(payloads.astype(np.bool_))
     return pa.array(payloads).view(arrow_type(kind))
-
-
-def _text(term: Term) -> str:
-    match term:
-        case IRI(value=text) | Literal(lexical=text):
-            return text
-        case _:
-            raise TypeError(term)
 
 
 def _in_batches(function: Function, asked: Ids, dictionary: Dictionary) -> Ids:
@@ -172,11 +174,10 @@ def _encoded(dictionary: Dictionary, values: Values) -> Ids:
     if isinstance(values, list):
         return _encoded_one_by_one(dictionary, values)
     if values.type == pa.string():
-        distinct = values.dictionary_encode()
-        # A null is the place behind the last.
-        ids = [*_encoded_one_by_one(dictionary, distinct.dictionary.to_pylist()), _NO_VALUE]
-        places: NDArray[np.int32] = distinct.indices.fill_null(len(ids) - 1).to_numpy()
-        return np.array(ids, np.int32)[places]
+        there: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+        ids = np.full(len(values), _NO_VALUE, np.int32)
+        ids[there] = encoded_strings(dictionary, values.drop_null())
+        return ids
     return _encoded_numbers(dictionary, values)
 
 
@@ -198,8 +199,5 @@ def _encoded_numbers(dictionary: Dictionary, values: pa.Array) -> Ids:
         good = good & np.isfinite(numbers)
         numbers = (numbers + 0.0).view(np.int64)  # there is one zero
     results = np.full(len(numbers), _NO_VALUE, np.int32)
-    distinct, places = np.unique(numbers[good], return_inverse=True)
-    dictionary.reserve(len(distinct))
-    ids = (intern_number(dictionary.address, kind, payload) for payload in distinct.tolist())
-    results[good] = np.fromiter(ids, np.int32, len(distinct))[places]
+    results[good] = dictionary.encode_numbers(kind, numbers[good])
     return results

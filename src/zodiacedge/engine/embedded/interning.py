@@ -171,6 +171,20 @@ def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) 
 
 
 @kernel
+def gather_texts(dictionary: int, ids: int, total: int, out: int) -> None:
+    """Write the texts of terms one behind the other; all of them must have one."""
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    text = get(dictionary, D_TEXT)
+    end = 0
+    for n in range(total):
+        number = load32(ids, n)
+        length = load32(lengths, number)
+        copy_bytes(text, get(payloads, number), length, out, end)
+        end += length
+
+
+@kernel
 def rehash_terms(dictionary: int) -> None:
     """Enter all terms into empty slots."""
     kinds = get(dictionary, D_KINDS)

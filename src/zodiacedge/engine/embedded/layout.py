@@ -5,7 +5,7 @@ rule, a source of an atom, and the machine's state are records too.
 """
 
 # A table: rows are 32-bit term ids, row after row.
-TABLE_WORDS = 64
+TABLE_WORDS = 203
 T_ROWS = 0  # address of the rows
 T_COUNT = 1  # rows in use
 T_CAPACITY = 2  # rows there is room for
@@ -16,10 +16,10 @@ T_LOW = 6  # first row of the last round's delta
 T_HIGH = 7  # first row behind it
 T_INDEXES = 8  # how many indexes follow
 T_BITS = 9  # address of a bit per term or pair of terms, while a node fills the table; 0 where there are none
-T_FIRST_INDEX = 10
+T_TERMS = 10  # how many terms the bits are for
+T_FIRST_INDEX = 11
 INDEX_WORDS = 6
-MOST_INDEXES = 8
-T_TERMS = 63  # how many terms the bits are for
+MOST_INDEXES = 32
 
 # Which columns: a bit for each of the first ones, or all.
 WHOLE = -1

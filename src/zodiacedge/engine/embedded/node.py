@@ -6,8 +6,7 @@ needs room, when the host must compute something, and now and then to be watched
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.aggregates import fold_rows
 from zodiacedge.engine.embedded.assemble import Assembly, NodeReads
 from zodiacedge.engine.embedded.execute import execute
+from zodiacedge.engine.embedded.halves import Halves, OtherHalf, only_reads
 from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
@@ -22,7 +22,7 @@ from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.values import compare, evaluate
-from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Negation, Rule, Variable
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
@@ -47,55 +47,7 @@ _BITS_PER_ROW = 4096
 _MOST_BITS = 64 * 1024 * 1024
 _FEW_TABLES = 2
 _ROWS_FOR_TWO = 20_000
-_SLICE_SECONDS = 0.05
-
-
-class _StoppedError(Exception):
-    """The other half of the work failed, so this one need not go on."""
-
-
-class _OtherHalf:
-    """The second thread of a node that two share; it rests while the first one passes its turn on."""
-
-    def __init__(self, turn: Handover) -> None:
-        self._turn = turn
-        # Held by the second thread while it works.
-        self.working = threading.Lock()
-        self._may_go = threading.Event()
-        self._may_go.set()
-        self._stopped = False
-
-    @property
-    def wanted(self) -> bool:
-        return self._turn.wanted
-
-    def pass_on(self) -> None:
-        if not self._turn.wanted:
-            return
-        self._may_go.clear()
-        try:
-            with self.working:
-                self._turn.pass_on()
-        finally:
-            self._may_go.set()
-
-    def wait_for(self, half: Future[None]) -> None:
-        while not half.done():
-            wait((half,), _SLICE_SECONDS)
-            self.pass_on()
-        half.result()
-
-    def stop(self) -> None:
-        self._stopped = True
-
-    def watch(self, rounds: int, facts: int) -> None:
-        del rounds, facts
-        if self._stopped:
-            raise _StoppedError
-        if not self._may_go.is_set():
-            self.working.release()
-            self._may_go.wait()
-            self.working.acquire()
+_ROWS_FOR_HALVES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +60,7 @@ class NodeResult:
     module: str = ""
 
 
-class NodeRun:
+class NodeEvaluation:
     """The evaluation of one node."""
 
     def __init__(
@@ -134,6 +86,8 @@ class NodeRun:
             turn: Passed on now and then.
         """
         self._turn = turn
+        self._second: OtherHalf | None = None
+        self._outside: Callable[[Atom], Sequence[Part]] = store.outside
         self._starts = starts
         self._store = store
         self._rules = rules
@@ -159,6 +113,8 @@ class NodeRun:
             return NodeResult(self._segment, 1, {}, module.shape.value)
         if self._divisible():
             rounds = self._run_in_two()
+        elif halves := self._halves():
+            rounds = self._run_in_halves(halves)
         else:
             self.assemble(bits=True)
             rounds = self.run()
@@ -172,7 +128,7 @@ class NodeRun:
         if len(self._rules) > 1:
             return False
         (rule,) = self._rules.values()
-        if not all(isinstance(c, Atom | Negation | Comparison) for c in rule.body) or can_fail(rule.body):
+        if not only_reads(rule):
             return False
         ((_, steps), *recursive) = self._plans(next(iter(self._rules)))
         first = steps[0] if steps else None
@@ -181,24 +137,9 @@ class NodeRun:
         return sum(len(part.table) for part in self._store.outside(first.atom)) >= _ROWS_FOR_TWO
 
     def _run_in_two(self) -> int:
-        second = _OtherHalf(self._turn)
-        self._turn = second
-        other = NodeRun(self._store, self._rules, self._registry, second.watch, modules=False)
         # Whatever indexes are needed are built before the other half starts.
         self.assemble(bits=True, share=(0, 2))
-
-        def assemble_and_run() -> None:
-            with second.working:
-                other.assemble(bits=True, share=(1, 2))
-                other.run()
-
-        with ThreadPoolExecutor(1) as pool:
-            half = pool.submit(assemble_and_run)
-            try:
-                rounds = self.run()
-                second.wait_for(half)
-            finally:
-                second.stop()
+        other, rounds = self._run_both(lambda other: other.assemble(bits=True, share=(1, 2)))
         for relation, table in self._segment.tables.items():
             rows = other.segment.tables[relation].rows
             if table.is_marked:
@@ -209,6 +150,52 @@ class NodeRun:
                 table.append_distinct(rows)
             table.settle()
         return rounds
+
+    def _halves(self) -> Halves | None:
+        """Return how two threads may each do half of a fixpoint, if it is long and falls apart."""
+        rules = self._rules.values()
+        if not any(map(self._recursive, rules)):
+            return None
+        halves = Halves.of(rules)
+        atoms = [c for rule in rules for c in rule.body if isinstance(c, Atom)]
+        read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom)) if halves else 0
+        return halves if read >= _ROWS_FOR_HALVES else None
+
+    def _run_in_halves(self, halves: Halves) -> int:
+        outside = self._store.outside
+        self._outside = halves.reads(outside, 0)
+        self.assemble(bits=True)
+
+        def assemble(other: NodeEvaluation) -> None:
+            other._outside = halves.reads(outside, 1)
+            other.assemble(bits=True)
+
+        other, rounds = self._run_both(assemble)
+        for relation, table in self._segment.tables.items():
+            table.unmark()
+            table.append_distinct(other.segment.tables[relation].rows)
+        return rounds
+
+    def _run_both(self, assemble: Callable[[NodeEvaluation], None]) -> tuple[NodeEvaluation, int]:
+        """Run what was assembled, and another evaluation of the same rules in a second thread."""
+        second = OtherHalf(self._turn)
+        self._turn = second
+        self._second = second
+        other = NodeEvaluation(self._store, self._rules, self._registry, second.watch, modules=False)
+
+        def assemble_and_run() -> int:
+            with second.working:
+                assemble(other)
+                return other.run()
+
+        with ThreadPoolExecutor(1) as pool:
+            half = pool.submit(assemble_and_run)
+            try:
+                rounds = self.run()
+                rounds = max(rounds, second.wait_for(half))
+            finally:
+                second.stop()
+        return other, rounds
 
     def assemble(self, *, bits: bool, share: tuple[int, int] = (0, 1)) -> None:
         """Plan and assemble.
@@ -330,7 +317,7 @@ class NodeRun:
                 return []
             return store.inside(segment, atom)
 
-        return NodeReads(store.outside, own, lambda aggregate: self._rows[id(aggregate)])
+        return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)])
 
     def _recursive(self, rule: Rule) -> list[int]:
         return recursive_places(rule, [other.head for other in self._rules.values()])
@@ -358,7 +345,8 @@ class NodeRun:
 
     def _run(self, assembly: Assembly, frame: NDArray[np.int64], own: Sequence[Table]) -> int:
         def watch(rounds: int) -> None:
-            self._watch(rounds, sum(len(table) for table in own))
+            elsewhere = self._second.facts if self._second else 0
+            self._watch(rounds, sum(len(table) for table in own) + elsewhere)
             self._turn.pass_on()
 
         return execute(assembly, frame, self._registry, watch)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.api import Answer, Settings
-from zodiacedge.engine.embedded.node import NodeRun
+from zodiacedge.engine.embedded.node import NodeEvaluation
 from zodiacedge.engine.embedded.store import Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Meter
@@ -53,7 +53,9 @@ class EmbeddedQuery:
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         # A plan that starts from the values only scans them, so nothing else has to know of new ones.
         starts = 0 if parameters else None
-        self._run = NodeRun(store, {"": rule}, settings.registry, self._watch, modules=False, starts=starts)
+        self._run = NodeEvaluation(
+            store, {"": rule}, settings.registry, self._watch, modules=False, starts=starts
+        )
         self._run.assemble(bits=not parameters)
         self._fresh = True
         self._terms: dict[int, Term] = {}

@@ -54,6 +54,7 @@ def warm() -> None:
     dictionary.reserve(_MANY_TERMS)
     dictionary.find(IRI("a"))
     dictionary.encode_integers(np.arange(2))
+    dictionary.texts(np.zeros(1, np.int32))
 
 
 def _use_tables() -> None:
