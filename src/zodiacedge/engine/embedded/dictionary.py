@@ -93,7 +93,7 @@ class Dictionary:
     def __init__(self) -> None:
         """Start with no terms."""
         self.words = words(DICTIONARY_WORDS)
-        # Python reads a word, or writes a text, faster through a view of the memory.
+        # Python reads a word, or writes a text, faster through views of the memory.
         self._fields = self.words.data
         self._kinds = np.zeros(_FIRST_TERMS, np.int8)
         self._payloads = np.zeros(_FIRST_TERMS, np.int64)
@@ -101,6 +101,7 @@ class Dictionary:
         self._slots = np.zeros(2 * _FIRST_TERMS, np.int32)
         self._text = np.zeros(_FIRST_TEXT, np.uint8)
         self._view = self._text.data
+        self._views = self._kinds.data, self._payloads.data, self._lengths.data
         self._address = MEMORY.address(self.words)
         self._take(self._kinds, self._payloads, self._lengths, self._slots, self._text)
 
@@ -186,10 +187,11 @@ class Dictionary:
 
     def decode(self, number: int) -> Term:
         """Return the term of an id."""
-        kind = int(self._kinds[number])
-        payload = int(self._payloads[number])
+        kinds, payloads, lengths = self._views
+        kind: int = kinds[number]
+        payload: int = payloads[number]
         if kind <= K_OTHER:
-            return _text_term(kind, self._bytes(payload, int(self._lengths[number])))
+            return _text_term(kind, str(self._view[payload : payload + lengths[number]], "utf-8"))
         if kind == K_INTEGER:
             return integer(payload)
         if kind == K_BOOLEAN:
@@ -258,9 +260,6 @@ class Dictionary:
         intern_terms(self._address, *given, MEMORY.address(data), MEMORY.address(ids))
         return ids
 
-    def _bytes(self, start: int, length: int) -> bytes:
-        return self._text[start : start + length].tobytes()
-
     def _take(
         self,
         kinds: NDArray[np.int8],
@@ -285,8 +284,18 @@ class Dictionary:
         described[D_TEXT_CAPACITY] = len(text)
         if slots is not self._slots:
             rehash_terms(MEMORY.address(described))
-        new = described, kinds, payloads, lengths, slots, text, text.data
-        self.words[:], self._kinds, self._payloads, self._lengths, self._slots, self._text, self._view = new
+        views = kinds.data, payloads.data, lengths.data
+        new = described, kinds, payloads, lengths, slots, text, text.data, views
+        (
+            self.words[:],
+            self._kinds,
+            self._payloads,
+            self._lengths,
+            self._slots,
+            self._text,
+            self._view,
+            self._views,
+        ) = new
 
 
 def _grown(array: NDArray[Any], capacity: int) -> NDArray[Any]:
@@ -319,8 +328,7 @@ def _value_parts(term: Literal, value: object) -> tuple[int, int | bytes]:
     return K_OTHER, f"{term.datatype}\0{term.lexical}".encode()
 
 
-def _text_term(kind: int, data: bytes) -> Term:
-    text = data.decode()
+def _text_term(kind: int, text: str) -> Term:
     if kind == K_IRI:
         return IRI(text)
     if kind == K_BLANK:
