@@ -8,24 +8,27 @@ quicker. A node of rules that were not together before is evaluated on what ther
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
-from zodiacedge.engine.embedded.maintain import NodeChange, NodeShape
+from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
+from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeEvaluation
+from zodiacedge.engine.embedded.shape import NodeShape
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table, count_distinct
-from zodiacedge.engine.embedded.versions import Draft
+from zodiacedge.engine.embedded.versions import Draft, GaveUpError
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -39,6 +42,12 @@ if TYPE_CHECKING:
 
 # A node is evaluated anew where more than one in so many of the rows that it reads came or went.
 _SHARE = 4
+# So few are always worth a try.
+_FEW = 16
+# How long maintaining a node may take before it is evaluated anew: so many seconds, or such a share of what
+# evaluating it took the last time, if that is more.
+_PATIENCE = 0.004
+_SHARE_OF_ESTIMATE = 0.08
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
 MEANS = ("choose", "maintain", "anew")
@@ -60,21 +69,23 @@ class Work:
     store: Store
     before_dropped: Mapping[str, Dropped]
     rules: Mapping[str, Rule]
+    before: HyperGraph | None
+    """The graph of the old version; None if there was none."""
     graph: HyperGraph
     effect: EmbeddedEffect
     settings: Settings
     policy: Policy
     same_functions: bool
     shapes: dict[frozenset[str], NodeShape]
-    same_graph: bool
     total: int
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
-    """The segments of nodes that were evaluated anew."""
+    """The segments of nodes that were not there before or were evaluated anew."""
     gone: list[frozenset[str]] = field(default_factory=list)
     """The nodes that are no more."""
     runs: list[NodeRun] = field(default_factory=list)
     dropped: dict[str, Dropped] = field(default_factory=dict)
     explicit: dict[Relation, Table] = field(default_factory=dict)
+    _heirs: Mapping[frozenset[str], Heir] = field(default_factory=dict)
 
     def draft(self) -> Draft:
         """Work the change out, node after node in topological order."""
@@ -83,7 +94,10 @@ class Work:
         draft = Draft(self.store, self.settings.registry, watch.look, watch.step)
         self.dropped.update(self.before_dropped)
         self._state_facts(draft)
-        waiting = [] if self.same_graph and self.same_functions else self._formed(draft)
+        inheritance = Inheritance(draft, self.store, self.before, self.rules)
+        waiting = [] if self.graph is self.before else self._formed(inheritance)
+        if not self.same_functions:
+            waiting = [(node.rank, node.id) for node in nodes.values()]
         heapq.heapify(waiting)
         seen = {number for _, number in waiting}
         while True:
@@ -97,24 +111,23 @@ class Work:
             own = {key: self.rules[key] for key in node.rules}
             watch.begin(len(self.runs), tuple(own.values()), self.total)
             self.settings.turn.pass_on()
-            self._visit(draft, own, watch)
+            self._visit(inheritance, own, watch)
 
-    def _formed(self, draft: Draft) -> list[tuple[int, int]]:
-        """Drop the nodes that are no more; return rank and id of those that were not there before."""
-        homes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
-        for keys, segment in self.store.segments.items():
-            if keys not in homes:
-                draft.drop(segment)
-                self.gone.append(keys)
-                self.total -= len(segment)
-                self.shapes.pop(keys, None)
-                for key in keys - self.rules.keys():
-                    self.dropped.pop(key, None)
-        return [
-            (node.rank, node.id)
-            for keys, node in homes.items()
-            if not self.same_functions or keys not in self.store.segments
-        ]
+    def _formed(self, inheritance: Inheritance) -> list[tuple[int, int]]:
+        """Hand over what nodes had that are no more; return rank and id of those that were not there."""
+        lines, self.gone = altered(self.store, self.before, self.graph)
+        inheritance.take(lines, self.gone)
+        self._heirs = inheritance.heirs
+        for keys in self.gone:
+            self.total -= len(self.store.segments[keys])
+            self.shapes.pop(keys, None)
+            for key in keys - self.rules.keys():
+                self.dropped.pop(key, None)
+        for keys, heir in self._heirs.items():
+            self.segments[keys] = heir.segment
+            self.total += len(heir.segment)
+        formed = (self.graph.node_of(next(iter(line.keys))) for line in lines)
+        return [(node.rank, node.id) for node in formed]
 
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
         """Yield the nodes that read what was noted as touched since the last time."""
@@ -144,25 +157,23 @@ class Work:
         if self.explicit:
             draft.put(Segment(dict(self.explicit)))
 
-    def _visit(self, draft: Draft, own: Mapping[str, Rule], watch: _Watch) -> None:
-        keys = frozenset(own)
-        before = self.store.segments.get(keys)
+    def _visit(self, inheritance: Inheritance, own: Mapping[str, Rule], watch: _Watch) -> None:
+        draft, keys = inheritance.draft, frozenset(own)
+        heir = self._heirs.get(keys)
+        before = heir.segment if heir else self.store.segments.get(keys)
         shape = self._shape(keys, own)
-        atoms = shape.atoms
         start = time.perf_counter()
-        # Where bindings were dropped, only evaluating anew tells how many are now.
-        exact = not any(key in self.before_dropped for key in own)
-        if before is not None and self.same_functions and exact and self._maintains(draft, atoms):
-            grown = NodeChange(draft, shape, before, backward=self.policy.backward).process()
+        why = ""
+        if before is not None:
+            grown, why = self._maintained(inheritance, shape, before, heir, start)
             if grown is not None:
                 self.total += grown
                 self._report(watch, 0, len(before) + grown, "maintained", start)
                 return
-        if before is not None:
             # What the node had goes, whatever comes instead.
             self.total -= len(before)
             watch.before = self.total
-        view = draft.snapshot(atoms, before)
+        view = draft.snapshot(shape.atoms, before)
         result = NodeEvaluation(
             view,
             own,
@@ -180,10 +191,52 @@ class Work:
         if before is None:
             draft.put(result.segment)
         else:
-            draft.replace(before, result.segment)
+            draft.replace([before, *(heir.poured if heir else ())], result.segment)
         self.segments[keys] = result.segment
         self.total += len(result.segment)
-        self._report(watch, result.rounds, len(result.segment), result.module or "evaluated", start)
+        means = result.module or "evaluated"
+        self._report(watch, result.rounds, len(result.segment), f"{means}, {why}" if why else means, start)
+        result.segment.seconds = time.perf_counter() - start
+
+    def _maintained(
+        self,
+        inheritance: Inheritance,
+        shape: NodeShape,
+        before: Segment,
+        heir: Heir | None,
+        start: float,
+    ) -> tuple[int | None, str]:
+        """Maintain a node; return by how many facts it grows, or why it must be evaluated anew."""
+        draft = inheritance.draft
+        if not self.same_functions:
+            return None, "functions changed"
+        # Where bindings were dropped, only evaluating anew tells how many are now.
+        if any(key in self.before_dropped for key in shape.rules):
+            return None, "bindings were dropped"
+        if self.policy.means == "anew" or (heir and self.before is None):
+            return None, ""
+        if self.policy.means == "choose":
+            if not self._is_little(draft, shape):
+                return None, "much changed"
+            draft.deadline = start + max(_PATIENCE, before.seconds * _SHARE_OF_ESTIMATE)
+        try:
+            suspects = inheritance.suspects(heir.line.keys, shape) if heir else {}
+            added = heir.line.added if heir else ()
+            change = NodeChange(
+                draft, shape, before, backward=self.policy.backward, suspects=suspects, added=added
+            )
+            grown = change.process()
+        except GaveUpError:
+            draft.forget(before)
+            return None, "given up"
+        finally:
+            draft.deadline = math.inf
+        if grown is None:
+            draft.forget(before)
+            return None, "bindings are dropped"
+        if heir:
+            inheritance.settle(heir)
+        return grown, ""
 
     def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeShape:
         found = self.shapes.get(keys)
@@ -191,13 +244,14 @@ class Work:
             found = self.shapes[keys] = NodeShape(own)
         return found
 
-    def _maintains(self, draft: Draft, atoms: Sequence[Atom]) -> bool:
-        if self.policy.means != "choose":
-            return self.policy.means == "maintain"
-        relations = dict.fromkeys(r for atom in atoms for r in draft.relations(atom))
-        touched = sum(map(draft.touched_count, {one for atom in atoms for one in draft.touching(atom)}))
-        there = sum(len(piece.table) for relation in relations for piece in draft.old(relation))
-        return touched * _SHARE <= there
+    def _is_little(self, draft: Draft, shape: NodeShape) -> bool:
+        """Whether what a node reads changed by so little that maintaining it may pay."""
+        relations = [one for one in draft.touched_relations() if shape.spots(self.store, one)]
+        touched = sum(map(draft.touched_count, relations))
+        if touched <= _FEW:
+            return True
+        read = dict.fromkeys(r for atom in shape.atoms for r in draft.relations(atom))
+        return touched * _SHARE <= sum(len(piece.table) for one in read for piece in draft.old(one))
 
     def _report(self, watch: _Watch, rounds: int, facts: int, means: str, start: float) -> None:
         seconds = time.perf_counter() - start

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, NodeRun, Settings
-    from zodiacedge.engine.embedded.maintain import NodeShape
+    from zodiacedge.engine.embedded.shape import NodeShape
     from zodiacedge.engine.embedded.versions import Draft
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
@@ -140,13 +140,13 @@ class EmbeddedState:
             self.store,
             self.dropped,
             rules,
+            self.graph,
             graph,
             effect,
             settings,
             self.policy,
             settings.registry is self.registry,
             self.shapes,
-            graph is self.graph,
             self.rows,
         )
         draft = work.draft()

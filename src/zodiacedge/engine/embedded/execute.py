@@ -5,6 +5,7 @@ The machine comes back when it needs something, and now and then to be watched.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.compiled import MEMORY, words
@@ -34,15 +35,32 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.assemble import Assembly
     from zodiacedge.engine.registry import Registry
 
-# Steps of the machine between two looks: about 50 ms.
+# Steps of the machine between two looks, and about how long they take.
 _BUDGET = 3_000_000
+_SECONDS = 0.05
+_LEAST_BUDGET = 20_000
 _MORE_TERMS = 4096
 
 
 def execute(
-    assembly: Assembly, frame: NDArray[np.int64], registry: Registry, watch: Callable[[int], None]
+    assembly: Assembly,
+    frame: NDArray[np.int64],
+    registry: Registry,
+    watch: Callable[[int], None],
+    seconds: float = math.inf,
 ) -> int:
-    """Run to the fixpoint and return how many rounds it took; `watch` is called now and then."""
+    """Run to the fixpoint and return how many rounds it took.
+
+    Args:
+        assembly: What to run.
+        frame: The machine's frame for it.
+        registry: What the host registered.
+        watch: Called now and then.
+        seconds: When it should be called at the latest, for the first time and between two times.
+    """
+    budget = _BUDGET
+    if seconds < _SECONDS:
+        budget = max(int(_BUDGET * seconds / _SECONDS), _LEAST_BUDGET)
     state = words(STATE_WORDS)
     at = frame[F_STATE] = MEMORY.address(state)
     address = MEMORY.address(frame)
@@ -53,7 +71,7 @@ def execute(
     ):
         frame[place] = MEMORY.address(buffer)
     while True:
-        state[M_BUDGET] = _BUDGET
+        state[M_BUDGET] = budget
         reason = run(address, at)
         if reason == DONE:
             return int(state[M_ROUND])

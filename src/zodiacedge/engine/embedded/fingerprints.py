@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.dictionary import Dictionary
 
 MOST_BITS = 63
-# Kinds take the lowest bits of what a hash starts from, the seed those above.
+# Kinds take the lowest bits of what a hash starts from, the seed those above. It is mixed before a word is:
+# small numbers that only meet by XOR would cancel each other.
 _KIND_BITS = 4
+_FIRST = 0x2545F4914F6CDD1D
 _LAST = 0x5BD1E995
 
 
@@ -40,7 +42,7 @@ def fingerprint_terms(dictionary: int, first: int, total: int, seed: int, bits: 
         number = first + n
         kind = load8(kinds, number)
         payload = get(payloads, number)
-        start = kind + (seed << _KIND_BITS)
+        start = mix(_FIRST, kind + (seed << _KIND_BITS))
         if kind > K_OTHER:
             hashed = hash_number(start, payload)
         else:

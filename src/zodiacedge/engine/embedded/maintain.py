@@ -3,7 +3,8 @@
 Deletion comes first. Facts whose instances may be gone are candidates; a candidate stays if an instance on
 the next version supports it. Where the node is recursive, a fact may support itself in a circle, so
 candidates must be proved (`backward`); or all of them and what leans on them go, and what has an instance
-comes back. Then insertion: the rules run with what is new at each place in turn, and on from what that gives.
+comes back. Then insertion: the rules run with what is new at each place in turn, added rules once in full,
+and on from what that gives.
 """
 
 from __future__ import annotations
@@ -15,301 +16,257 @@ import numpy as np
 from zodiacedge.engine.embedded.aggregates import fold_rows
 from zodiacedge.engine.embedded.backward import Instances, Search, instances_of
 from zodiacedge.engine.embedded.layout import MOST_COLUMNS
-from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment
+from zodiacedge.engine.embedded.owners import BEFORE, OUTSIDE, OUTSIDE_BEFORE, OWN
+from zodiacedge.engine.embedded.programs import ask
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, is_any_class
 from zodiacedge.engine.embedded.table import Table
-from zodiacedge.engine.embedded.versions import Delta, Draft, Piece, VersionReads, by_class
-from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
-from zodiacedge.language.checks import body_atoms
-from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import recursive_places
-from zodiacedge.terms import RDF_TYPE
+from zodiacedge.engine.embedded.versions import Delta, Draft, GaveUpError, by_class
+from zodiacedge.language.ast import Aggregate, Atom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator
 
     from numpy.typing import NDArray
 
-    from zodiacedge.language.ast import Argument, Conjunct
+    from zodiacedge.engine.embedded.shape import NodeShape, Spot
 
     Ids = NDArray[np.int32]
+    Flags = NDArray[np.bool_]
+    Given = list[tuple[Ids, int]]
 
-# Names that no predicate of a user can have.
-_DELTA = "what changed"
-_GIVEN = "what is asked for"
-_ROWS = "rows of an aggregate"
-
-
-class NodeShape:
-    """What a node's rules are like, whatever the facts: found out once, used in every change."""
-
-    def __init__(self, rules: Mapping[str, Rule]) -> None:
-        """Look at the rules."""
-        heads = [rule.head for rule in rules.values()]
-        self.rules = rules
-        self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
-        # A node that derives `rdf:type` with a variable class keeps all of it in one table.
-        self.typed = any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)
-        self.own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
-        self.recursive = any(self.own_places.values())
-        # A row that holds an instance: its head, and what it needs of the node itself.
-        self.widest = max(len(self.instance_args(key)) for key in rules)
-        self.aggregates = {id(rule.aggregate): key for key, rule in rules.items() if rule.aggregate}
-
-    def own_atoms(self, key: str) -> list[Atom]:
-        """Return the atoms of a rule that the node itself derives."""
-        body = self.rules[key].body
-        return [atom for atom in (body[place] for place in self.own_places[key]) if isinstance(atom, Atom)]
-
-    def instance_args(self, key: str) -> tuple[Argument, ...]:
-        """Return the arguments of a rule's head, and of what an instance needs of the node itself."""
-        needs = (arg for atom in self.own_atoms(key) for arg in atom.args)
-        return (*self.rules[key].head.args, *needs)
+# Where more than one in so many of a recursive node's facts are in doubt, proving them does not pay.
+_DOUBTFUL = 4
+_FEW = 1000
+# Up to so many pairs of rows are quicker compared than looked up.
+_PAIRS = 256
 
 
 class NodeChange:
-    """The change of one node whose rules stay."""
+    """The change of one node."""
 
-    def __init__(self, draft: Draft, shape: NodeShape, own: Segment, *, backward: bool = True) -> None:
-        """Take the node and its segment in the old version.
+    def __init__(
+        self,
+        draft: Draft,
+        shape: NodeShape,
+        own: Segment,
+        *,
+        backward: bool = True,
+        suspects: Delta | None = None,
+        added: Collection[str] = (),
+    ) -> None:
+        """Take the node and the facts that it starts from.
 
         Args:
             draft: The change under way.
             shape: The node.
-            own: Its segment in the old version.
+            own: Its segment in the old version, or what it inherits from other nodes.
             backward: Whether doubtful facts are proved, or all deleted and derived again where possible.
+            suspects: Facts of the segment that rules derived which are not of the node any more.
+            added: The keys of its rules that were not there before.
         """
         self._backward = backward
         self._draft = draft
         self._shape = shape
-        self._rules = shape.rules
         self._own = own
-        self._gone: Delta = {}
-        self._new: Delta = {}
+        self._suspects = suspects or {}
+        self._added = added
+        self._gone: dict[Spot, Given] = {}
+        self._new: dict[Spot, Given] = {}
         self._lost: Delta = {}
-        self._negated: dict[tuple[int, int], tuple[Ids, Ids]] = {}
+        self._negated: dict[Spot, tuple[Ids, Ids]] = {}
 
     def process(self) -> int | None:
         """Work the change out; return by how many facts the segment grows or shrinks.
 
-        Where an evaluation error is met, everything is taken back and there is no number: only evaluating
-        the node anew tells how many bindings are dropped now.
+        Where an evaluation error is met there is no number: only evaluating the node anew tells how many
+        bindings are dropped now.
         """
+        if self._shape.widest_binding > MOST_COLUMNS:
+            return None
         self._draft.errors = False
         self._classify()
-        self._aggregate()
+        for key, aggregate in self._shape.aggregates.items():
+            self._fold_again(key, aggregate)
         self._delete()
         self._insert()
-        if self._draft.errors:
-            self._draft.forget(self._own)
-            return None
-        return self._draft.settle(self._own)
+        return None if self._draft.errors else self._draft.settle(self._own)
 
     # What the node reads.
 
     def _classify(self) -> None:
-        draft, own = self._draft, self._own
-        for relation in dict.fromkeys(r for atom in self._shape.atoms for r in draft.touching(atom)):
+        draft, store = self._draft, self._draft.store
+        negated: dict[Spot, Given] = {}
+        for relation in list(draft.touched_relations()):
+            spots = self._shape.spots(store, relation)
+            if not spots:
+                continue
             rows = draft.touched(relation)
-            before = draft.mask(relation, rows, draft.old)
-            ext = draft.mask(relation, rows, self._ext)
-            ext_before = draft.mask(relation, rows, lambda one: draft.old(one, own))
-            inside = draft.mask(relation, rows, self._segment)
-            for delta, which in (
-                (self._gone, before & ~ext & ~inside),
-                (self._new, ext & ~before),
-                (self._lost, inside & ~ext & ext_before),
-            ):
-                if which.any():
-                    delta[relation] = rows[which]
+            marks = draft.flags(relation, rows, self._own)
+            before, outside, own = marks & BEFORE != 0, marks & OUTSIDE != 0, marks & OWN != 0
+            gone = rows[before & ~outside & ~own]
+            new = rows[outside & ~before]
+            lost = rows[own & ~outside & (marks & OUTSIDE_BEFORE != 0)]
+            if len(lost):
+                self._lost[relation] = lost
+            for spot in spots:
+                if spot.negated:
+                    negated.setdefault(spot, []).append((rows, relation.member_of))
+                    continue
+                if len(gone):
+                    self._gone.setdefault(spot, []).append((gone, relation.member_of))
+                if len(new):
+                    self._new.setdefault(spot, []).append((new, relation.member_of))
+        for spot, given in negated.items():
+            self._negated[spot] = self._projection(spot, given)
 
-    def _ext(self, relation: Relation) -> Sequence[Piece]:
-        return self._draft.new(relation, self._own)
-
-    def _segment(self, relation: Relation) -> Sequence[Piece]:
-        return self._draft.own(relation, self._own)
-
-    def _reads(self, special: Mapping[str, list[tuple[Table, int]]], *, old: bool) -> VersionReads:
-        draft, own = self._draft, self._own
-        keys = self._shape.aggregates
-
-        def rows(aggregate: Aggregate) -> Sequence[Piece]:
-            key = keys[id(aggregate)]
-            return [Piece(own.hidden[key])] if old else list(draft.hidden(own, key).pieces())
-
-        return VersionReads(draft, draft.old if old else draft.new, special, rows)
-
-    def _tables(self, atom: Atom, delta: Delta) -> list[tuple[Table, int]]:
-        return [(Table.of(delta[one]), one.member_of) for one in self._draft.matching(atom, delta)]
-
-    # Deltas at a place of a body.
-
-    def _changes(
-        self, body: tuple[Conjunct, ...], *, lost: bool
-    ) -> Iterator[tuple[int, tuple[Argument, ...], list[tuple[Table, int]]]]:
-        """Yield the places of a body where something was lost, or gained: arguments and rows."""
-        delta = self._gone if lost else self._new
-        for place, conjunct in enumerate(body):
-            if isinstance(conjunct, Atom):
-                tables = self._tables(conjunct, delta)
-                if tables:
-                    yield place, conjunct.args, tables
-            elif isinstance(conjunct, Negation):
-                keys, appeared, vanished = self._projection(conjunct.atom, body)
-                # What appears under a negation takes away, what vanishes gives.
-                rows = appeared if lost else vanished
-                if len(rows):
-                    yield place, keys, [(Table.of(rows), NO_CLASS)]
-
-    def _projection(self, atom: Atom, body: tuple[Conjunct, ...]) -> tuple[tuple[Variable, ...], Ids, Ids]:
-        """Return a negated atom's outer variables, and their values that began and ceased to have a match."""
-        draft = self._draft
-        bound = analyse(body).bound
-        keys = tuple(dict.fromkeys(a for a in atom.args if isinstance(a, Variable) and a in bound))
-        touched = {one: draft.touched(one) for one in draft.touching(atom)}
-        nothing = np.zeros((0, len(keys)), np.int32)
-        tables = self._tables(atom, touched)
-        if not tables:
-            return keys, nothing, nothing
-        reads = VersionReads(draft, draft.old, {_DELTA: tables})
-        asked = draft.run(keys, (Atom(_DELTA, atom.args),), reads)
+    def _projection(self, spot: Spot, given: Given) -> tuple[Ids, Ids]:
+        """Return the values of a negated atom's outer variables that began and ceased to have a match."""
+        values, match = self._shape.projection(spot)
+        asked = ask(self._draft, values, given, None, old=True)
         if not len(asked):
-            return keys, nothing, nothing
-        given = {_GIVEN: [(Table.of(asked), NO_CLASS)]}
-        question = (Atom(_GIVEN, keys), atom)
-        before = draft.run(keys, question, VersionReads(draft, draft.old, given), first=0)
-        after = draft.run(keys, question, VersionReads(draft, draft.new, given), first=0)
-        return keys, _without(after, before), _without(before, after)
+            return asked, asked
+        before = ask(self._draft, match, [(asked, NO_CLASS)], None, old=True)
+        after = ask(self._draft, match, [(asked, NO_CLASS)], None, old=False)
+        return _without(after, before), _without(before, after)
 
-    def _derive(
-        self,
-        key: str,
-        place: int,
-        args: tuple[Argument, ...],
-        tables: list[tuple[Table, int]],
-        *,
-        old: bool,
-    ) -> Delta:
-        """Return the heads of instances that have given rows at one place."""
-        rule = self._rules[key]
-        body = (*rule.body[:place], Atom(_DELTA, args), *rule.body[place + 1 :])
-        reads = self._reads({_DELTA: tables}, old=old)
-        return self._heads(rule, self._draft.run(rule.head.args, body, reads, first=place))
+    def _changes(self, *, inner: bool, lost: bool) -> Iterator[tuple[Spot, Given]]:
+        """Yield the spots where instances of old rules were lost, or where instances were gained."""
+        for spot, given in (self._gone if lost else self._new).items():
+            if spot.inner is inner and spot.key not in self._added:
+                yield spot, given
+        for spot, (appeared, vanished) in self._negated.items():
+            # What appears under a negation takes away, what vanishes gives.
+            rows = appeared if lost else vanished
+            if spot.inner is inner and spot.key not in self._added and len(rows):
+                yield spot, [(rows, NO_CLASS)]
 
-    def _from_own(self, delta: Delta, *, old: bool) -> Delta:
-        """Return the heads of instances that have some of the node's own facts at some place."""
-        found: Delta = {}
-        for key, rule in self._rules.items():
-            for place in self._shape.own_places[key]:
-                conjunct = rule.body[place]
-                tables = self._tables(conjunct, delta) if isinstance(conjunct, Atom) else []
-                if isinstance(conjunct, Atom) and tables:
-                    found = _union(found, self._derive(key, place, conjunct.args, tables, old=old))
-        return found
+    # Heads.
 
     def _changed_heads(self, *, lost: bool) -> Delta:
         """Return the heads of instances that were lost on the old version, or gained on the next."""
         found: Delta = {}
-        for key, rule in self._rules.items():
-            for place, args, tables in self._changes(rule.body, lost=lost):
-                found = _union(found, self._derive(key, place, args, tables, old=lost))
-            if rule.aggregate:
-                overlay = self._draft.hidden(self._own, key)
-                rows = overlay.minus if lost else overlay.plus
-                if len(rows):
-                    place = rule.body.index(rule.aggregate)
-                    columns = (*rule.aggregate.groups, *(fold.target for fold in rule.aggregate.folds))
-                    tables = [(Table.of(rows.rows), NO_CLASS)]
-                    found = _union(found, self._derive(key, place, columns, tables, old=lost))
+        for spot, given in self._changes(inner=False, lost=lost):
+            found = _union(found, self._heads_at(spot.key, spot.place, given, old=lost))
+        for key, aggregate in self._shape.aggregates.items():
+            if key in self._added:
+                continue
+            for overlay in self._draft.hidden_overlay(self._own, key):
+                table = overlay.minus if lost else overlay.plus
+                if len(table):
+                    place = self._shape.rules[key].body.index(aggregate)
+                    given = [(table.rows, NO_CLASS)]
+                    found = _union(found, self._heads_at(key, place, given, old=lost))
+        return found
+
+    def _heads_at(self, key: str, place: int, given: Given, *, old: bool) -> Delta:
+        question = self._shape.heads_at(key, place)
+        return self._heads(key, ask(self._draft, question, given, self._own, old=old))
+
+    def _from_own(self, delta: Delta, *, old: bool) -> Delta:
+        """Return the heads of instances that have some of the node's own facts at some place."""
+        found: Delta = {}
+        for key, rule in self._shape.rules.items():
+            if old and key in self._added:
+                continue
+            for place in self._shape.own_places[key]:
+                conjunct = rule.body[place]
+                given = self._matching(conjunct, delta) if isinstance(conjunct, Atom) else []
+                if given:
+                    found = _union(found, self._heads_at(key, place, given, old=old))
         return found
 
     def _supported(self, delta: Delta) -> Delta:
         """Return those of some facts that have an instance on the next version."""
         found: Delta = {}
-        for rule in self._rules.values():
-            tables = self._tables(rule.head, delta)
-            if tables:
-                body = (Atom(_GIVEN, rule.head.args), *rule.body)
-                reads = self._reads({_GIVEN: tables}, old=False)
-                rows = self._draft.run(rule.head.args, body, reads, first=0)
-                found = _union(found, self._heads(rule, rows))
+        for key, rule in self._shape.rules.items():
+            given = self._matching(rule.head, delta)
+            if given:
+                rows = ask(self._draft, self._shape.supported(key), given, self._own, old=False)
+                found = _union(found, self._heads(key, rows))
         return found
 
-    def _heads(self, rule: Rule, rows: Ids) -> Delta:
-        head = rule.head
+    def _heads(self, key: str, rows: Ids) -> Delta:
         if not len(rows):
             return {}
-        relation = Relation(head.relation, len(head.args))
-        return dict(by_class(relation, rows))
+        head = self._shape.rules[key].head
+        return dict(by_class(Relation(head.relation, len(head.args)), rows))
+
+    def _matching(self, atom: Atom, delta: Delta) -> Given:
+        """Return those of some facts that may match an atom."""
+        if is_any_class(atom):
+            return [(rows, one.member_of) for one, rows in delta.items() if one.member_of != NO_CLASS]
+        relations = self._draft.store.relations(atom)
+        return [(delta[one], one.member_of) for one in relations if one in delta]
 
     # Aggregates.
 
-    def _aggregate(self) -> None:
-        """Fold the groups again whose bindings may have changed."""
-        for key, rule in self._rules.items():
-            if rule.aggregate:
-                self._fold_again(key, rule.aggregate)
-
     def _fold_again(self, key: str, aggregate: Aggregate) -> None:
-        draft = self._draft
+        """Fold the groups again whose bindings may have changed, or all groups of an added rule."""
+        draft, shape, own = self._draft, self._shape, self._own
+        if key in self._added:
+            bindings = ask(draft, shape.bindings_of_groups(key, given=False), (), None, old=False)
+            draft.hidden(own, key).add(self._folded(aggregate, bindings))
+            return
         groups = Table(len(aggregate.groups))
         for lost in (True, False):
-            for place, args, tables in self._changes(aggregate.body, lost=lost):
-                body = (*aggregate.body[:place], Atom(_DELTA, args), *aggregate.body[place + 1 :])
-                reads = VersionReads(draft, draft.old if lost else draft.new, {_DELTA: tables})
-                groups.insert(draft.run(aggregate.groups, body, reads, first=place))
+            for spot, given in self._changes(inner=True, lost=lost):
+                if spot.key == key:
+                    groups.insert(ask(draft, shape.groups_at(key, spot.place), given, None, old=lost))
         if not len(groups):
             return
-        special = {_GIVEN: [(groups, NO_CLASS)], _ROWS: [(self._own.hidden[key], NO_CLASS)]}
-        columns = (*aggregate.groups, *(fold.target for fold in aggregate.folds))
-        before = draft.run(
-            columns,
-            (Atom(_GIVEN, aggregate.groups), Atom(_ROWS, columns)),
-            VersionReads(draft, draft.old, special),
-            first=0,
+        given = [(groups.rows, NO_CLASS)]
+        before = ask(draft, shape.rows_of_groups(key), given, own, old=True)
+        after = self._folded(
+            aggregate, ask(draft, shape.bindings_of_groups(key, given=True), given, None, old=False)
         )
-        bindings = draft.run(
-            (*aggregate.groups, *(fold.argument for fold in aggregate.folds)),
-            (Atom(_GIVEN, aggregate.groups), *aggregate.body),
-            VersionReads(draft, draft.new, special),
-            first=0,
-            exact=True,
-        )
-        after, dropped, _ = fold_rows(draft.store, aggregate, bindings, draft.registry)
-        draft.errors = draft.errors or dropped > 0
-        overlay = draft.hidden(self._own, key)
+        overlay = draft.hidden(own, key)
         overlay.remove(_without(before, after))
         overlay.add(_without(after, before))
+
+    def _folded(self, aggregate: Aggregate, bindings: Ids) -> Ids:
+        # What only tells bindings apart is not folded.
+        folded = bindings[:, : len(aggregate.groups) + len(aggregate.folds)]
+        rows, dropped, _ = fold_rows(self._draft.store, aggregate, folded, self._draft.registry)
+        self._draft.errors = self._draft.errors or dropped > 0
+        return rows
 
     # The segment.
 
     def _delete(self) -> None:
-        candidates = self._inside(_union(self._lost, self._changed_heads(lost=True)))
+        doubtful = _union(_union(self._suspects, self._lost), self._changed_heads(lost=True))
+        candidates = self._inside(doubtful)
         if not candidates:
             return
         if not self._shape.recursive:
             self._remove(_minus(candidates, self._supported(candidates)))
             return
-        if self._backward and self._shape.widest <= MOST_COLUMNS:
+        self._refuse_many(candidates)
+        if self._backward and self._shape.widest_instance <= MOST_COLUMNS:
             self._delete_backward(candidates)
         else:
             self._delete_and_rederive(candidates)
 
+    def _refuse_many(self, candidates: Delta) -> None:
+        doubtful = sum(map(len, candidates.values()))
+        if self._draft.is_timed and doubtful > _FEW and doubtful * _DOUBTFUL > len(self._own):
+            raise GaveUpError
+
     def _delete_backward(self, candidates: Delta) -> None:
-        search = Search(self._instances, lambda one, rows: self._draft.mask(one, rows, self._ext))
+        search = Search(self._instances, lambda one, rows: self._flags(one, rows) & OUTSIDE != 0)
         while candidates:
+            self._draft.check_time()
             bad = search.disproved(candidates)
             self._remove(bad)
-            candidates = self._inside(self._from_own(self._not_ext(bad), old=True))
+            candidates = self._inside(self._from_own(self._not_outside(bad), old=True))
 
     def _instances(self, goals: Delta) -> Iterator[Instances]:
         """Yield the instances of some facts on the next version, with what they need of the node itself."""
-        for key, rule in self._rules.items():
-            tables = self._tables(rule.head, goals)
-            if not tables:
+        self._draft.check_time()
+        for key, rule in self._shape.rules.items():
+            given = self._matching(rule.head, goals)
+            if not given:
                 continue
-            body = (Atom(_GIVEN, rule.head.args), *rule.body)
-            reads = self._reads({_GIVEN: tables}, old=False)
-            rows = self._draft.run(self._shape.instance_args(key), body, reads, first=0)
+            rows = ask(self._draft, self._shape.instances(key), given, self._own, old=False)
             if len(rows):
                 needs = [_kind(atom) for atom in self._shape.own_atoms(key)]
                 yield from instances_of(rows, _kind(rule.head), needs)
@@ -317,33 +274,43 @@ class NodeChange:
     def _delete_and_rederive(self, candidates: Delta) -> None:
         doomed = frontier = candidates
         while frontier:
-            frontier = _minus(self._inside(self._from_own(self._not_ext(frontier), old=True)), doomed)
+            self._draft.check_time()
+            frontier = _minus(self._inside(self._from_own(self._not_outside(frontier), old=True)), doomed)
             doomed = _union(doomed, frontier)
         self._remove(doomed)
         frontier = self._supported(doomed)
         while frontier:
+            self._draft.check_time()
             self._add(frontier)
             doomed = _minus(doomed, frontier)
-            frontier = _common(self._from_own(self._not_ext(frontier), old=False), doomed)
+            frontier = _common(self._from_own(self._not_outside(frontier), old=False), doomed)
 
     def _insert(self) -> None:
-        frontier = self._outside(self._changed_heads(lost=False))
+        found = self._changed_heads(lost=False)
+        for key in self._added:
+            rows = ask(self._draft, self._shape.all_heads(key), (), self._own, old=False)
+            found = _union(found, self._heads(key, rows))
+        frontier = self._absent(found)
         rounds = grown = 0
         while frontier:
+            self._draft.check_time()
             self._add(frontier)
             rounds += 1
             grown += sum(map(len, frontier.values()))
             self._draft.count(rounds, grown)
-            frontier = self._outside(self._from_own(self._not_ext(frontier), old=False))
+            frontier = self._absent(self._from_own(self._not_outside(frontier), old=False))
+
+    def _flags(self, relation: Relation, rows: Ids) -> NDArray[np.int8]:
+        return self._draft.flags(relation, rows, self._own)
 
     def _inside(self, delta: Delta) -> Delta:
-        return _chosen(delta, lambda one, rows: self._draft.mask(one, rows, self._segment))
+        return _chosen(delta, lambda one, rows: self._flags(one, rows) & OWN != 0)
 
-    def _outside(self, delta: Delta) -> Delta:
-        return _chosen(delta, lambda one, rows: ~self._draft.mask(one, rows, self._segment))
+    def _absent(self, delta: Delta) -> Delta:
+        return _chosen(delta, lambda one, rows: self._flags(one, rows) & OWN == 0)
 
-    def _not_ext(self, delta: Delta) -> Delta:
-        return _chosen(delta, lambda one, rows: ~self._draft.mask(one, rows, self._ext))
+    def _not_outside(self, delta: Delta) -> Delta:
+        return _chosen(delta, lambda one, rows: self._flags(one, rows) & OUTSIDE == 0)
 
     def _remove(self, delta: Delta) -> None:
         for relation, rows in delta.items():
@@ -366,10 +333,19 @@ def _kind(atom: Atom) -> tuple[Relation, int]:
 
 
 def _without(rows: Ids, others: Ids) -> Ids:
-    return rows[~Table.of(others).mask(rows)]
+    if not len(rows) or not len(others):
+        return rows
+    return rows[~_in(rows, others)]
 
 
-def _chosen(delta: Delta, mask: Callable[[Relation, Ids], NDArray[np.bool_]]) -> Delta:
+def _in(rows: Ids, others: Ids) -> Flags:
+    if len(rows) * len(others) <= _PAIRS:
+        same: Flags = (rows[:, None, :] == others[None, :, :]).all(axis=2).any(axis=1)
+        return same
+    return Table.of(others).mask(rows)
+
+
+def _chosen(delta: Delta, mask: Callable[[Relation, Ids], Flags]) -> Delta:
     found = {}
     for relation, rows in delta.items():
         kept = rows[mask(relation, rows)]
@@ -379,6 +355,8 @@ def _chosen(delta: Delta, mask: Callable[[Relation, Ids], NDArray[np.bool_]]) ->
 
 
 def _union(first: Delta, second: Delta) -> Delta:
+    if not first or not second:
+        return first or second
     found = dict(first)
     for relation, rows in second.items():
         if relation in found:
@@ -396,7 +374,7 @@ def _common(first: Delta, second: Delta) -> Delta:
     return _chosen(first, lambda one, rows: _among(second, one, rows))
 
 
-def _among(delta: Delta, relation: Relation, rows: Ids) -> NDArray[np.bool_]:
+def _among(delta: Delta, relation: Relation, rows: Ids) -> Flags:
     if relation not in delta:
         return np.zeros(len(rows), np.bool_)
-    return Table.of(delta[relation]).mask(rows)
+    return _in(rows, delta[relation])

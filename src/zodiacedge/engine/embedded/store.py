@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.overlay import Overlay
     from zodiacedge.engine.registry import Function, Registry
     from zodiacedge.terms import Term
 
@@ -60,11 +61,15 @@ class Part:
 class Segment:
     """The tables that one owner (a node, or the explicit facts) fills.
 
-    `hidden` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
+    `hidden` are the rows of the aggregates of a node's rules, by rule key: groups, then results. `overlays`
+    are what changes under way do to the tables, and to the hidden ones; `seconds` is what the last evaluation
+    from nothing took.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
     hidden: dict[str, Table] = field(default_factory=dict)
+    overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
+    seconds: float = 0.0
 
     def __len__(self) -> int:
         """Return the number of facts."""
@@ -194,7 +199,10 @@ class Store:
         """Return the tables of a segment under way whose rows may match an atom."""
         relations = self.relations(atom)
         if atom.relation == RDF_TYPE and len(atom.args) == 2:
-            relations = [r for r in segment.tables if r in relations or _is_any_class(r, atom)]
+            any_class = is_any_class(atom)
+            relations = [
+                r for r in segment.tables if r in relations or (any_class and r.member_of != NO_CLASS)
+            ]
         return [Part(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
 
     def visible(self) -> Mapping[Relation, list[Table]]:
@@ -256,5 +264,6 @@ class Store:
             yield Fact(relation.name, (*(terms[n] for n in row), *behind))
 
 
-def _is_any_class(relation: Relation, atom: Atom) -> bool:
-    return relation.member_of != NO_CLASS and isinstance(atom.args[-1], Variable)
+def is_any_class(atom: Atom) -> bool:
+    """Whether an atom matches the members of any class."""
+    return atom.relation == RDF_TYPE and len(atom.args) == 2 and isinstance(atom.args[1], Variable)

@@ -65,14 +65,17 @@ _FIRST_ROWS = 8
 _GROWTH = 1.6
 
 
-class _Scratch(threading.local):
-    # Where kernels build a row, one for each thread.
+class Scratch(threading.local):
+    """Where kernels build a row, one for each thread."""
+
     def __init__(self) -> None:
-        self.key = words(MOST_COLUMNS)
+        """Make room."""
+        # One more than a row has columns: the class of a row may stand behind it.
+        self.key = words(MOST_COLUMNS + 1)
         self.address = MEMORY.address(self.key)
 
 
-_SCRATCH = _Scratch()
+SCRATCH = Scratch()
 
 
 class Table:
@@ -172,7 +175,7 @@ class Table:
         self.need_rows()
         self.reserve(len(rows))
         given = _flat(rows)
-        insert_rows(self.at, MEMORY.address(given), len(rows), _SCRATCH.address)
+        insert_rows(self.at, MEMORY.address(given), len(rows), SCRATCH.address)
         self.settle()
         return len(self) - before
 
@@ -182,7 +185,7 @@ class Table:
         self.need_rows()
         self._need_previous()
         given = _flat(rows)
-        delete_rows(self.at, MEMORY.address(given), len(rows), _SCRATCH.address)
+        delete_rows(self.at, MEMORY.address(given), len(rows), SCRATCH.address)
         self.settle()
         return before - len(self)
 
@@ -192,7 +195,7 @@ class Table:
         given = _flat(rows)
         out = np.empty(max(len(given), 1), np.int32)
         found = sift_rows(
-            self.at, MEMORY.address(given), len(rows), present, MEMORY.address(out), _SCRATCH.address
+            self.at, MEMORY.address(given), len(rows), present, MEMORY.address(out), SCRATCH.address
         )
         return out[: found * self.arity].reshape(found, self.arity)
 
@@ -202,7 +205,7 @@ class Table:
         if len(self) and len(rows):
             self.need_rows()
             given = _flat(rows)
-            mark_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), _SCRATCH.address)
+            mark_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), SCRATCH.address)
         return found.view(np.bool_)
 
     def places(self, rows: Ids) -> Ids:
@@ -211,14 +214,14 @@ class Table:
         if len(self) and len(rows):
             self.need_rows()
             given = _flat(rows)
-            locate_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), _SCRATCH.address)
+            locate_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), SCRATCH.address)
         return found
 
     def count_present(self, rows: Ids) -> int:
         """Count those of some rows that are here."""
         self.need_rows()
         given = _flat(rows)
-        return int(sift_rows(self.at, MEMORY.address(given), len(rows), True, 0, _SCRATCH.address))
+        return int(sift_rows(self.at, MEMORY.address(given), len(rows), True, 0, SCRATCH.address))
 
     def count_pairs_present(self, rows: Ids) -> int:
         """Count those of some pairs that are here; quick where equal first columns stand together."""
@@ -235,11 +238,20 @@ class Table:
         self.close_rows(len(rows))
 
     def clear(self) -> None:
-        """Drop all rows; the table must have no index."""
-        self.record[T_COUNT] = 0
+        """Drop all rows; what finds them stays, empty."""
         if self._slots is not None:
             self._slots[:] = 0
+        for number, heads in enumerate(self._heads):
+            heads[:] = 0
+            self.record[_index(number) + I_USED] = 0
+        # Last, so that a table that was not cleared to the end does not look empty.
+        self.record[T_COUNT] = 0
         self.settle()
+
+    @property
+    def slot_count(self) -> int:
+        """How many slots the row-set and the indexes have."""
+        return (0 if self._slots is None else len(self._slots)) + sum(map(len, self._heads))
 
     def open_rows(self) -> tuple[int, int, int]:
         """Return the address of the rows, how many there are, and how many fit, for a kernel that appends."""
@@ -257,8 +269,8 @@ class Table:
     def contains(self, row: Sequence[int]) -> bool:
         """Whether a row is here."""
         self.need_rows()
-        _SCRATCH.key[: self.arity] = row
-        return int(find_row(self.at, _SCRATCH.address)) >= 0
+        SCRATCH.key[: self.arity] = row
+        return int(find_row(self.at, SCRATCH.address)) >= 0
 
     def mark(self, terms: int) -> None:
         """Keep a bit per term or pair of terms, no row-set, while a node fills this empty table."""
@@ -339,6 +351,13 @@ class Table:
             used = int(self.record[_index(number) + I_USED])
             if _too_full(used + more, len(self._heads[number])):
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
+
+    def make_ready(self, more: int, *, deleting: bool) -> None:
+        """Get all memory that inserting so many rows, or deleting some, will take."""
+        self.need_rows()
+        if deleting:
+            self._need_previous()
+        self.reserve(more)
 
     def trim(self) -> None:
         """Give back room that growing left over."""

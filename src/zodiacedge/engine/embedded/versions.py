@@ -7,67 +7,35 @@ them.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.assemble import Assembly, Source
-from zodiacedge.engine.embedded.execute import execute
-from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Part, Relation, Segment, Store
-from zodiacedge.engine.embedded.table import Table
-from zodiacedge.language.ast import Variable
-from zodiacedge.language.safety import analyse
-from zodiacedge.plan.algebra import Read
-from zodiacedge.plan.order import arrange, expected
+from zodiacedge.engine.embedded.compiled import MEMORY
+from zodiacedge.engine.embedded.overlay import Overlay, Piece
+from zodiacedge.engine.embedded.owners import AFTER, BEFORE, mark_owners
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, is_any_class
+from zodiacedge.engine.embedded.table import SCRATCH, Table
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from zodiacedge.engine.registry import Registry
-    from zodiacedge.language.ast import Aggregate, Argument, Atom, Conjunct
+    from zodiacedge.language.ast import Atom
 
     Ids = NDArray[np.int32]
 
 Delta = dict[Relation, "Ids"]
 
 
-class Piece(NamedTuple):
-    """A table, without the rows that another one holds."""
-
-    table: Table
-    without: Table | None = None
-
-
-@dataclass(slots=True)
-class Overlay:
-    """What a table gains and loses; rows it gains are not in it, rows it loses are."""
-
-    base: Table | None
-    plus: Table
-    minus: Table
-
-    def pieces(self) -> Iterator[Piece]:
-        """Yield where the rows of the next version are."""
-        if self.base is not None and len(self.base):
-            yield Piece(self.base, self.minus if len(self.minus) else None)
-        if len(self.plus):
-            yield Piece(self.plus)
-
-    def add(self, rows: Ids) -> None:
-        """Add rows that are not there."""
-        back = self.minus.mask(rows)
-        self.minus.delete(rows[back])
-        self.plus.insert(rows[~back])
-
-    def remove(self, rows: Ids) -> None:
-        """Remove rows that are there."""
-        young = self.plus.mask(rows)
-        self.plus.delete(rows[young])
-        self.minus.insert(rows[~young])
+class GaveUpError(Exception):
+    """Evaluating a node anew is quicker than to go on maintaining it."""
 
 
 @dataclass(slots=True)
@@ -76,84 +44,161 @@ class Draft:
 
     store: Store
     registry: Registry
-    watch: Callable[[int], None]
+    look: Callable[[int], None]
+    """Called now and then while something runs."""
     count: Callable[[int, int], None]
     """Called with the rounds of a node, and by how many facts it grew so far."""
+    deadline: float = math.inf
+    """When to give up maintaining the node at hand, on the clock `time.perf_counter`."""
     errors: bool = False
     """Whether an evaluation error was met on the next version."""
     news: list[Relation] = field(default_factory=list)
     """Relations of which some segment gained or lost rows, as they were noted."""
     _touched: dict[Relation, Table] = field(default_factory=dict)
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
-    _overlays: dict[tuple[int, Relation], Overlay] = field(default_factory=dict)
-    _begun: dict[Relation, list[tuple[Overlay, Segment]]] = field(default_factory=dict)
-    """Overlays where a segment has no table yet."""
-    _hidden: dict[tuple[int, str], Overlay] = field(default_factory=dict)
-    _changed: dict[int, Segment] = field(default_factory=dict)
-    _gone: dict[int, Segment] = field(default_factory=dict)
-    _fresh: dict[Relation, list[Segment]] = field(default_factory=dict)
+    _in_use: dict[tuple[int, Relation | str], tuple[Segment, Overlay]] = field(default_factory=dict)
+    _altered: dict[Relation, list[Overlay]] = field(default_factory=dict)
+    _owners: dict[Relation, list[Segment]] = field(default_factory=dict)
+    """Who holds a relation in the next version, where others do than in the old one."""
+    _left: dict[Relation, list[Table]] = field(default_factory=dict)
+    """Tables of the old version that nobody holds in the next one."""
+    _fresh: dict[int, Segment] = field(default_factory=dict)
+    """Segments all of whose rows are new to the next version."""
+    _entries: dict[Relation, tuple[NDArray[np.int64], list[int]]] = field(default_factory=dict)
+    _bases: dict[Relation, tuple[Table, ...]] = field(default_factory=dict)
+
+    def watch(self, rounds: int) -> None:
+        """Let others work, look at the limits, and give up a node that takes too long to maintain."""
+        self.look(rounds)
+        self.check_time()
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether there is something to give up for."""
+        return self.deadline < math.inf
+
+    def seconds_left(self) -> float:
+        """Return how long the node at hand may still be maintained."""
+        return self.deadline - time.perf_counter()
+
+    def check_time(self) -> None:
+        """Give up a node that takes too long to maintain."""
+        if time.perf_counter() > self.deadline:
+            raise GaveUpError
 
     # What there is.
 
     def relations(self, atom: Atom) -> list[Relation]:
         """Return the relations whose tables may match an atom, in the old version or in the next."""
-        found = dict.fromkeys(self.store.relations(atom))
-        if _of_any_class(atom):
-            found |= dict.fromkeys(r for _, r in self._overlays if r.member_of != NO_CLASS)
-            found |= dict.fromkeys(r for r in self._fresh if r.member_of != NO_CLASS)
-        return list(found)
+        found = self.store.relations(atom)
+        if is_any_class(atom):
+            new = (r for r in self._owners if r.member_of != NO_CLASS)
+            return list(dict.fromkeys((*found, *new)))
+        return found
 
-    def old(self, relation: Relation, own: Segment | None = None) -> list[Piece]:
+    def old(self, relation: Relation, own: Segment | None = None, *, empty: bool = False) -> list[Piece]:
         """Return the tables of a relation in the old version, without those of one segment."""
         owners = self.store.owners(relation)
-        return [Piece(s.tables[relation]) for s in owners if s is not own and len(s.tables[relation])]
+        return [Piece(s.tables[relation]) for s in owners if s is not own and (empty or s.tables[relation])]
 
-    def new(self, relation: Relation, own: Segment | None = None) -> list[Piece]:
+    def new(self, relation: Relation, own: Segment | None = None, *, empty: bool = False) -> list[Piece]:
         """Return the tables of a relation in the next version, without those of one segment."""
         found: list[Piece] = []
-        for segment in self.store.owners(relation):
-            if segment is own or id(segment) in self._gone:
+        for segment in self.owners(relation):
+            if segment is own:
                 continue
-            overlay = self._overlays.get((id(segment), relation))
-            if overlay:
-                found += overlay.pieces()
-            elif len(segment.tables[relation]):
+            used = self._in_use.get((id(segment), relation))
+            if used:
+                found += used[1].pieces(empty=empty)
+            elif empty or segment.tables[relation]:
                 found.append(Piece(segment.tables[relation]))
-        for overlay, segment in self._begun.get(relation, ()):
-            if segment is not own:
-                found += overlay.pieces()
-        found += [
-            Piece(segment.tables[relation])
-            for segment in self._fresh.get(relation, ())
-            if segment is not own and len(segment.tables[relation])
-        ]
         return found
 
     def own(self, relation: Relation, own: Segment) -> list[Piece]:
         """Return what one segment has of a relation in the next version."""
-        overlay = self._overlays.get((id(own), relation))
-        if overlay:
-            return list(overlay.pieces())
+        used = self._in_use.get((id(own), relation))
+        if used:
+            return used[1].pieces()
         table = own.tables.get(relation)
-        return [Piece(table)] if table is not None and len(table) else []
+        return [Piece(table)] if table else []
+
+    def owners(self, relation: Relation) -> Sequence[Segment]:
+        """Return the segments that hold a relation in the next version."""
+        found = self._owners.get(relation)
+        return self.store.owners(relation) if found is None else found
+
+    # What programs read.
+
+    def is_replacing(self, relations: Iterable[Relation]) -> bool:
+        """Whether other segments hold some relation in the next version than in the old one."""
+        return bool(self._owners) and any(one in self._owners for one in relations)
+
+    def bases_of(self, relations: Iterable[Relation]) -> tuple[Table, ...]:
+        """Return all tables of some relations in the old version."""
+        found: tuple[Table, ...] = ()
+        for one in relations:
+            tables = self._bases.get(one)
+            if tables is None:
+                tables = tuple(segment.tables[one] for segment in self.store.owners(one))
+                self._bases[one] = tables
+            found += tables
+        return found
+
+    def overlays_of(self, relations: Iterable[Relation]) -> tuple[Overlay, ...]:
+        """Return what stands over the tables of some relations, in the order in which it came."""
+        return tuple(overlay for one in relations for overlay in self._altered.get(one, ()))
 
     # Rows by relation.
 
-    def mask(
-        self, relation: Relation, rows: Ids, pieces: Callable[[Relation], Sequence[Piece]]
-    ) -> NDArray[np.bool_]:
-        """Tell of each row of a relation whether it is in some pieces."""
-        found = np.zeros(len(rows), np.bool_)
-        groups = [(rows, relation)]
-        if relation.member_of != NO_CLASS:
-            groups.append((_typed(relation, rows), TYPED))
-        for given, one in groups:
-            for piece in pieces(one):
-                here = piece.table.mask(given)
-                if piece.without is not None:
-                    here &= ~piece.without.mask(given)
-                found |= here
-        return found
+    def flags(self, relation: Relation, rows: Ids, own: Segment | None = None) -> NDArray[np.int8]:
+        """Tell of each row of a relation who holds it, as `owners` says."""
+        found = self._entries.get(relation)
+        if found is None:
+            found = self._entries[relation] = self._described(relation)
+        entries, holders = found
+        marks = np.zeros(len(rows), np.int8)
+        given = np.ascontiguousarray(rows, np.int32).ravel()
+        if holders and len(rows):
+            number = holders.index(id(own)) if own is not None and id(own) in holders else -1
+            mark_owners(
+                MEMORY.address(entries),
+                len(holders),
+                number,
+                MEMORY.address(given),
+                len(rows),
+                relation.arity,
+                MEMORY.address(marks),
+                SCRATCH.address,
+            )
+        return marks
+
+    def _described(self, relation: Relation) -> tuple[NDArray[np.int64], list[int]]:
+        entries: list[tuple[int, int, int, int]] = []
+        holders: list[int] = []
+        groups = [relation] if relation.member_of == NO_CLASS else [relation, TYPED]
+        for one in groups:
+            for segment in self.owners(one):
+                table = segment.tables.get(one)
+                base = _found_by(table)
+                used = self._in_use.get((id(segment), one))
+                if id(segment) in self._fresh:
+                    entries.append((0, base, 0, relation.member_of))
+                elif used:
+                    entries.append((base, used[1].plus.at, used[1].minus.at, relation.member_of))
+                else:
+                    entries.append((base, 0, 0, relation.member_of))
+                holders.append(id(segment))
+            for table in self._left.get(one, ()):
+                base = _found_by(table)
+                entries.append((base, 0, base, relation.member_of))
+                holders.append(id(table))
+        return np.array(entries or [(0, 0, 0, 0)], np.int64).ravel(), holders
+
+    def _forget_entries(self, relation: Relation) -> None:
+        if relation == TYPED:
+            self._entries.clear()
+        else:
+            self._entries.pop(relation, None)
 
     def touch(self, relation: Relation, rows: Ids) -> None:
         """Note rows that some segment gained or lost."""
@@ -162,16 +207,9 @@ class Draft:
                 self._touched.setdefault(one, Table(one.arity)).insert(given)
                 self.news.append(one)
 
-    def touching(self, atom: Atom) -> list[Relation]:
-        """Return the relations that match an atom and of which some segment gained or lost rows."""
-        return self.matching(atom, (*self._touched, *self._whole))
-
-    def matching(self, atom: Atom, relations: Iterable[Relation]) -> list[Relation]:
-        """Return those of some relations whose rows may match an atom; rows of a class are by class."""
-        if _of_any_class(atom):
-            return [one for one in dict.fromkeys(relations) if one.member_of != NO_CLASS]
-        wanted = self.store.relations(atom)
-        return [one for one in dict.fromkeys(relations) if one in wanted]
+    def touched_relations(self) -> Iterable[Relation]:
+        """Return the relations of which some segment gained or lost rows."""
+        return {**self._touched, **self._whole} if self._whole else self._touched
 
     def touched(self, relation: Relation) -> Ids:
         """Return the rows of a relation that some segment gained or lost."""
@@ -199,68 +237,120 @@ class Draft:
     def overlay(self, segment: Segment, relation: Relation) -> Overlay:
         """Return what a table of a segment gains and loses."""
         key = (id(segment), relation)
-        found = self._overlays.get(key)
-        if found is None:
-            base = segment.tables.get(relation)
-            found = Overlay(base, Table(relation.arity), Table(relation.arity))
-            self._overlays[key] = found
-            self._changed[id(segment)] = segment
-            if base is None:
-                self._begun.setdefault(relation, []).append((found, segment))
+        used = self._in_use.get(key)
+        if used:
+            return used[1]
+        base = segment.tables.get(relation)
+        found = segment.overlays.get(relation)
+        if found is None or not found.is_clean(base):
+            found = segment.overlays[relation] = Overlay(base, relation.arity)
+        self._in_use[key] = (segment, found)
+        self._altered.setdefault(relation, []).append(found)
+        if base is None:
+            self._owners[relation] = [*self.owners(relation), segment]
+        self._forget_entries(relation)
         return found
 
     def hidden(self, segment: Segment, key: str) -> Overlay:
         """Return what an aggregate's rows gain and lose."""
-        found = self._hidden.get((id(segment), key))
-        if found is None:
-            base = segment.hidden[key]
-            found = self._hidden[id(segment), key] = Overlay(base, Table(base.arity), Table(base.arity))
-            self._changed[id(segment)] = segment
+        used = self._in_use.get((id(segment), key))
+        if used:
+            return used[1]
+        base = segment.hidden[key]
+        found = segment.overlays.get(key)
+        if found is None or not found.is_clean(base):
+            found = segment.overlays[key] = Overlay(base, base.arity)
+        self._in_use[id(segment), key] = (segment, found)
         return found
+
+    def hidden_pieces(self, segment: Segment, key: str, *, old: bool) -> list[Piece]:
+        """Return where an aggregate's rows are."""
+        used = None if old else self._in_use.get((id(segment), key))
+        return used[1].pieces(empty=True) if used else [Piece(segment.hidden[key])]
+
+    def hidden_overlay(self, segment: Segment, key: str) -> tuple[Overlay, ...]:
+        """Return what stands over an aggregate's rows, if something does."""
+        used = self._in_use.get((id(segment), key))
+        return (used[1],) if used else ()
+
+    def gains(self, segment: Segment) -> tuple[dict[Relation, Overlay], dict[str, Overlay]]:
+        """Return what the tables of a segment gain and lose, and what its aggregates' rows do."""
+        tables: dict[Relation, Overlay] = {}
+        hidden: dict[str, Overlay] = {}
+        for (_, name), (owner, overlay) in self._in_use.items():
+            if owner is segment and isinstance(name, Relation):
+                tables[name] = overlay
+            elif owner is segment and isinstance(name, str):
+                hidden[name] = overlay
+        return tables, hidden
 
     def forget(self, segment: Segment) -> None:
         """Take back what a segment gains and loses."""
-        for key in [key for key in self._overlays if key[0] == id(segment)]:
-            del self._overlays[key]
-        for name in [name for name in self._hidden if name[0] == id(segment)]:
-            del self._hidden[name]
-        for relation, begun in self._begun.items():
-            self._begun[relation] = [(overlay, owner) for overlay, owner in begun if owner is not segment]
-        self._changed.pop(id(segment), None)
+        for key in [key for key in self._in_use if key[0] == id(segment)]:
+            name = key[1]
+            _, overlay = self._in_use.pop(key)
+            segment.overlays.pop(name, None)
+            if isinstance(name, Relation):
+                self._altered[name] = [one for one in self._altered[name] if one is not overlay]
+                if overlay.base is None:
+                    self._owners[name] = [one for one in self._owners[name] if one is not segment]
+                self._forget_entries(name)
 
-    def drop(self, segment: Segment) -> None:
-        """Let a segment go."""
-        self._gone[id(segment)] = segment
+    def leave(self, segment: Segment) -> None:
+        """Let a segment go; its tables are tables of the old version only, unless an heir has them."""
         for relation, table in segment.tables.items():
-            self._touch_whole(relation, table)
+            others = [one for one in self.owners(relation) if one is not segment]
+            self._owners[relation] = others
+            if not any(one.tables.get(relation) is table for one in others):
+                self._left.setdefault(relation, []).append(table)
+            self._forget_entries(relation)
+
+    def inherit(self, heir: Segment) -> None:
+        """Take a segment in whose facts others held before."""
+        for relation in heir.tables:
+            self._owners[relation] = [*self.owners(relation), heir]
+            self._forget_entries(relation)
+
+    def abandon(self, relation: Relation, table: Table) -> None:
+        """Note that nobody holds a table any more that somebody held, so that readers look at its rows."""
+        self._touch_whole(relation, table)
 
     def put(self, segment: Segment) -> None:
         """Take a new segment in."""
+        self._add(segment)
         for relation, table in segment.tables.items():
-            self._fresh.setdefault(relation, []).append(segment)
             self._touch_whole(relation, table)
 
-    def replace(self, old: Segment, new: Segment) -> None:
-        """Take a new segment for an old one."""
-        self._gone[id(old)] = old
-        for relation in new.tables:
-            self._fresh.setdefault(relation, []).append(new)
-        for relation in {*old.tables, *new.tables}:
-            before, after = old.tables.get(relation), new.tables.get(relation)
-            if before is None or after is None or not len(before) or not len(after):
-                for table in (before, after):
-                    if table is not None:
-                        self._touch_whole(relation, table)
+    def replace(self, olds: Sequence[Segment], new: Segment) -> None:
+        """Take a new segment for old ones, the first of which holds its facts in the next version so far."""
+        self.forget(olds[0])
+        self.leave(olds[0])
+        self._add(new)
+        for relation in dict.fromkeys(r for one in (*olds, new) for r in one.tables):
+            before = [one.tables[relation] for one in olds if one.tables.get(relation)]
+            after = new.tables.get(relation)
+            if not before or not after:
+                for table in before or ([after] if after else []):
+                    self._touch_whole(relation, table)
                 continue
-            self.touch(relation, before.sift(after.rows, present=False))
-            self.touch(relation, after.sift(before.rows, present=False))
+            rows = after.rows
+            for table in before:
+                self.touch(relation, after.sift(table.rows, present=False))
+                rows = table.sift(rows, present=False)
+            self.touch(relation, rows)
+
+    def _add(self, segment: Segment) -> None:
+        self._fresh[id(segment)] = segment
+        for relation in segment.tables:
+            self._owners[relation] = [*self.owners(relation), segment]
+            self._forget_entries(relation)
 
     def settle(self, segment: Segment) -> int:
         """Note what a segment gained and lost as touched; return by how many facts it grows or shrinks."""
         grown = 0
-        for (owner, relation), overlay in self._overlays.items():
-            if owner == id(segment):
-                grown += len(overlay.plus) - len(overlay.minus)
+        for (_, relation), (owner, overlay) in list(self._in_use.items()):
+            if owner is segment and isinstance(relation, Relation):
+                grown += overlay.grown
                 self.touch(relation, overlay.plus.rows)
                 self.touch(relation, overlay.minus.rows)
         return grown
@@ -273,17 +363,18 @@ class Draft:
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
         by_class_only = not self.old(TYPED) and not self.new(TYPED)
-        for relation in list(dict.fromkeys((*self._whole, *self._touched))):
-            before, after = self.old(relation), self.new(relation)
-            if (relation.member_of == NO_CLASS or by_class_only) and not (before and after):
-                if after:
-                    came[relation] = [_rows(piece).copy() for piece in after]
-                elif before:
-                    went[relation] = [_rows(piece).copy() for piece in before]
-                continue
+        for relation in list(self.touched_relations()):
+            if relation in self._whole and (relation.member_of == NO_CLASS or by_class_only):
+                before, after = self.old(relation), self.new(relation)
+                if not (before and after):
+                    if after:
+                        came[relation] = [piece.rows.copy() for piece in after]
+                    elif before:
+                        went[relation] = [piece.rows.copy() for piece in before]
+                    continue
             rows = self.touched(relation)
-            was = self.mask(relation, rows, self.old)
-            will = self.mask(relation, rows, self.new)
+            marks = self.flags(relation, rows)
+            was, will = marks & BEFORE != 0, marks & AFTER != 0
             for delta, which in ((came, will & ~was), (went, was & ~will)):
                 if which.any():
                     delta[relation] = [rows[which]]
@@ -296,117 +387,38 @@ class Draft:
             for piece in self.new(relation, own):
                 table = piece.table
                 if piece.without is not None:
-                    table = Table.of(_rows(piece))
+                    table = Table.of(piece.rows)
                 found.show(Segment({relation: table}))
         return found
 
-    # Evaluation.
-
-    def run(
-        self,
-        head: Sequence[Argument],
-        body: tuple[Conjunct, ...],
-        reads: VersionReads,
-        *,
-        first: int | None = None,
-        exact: bool = False,
-    ) -> Ids:
-        """Return what a body binds the head's arguments to, each row once, or once per binding if `exact`."""
-        wanted = analyse(body).bound if exact else frozenset(a for a in head if isinstance(a, Variable))
-        steps = arrange(body, (), first, reads, wanted)
-        target = Table(len(head))
-        if not exact:
-            target.need_rows()
-        assembly = Assembly(self.store, reads, self.registry)
-        assembly.add(steps, head, target, later=False, rule=0, exact=exact)
-        execute(assembly, assembly.frame([], 1), self.registry, self.watch)
-        self.errors = self.errors or assembly.errors(0)[0] > 0
-        return target.rows
-
     def commit(self) -> None:
         """Bring the tables that stay to the next version. Nobody may read them meanwhile."""
-        for (owner, relation), overlay in self._overlays.items():
-            table = self._changed[owner].table(relation)
-            table.delete(overlay.minus.rows)
-            table.insert(overlay.plus.rows)
-            self.store.show(self._changed[owner])
-        for (owner, key), overlay in self._hidden.items():
-            table = self._changed[owner].hidden[key]
-            table.delete(overlay.minus.rows)
-            table.insert(overlay.plus.rows)
+        pending: list[tuple[Overlay, Table]] = []
+        for (_, name), (segment, overlay) in self._in_use.items():
+            table = segment.table(name) if isinstance(name, Relation) else segment.hidden[name]
+            # All memory is there before the first row moves: nothing may fail half-way.
+            table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
+            pending.append((overlay, table))
+        for overlay, table in pending:
+            overlay.apply(table)
+        for segment, _ in self._in_use.values():
+            self.store.show(segment)
+        self.close()
+
+    def close(self) -> None:
+        """Leave overlays behind as they were found: empty."""
+        for (_, name), (segment, overlay) in self._in_use.items():
+            if overlay.base is None or not overlay.empty():
+                segment.overlays.pop(name, None)
+        self._in_use.clear()
 
 
-@dataclass(slots=True)
-class VersionReads:
-    """Where the steps of a plan find their rows while a change is worked out.
-
-    `special` are tables under names of their own: a delta, candidates, groups.
-    """
-
-    draft: Draft
-    pieces: Callable[[Relation], Sequence[Piece]]
-    special: Mapping[str, Iterable[tuple[Table, int]]]
-    aggregates: Callable[[Aggregate], Sequence[Piece]] | None = None
-
-    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
-        """Return what an atom reads."""
-        del read, apart
-        if atom.relation in self.special:
-            parts = self.special[atom.relation]
-            return [Source(Part(table, member_of), Read.NEW) for table, member_of in parts if len(table)]
-        found = [
-            _source(piece, relation.member_of)
-            for relation in self.draft.relations(atom)
-            for piece in self.pieces(relation)
-        ]
-        if exact and len(found) > 1:
-            return [self._merged(atom, found)]
-        return found
-
-    def absent(self, atom: Atom) -> list[Source]:
-        """Return where a negated atom must have no match."""
-        return self.sources(atom, Read.NEW, exact=False, apart=False)
-
-    def rows(self, aggregate: Aggregate) -> list[Source]:
-        """Return the rows of an aggregate."""
-        if self.aggregates is None:
-            return []
-        return [_source(piece, NO_CLASS) for piece in self.aggregates(aggregate)]
-
-    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        """Return how many rows are expected to match an atom."""
-        sources = self.sources(atom, Read.NEW, exact=False, apart=False)
-        return expected(sum(len(source.part.table) for source in sources), atom, bound)
-
-    def _merged(self, atom: Atom, sources: Sequence[Source]) -> Source:
-        """Return one table of what several hold, each row once."""
-        merged = Table(len(atom.args))
-        for source in sources:
-            rows = source.part.table.rows
-            for part in source.excluded:
-                rows = rows[~part.table.mask(rows)]
-            if rows.shape[1] < len(atom.args):
-                rows = np.insert(rows, rows.shape[1], source.part.member_of, axis=1)
-            merged.insert(rows)
-        return Source(Part(merged, NO_CLASS), Read.NEW)
-
-
-def _source(piece: Piece, member_of: int) -> Source:
-    excluded = (Part(piece.without, member_of),) if piece.without is not None else ()
-    return Source(Part(piece.table, member_of), Read.NEW, excluded)
-
-
-def _of_any_class(atom: Atom) -> bool:
-    return atom.relation == RDF_TYPE and len(atom.args) == 2 and isinstance(atom.args[1], Variable)
-
-
-def _rows(piece: Piece) -> Ids:
-    rows = piece.table.rows
-    return rows if piece.without is None else piece.without.sift(rows, present=False)
-
-
-def _typed(relation: Relation, rows: Ids) -> Ids:
-    return np.insert(rows, 1, relation.member_of, axis=1)
+def _found_by(table: Table | None) -> int:
+    """Return the address of a table that rows can be looked for in, or 0 if it holds none."""
+    if not table:
+        return 0
+    table.need_rows()
+    return table.at
 
 
 def by_class(relation: Relation, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
