@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path, engine: str) -> None:
         "        pathlib.Path('started').touch()\n"
         "        return self.state.attempt(*args)\n"
         "    def empty(self): return Told(self.state.empty())\n"
-        "k._engine = lambda name: Told(make(name))\n"
+        "k._engine = lambda *args: Told(make(*args))\n"
         f"sys.argv = ['zodiac', 'run', 'endless.rules', '--engine', '{engine}']\n"
         "main()\n"
     )

@@ -25,7 +25,7 @@ from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
@@ -188,6 +188,9 @@ class State(Materialisation, Protocol):
 
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
+
+    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+        """The predicates of some names that explicit facts have."""
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact has this term as an argument."""

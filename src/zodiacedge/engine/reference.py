@@ -41,7 +41,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.terms import Term, order_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.api import Batch, Effect
     from zodiacedge.engine.registry import Registry
@@ -134,6 +134,10 @@ class ReferenceMaterialisation:
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
         return self.stated
+
+    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+        """The predicates of some names that explicit facts have."""
+        return frozenset(one for one in self.explicit_counts() if one.name in names)
 
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""

@@ -51,12 +51,24 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program to check: its rules, the facts it states, and the predicates of facts loaded beside it."""
+    """A program to check: its rules, the facts it states, and the predicates of facts loaded beside it.
+
+    Where it comes to a program that was checked before, `concerned` are the names in what comes and goes,
+    `passed` the rules there that mention one of them, and `names` gives the names of all that is defined.
+    """
 
     rules: tuple[Rule, ...]
     facts: tuple[Atom, ...] = ()
     loaded: Collection[Predicate] = ()
     host: Host = field(default_factory=Host)
+    passed: tuple[Rule, ...] = ()
+    concerned: Collection[str] = ()
+    names: Callable[[], Iterable[str]] = tuple
+
+    @property
+    def together(self) -> tuple[Rule, ...]:
+        """All rules, those that were there first."""
+        return (*self.passed, *self.rules)
 
 
 def check(subject: Subject) -> list[Diagnostic]:
@@ -248,7 +260,7 @@ def _calls(node: Conjunct | Expression) -> Iterator[Call]:
 def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
     """A label names one rule."""
     first: dict[str, Rule] = {}
-    for rule in subject.rules:
+    for rule in subject.together:
         if not rule.label:
             continue
         other = first.setdefault(rule.label, rule)
@@ -265,7 +277,7 @@ def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
 def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
     """A rule that is there already, under whatever label, changes nothing."""
     first: dict[str, Rule] = {}
-    for rule in subject.rules:
+    for rule in subject.together:
         try:
             key = rule_key(resolve(rule))
         except CheckProblem as problem:
@@ -320,12 +332,12 @@ def one_arity(subject: Subject) -> Iterator[Diagnostic]:
 def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
     """What an aggregate rule defines has no other rule and no explicit facts."""
     by_relation: dict[str, list[tuple[int, Rule, Pattern]]] = {}
-    for place, rule in enumerate(subject.rules):
+    for place, rule in enumerate(subject.together):
         by_relation.setdefault(rule.head.relation, []).append((place, rule, pattern_of(rule.head)))
     stated: dict[str, list[tuple[Atom, Pattern]]] = {}
     for atom in subject.facts:
         stated.setdefault(atom.relation, []).append((atom, pattern_of(atom)))
-    for place, rule in enumerate(subject.rules):
+    for place, rule in enumerate(subject.together):
         if rule.aggregate is None:
             continue
         shown = format_predicate(rule.head.predicate.name)
@@ -354,16 +366,18 @@ def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
 
 def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
     """A predicate that nothing defines and no fact uses may be misspelt."""
-    known = {r.head.predicate for r in subject.rules} | {f.predicate for f in subject.facts}
+    known = {r.head.predicate for r in subject.together} | {f.predicate for f in subject.facts}
     known |= set(subject.loaded)
     names = {p.name for p in known}
     unknown: dict[str, Atom] = {}
-    for rule in subject.rules:
+    for rule in subject.together:
         for atom in body_atoms(rule.body):
             name = atom.predicate.name
-            if name not in names and name != RDF_TYPE:
-                unknown.setdefault(name, atom)
-    spelling = Spelling(names) if unknown else None
+            # Of rules that were there, those names alone matter here that all rules with them are here for.
+            if name in names or name == RDF_TYPE or (subject.passed and name not in subject.concerned):
+                continue
+            unknown.setdefault(name, atom)
+    spelling = Spelling(names.union(subject.names())) if unknown else None
     for name, atom in unknown.items():
         near = spelling.nearest(name) if spelling else None
         if near:
@@ -386,7 +400,7 @@ def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
 
 
 def _atoms(subject: Subject) -> Iterator[Atom]:
-    for rule in subject.rules:
+    for rule in subject.together:
         yield rule.head
         yield from body_atoms(rule.body)
     yield from subject.facts

@@ -8,10 +8,9 @@ result, and the graph that follows. It changes nothing: a refused change has tou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
-from zodiacedge.graph import HyperGraph
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
@@ -19,13 +18,12 @@ from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve
 from zodiacedge.language.unify import unifiable
+from zodiacedge.maintenance.program import Program, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
-    from zodiacedge.engine.api import Batch, Effect
-    from zodiacedge.language.ast import Predicate
+    from zodiacedge.engine.api import Batch, Effect, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """The rules in force by key, and their graph."""
-
-    rules: Mapping[str, Rule] = field(default_factory=dict)
-    graph: HyperGraph = field(default_factory=HyperGraph)
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """What a change comes to: the program after it, what really comes and goes, and warnings."""
 
@@ -60,22 +50,21 @@ class Prepared:
     warnings: tuple[Diagnostic, ...]
 
 
-def prepare(
-    program: Program, change: Change, host: Host, effect: Effect, known: AbstractSet[Predicate]
-) -> Prepared:
+def prepare(program: Program, change: Change, host: Host, effect: Effect, state: State) -> Prepared:
     """Work out a change on a program; raise with every finding if it must be refused.
 
-    Facts of predicates that have facts already can break none of the checks but one, so a change of such
-    facts alone costs nothing that grows with the rules.
+    Only rules that have a name in common with the change are looked at. Facts of predicates that have facts
+    already can break none of the checks but one.
 
     Args:
         program: The rules in force.
         change: What is asked for.
         host: What the host registered.
         effect: What the change comes to on the explicit facts.
-        known: The predicates of the explicit facts there are.
+        state: The version that it is for.
     """
     coming = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
+    known = state.stated_predicates({predicate.name for predicate in coming})
     if not change.add_rules and not change.remove_rules and coming <= known:
         return _prepare_facts(program, effect)
     found: list[Diagnostic] = []
@@ -91,30 +80,61 @@ def prepare(
     removed = dict.fromkeys(
         key for one in change.remove_rules for key in _named(program, one, found) if key not in kept
     )
-    rules = {key: rule for key, rule in program.rules.items() if key not in removed} | added
     found += _idle_facts(effect)
     placed = {ground(atom): atom for atom in change.stated}
-    loaded = {f.predicate for f in change.add_facts if f not in placed}.union(
-        known, *(batch.predicates() for batch in change.loaded)
-    )
-    found += check(Subject(tuple(rules.values()), tuple(placed.values()), loaded, host))
-    found += _forbidden_facts(rules, effect, placed)
+    found += check(_subject(program, _Parts(added, removed, placed, change), state, host))
+    resolved = {key: resolve(rule) for key, rule in added.items()}
+    aggregated = [rule for key, rule in program.aggregated.items() if key not in removed]
+    aggregated += [rule for rule in resolved.values() if rule.aggregate]
+    found += _forbidden_facts(aggregated, effect, placed)
     errors = [d for d in found if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
-    resolved = {key: resolve(rule) for key, rule in added.items()}
-    graph, _ = program.graph.update(resolved, removed)
     return Prepared(
-        Program(rules | resolved, graph),
+        program.changed(resolved, removed),
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
         tuple(found),
     )
 
 
+class _Parts(NamedTuple):
+    # What a change comes to: rules by key, and the facts that a text states.
+    added: Mapping[str, Rule]
+    removed: Collection[str]
+    placed: Mapping[Fact, Atom]
+    change: Change
+
+
+def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subject:
+    """Return what of a program there is to check: what comes, and what has a name in common with it."""
+    added, removed, placed, change = parts
+    gone = [program.rules[key] for key in removed]
+    names = {name for rule in (*added.values(), *gone) for name in names_in(rule)}
+    loaded = {f.predicate for f in change.add_facts if f not in placed}
+    loaded |= {predicate for batch in change.loaded for predicate in batch.predicates()}
+    names |= {predicate.name for predicate in loaded} | {atom.predicate.name for atom in placed.values()}
+    near = program.near(names, [rule.label for rule in added.values()])
+    passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
+
+    def every_name() -> Iterable[str]:
+        heads = (rule.head.predicate.name for rule in program.rules.values())
+        return {*heads, *(predicate.name for predicate in state.explicit_counts())}
+
+    return Subject(
+        tuple(added.values()),
+        tuple(placed.values()),
+        loaded | state.stated_predicates(names),
+        host,
+        passed,
+        names,
+        every_name,
+    )
+
+
 def _prepare_facts(program: Program, effect: Effect) -> Prepared:
     found = list(_idle_facts(effect))
-    errors = list(_forbidden_facts(program.rules, effect, ()))
+    errors = list(_forbidden_facts(program.aggregated.values(), effect, ()))
     if errors:
         raise CheckProblem([*found, *errors])
     return Prepared(program, (), (), tuple(found))
@@ -136,11 +156,10 @@ def _named(program: Program, one: str | Rule, found: list[Diagnostic]) -> Iterat
             )
         )
         return
-    labels = {rule.label: key for key, rule in program.rules.items() if rule.label}
-    if one in labels:
-        yield labels[one]
+    if one in program.labels:
+        yield program.labels[one]
         return
-    near = nearest(one, tuple(labels))
+    near = nearest(one, tuple(program.labels))
     hint = f"did you mean {near}?" if near else "remove an unlabelled rule by its text"
     found.append(Diagnostic("W011", f"there is no rule {one} to remove", hint, severity="warning"))
 
@@ -169,9 +188,9 @@ def _idle_facts(effect: Effect) -> Iterator[Diagnostic]:
 
 
 def _forbidden_facts(
-    rules: Mapping[str, Rule], effect: Effect, placed: Container[Fact]
+    aggregated: Iterable[Rule], effect: Effect, placed: Container[Fact]
 ) -> Iterator[Diagnostic]:
-    for head in [rule.head for rule in rules.values() if rule.aggregate]:
+    for head in [rule.head for rule in aggregated]:
         for fact in effect.explicit(head.relation):
             # Those that a text states are found with their places, by the checks.
             if fact not in placed and unifiable(Atom(fact.relation, fact.args), head):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Materialisation
     from zodiacedge.language.ast import Fact, Predicate
-    from zodiacedge.maintenance.change import Program
+    from zodiacedge.maintenance.program import Program
 
 _DIGEST_BITS = 256
 _HASH_BITS = 64

@@ -24,7 +24,6 @@ from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.embedded.versions import Draft, GaveUpError
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
@@ -77,6 +76,8 @@ class Work:
     policy: Policy
     same_functions: bool
     shapes: dict[frozenset[str], NodeShape]
+    readers: dict[Relation, tuple[int, ...]]
+    """The nodes of the graph that read a relation, as far as somebody asked."""
     total: int
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
     """The segments of nodes that were not there before or were evaluated anew."""
@@ -109,9 +110,10 @@ class Work:
                 return draft
             node = nodes[heapq.heappop(waiting)[1]]
             own = {key: self.rules[key] for key in node.rules}
-            watch.begin(len(self.runs), tuple(own.values()), self.total)
+            shape = self._shape(frozenset(own), own)
+            watch.begin(len(self.runs), shape, self.total)
             self.settings.turn.pass_on()
-            self._visit(inheritance, own, watch)
+            self._visit(inheritance, shape, watch)
 
     def _formed(self, inheritance: Inheritance) -> list[tuple[int, int]]:
         """Hand over what nodes had that are no more; return rank and id of those that were not there."""
@@ -134,10 +136,13 @@ class Work:
         news = dict.fromkeys(draft.news)
         draft.news.clear()
         for relation in news:
-            args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
-            if relation.member_of != NO_CLASS:
-                args = (*args, self.store.terms.mentioned(relation.member_of) or _UNMENTIONED)
-            for number in self.graph.readers(Atom(relation.name, args)).all:
+            found = self.readers.get(relation)
+            if found is None:
+                args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
+                if relation.member_of != NO_CLASS:
+                    args = (*args, self.store.terms.mentioned(relation.member_of) or _UNMENTIONED)
+                found = self.readers[relation] = self.graph.readers(Atom(relation.name, args)).all
+            for number in found:
                 yield self.graph.nodes[number]
 
     def _state_facts(self, draft: Draft) -> None:
@@ -157,15 +162,14 @@ class Work:
         if self.explicit:
             draft.put(Segment(dict(self.explicit)))
 
-    def _visit(self, inheritance: Inheritance, own: Mapping[str, Rule], watch: _Watch) -> None:
-        draft, keys = inheritance.draft, frozenset(own)
+    def _visit(self, inheritance: Inheritance, shape: NodeShape, watch: _Watch) -> None:
+        draft, keys = inheritance.draft, shape.keys
         heir = self._heirs.get(keys)
         before = heir.segment if heir else self.store.segments.get(keys)
-        shape = self._shape(keys, own)
         start = time.perf_counter()
         why = ""
         if before is not None:
-            grown, why = self._maintained(inheritance, shape, before, heir, start)
+            grown, why = self._maintained(inheritance, shape, before, heir)
             if grown is not None:
                 self.total += grown
                 self._report(watch, 0, len(before) + grown, "maintained", start)
@@ -173,10 +177,11 @@ class Work:
             # What the node had goes, whatever comes instead.
             self.total -= len(before)
             watch.before = self.total
+        begun = time.thread_time()
         view = draft.snapshot(shape.atoms, before)
         result = NodeEvaluation(
             view,
-            own,
+            shape.rules,
             self.settings.registry,
             watch.step,
             modules=self.policy.modules,
@@ -185,7 +190,7 @@ class Work:
         watch.step(result.rounds, len(result.segment))
         if self.settings.strict:
             refuse_errors(self.rules, result.dropped)
-        for key in own:
+        for key in keys:
             self.dropped.pop(key, None)
         self.dropped |= result.dropped
         if before is None:
@@ -196,7 +201,7 @@ class Work:
         self.total += len(result.segment)
         means = result.module or "evaluated"
         self._report(watch, result.rounds, len(result.segment), f"{means}, {why}" if why else means, start)
-        result.segment.seconds = time.perf_counter() - start
+        result.segment.seconds = time.thread_time() - begun
 
     def _maintained(
         self,
@@ -204,7 +209,6 @@ class Work:
         shape: NodeShape,
         before: Segment,
         heir: Heir | None,
-        start: float,
     ) -> tuple[int | None, str]:
         """Maintain a node; return by how many facts it grows, or why it must be evaluated anew."""
         draft = inheritance.draft
@@ -218,7 +222,7 @@ class Work:
         if self.policy.means == "choose":
             if not self._is_little(draft, shape):
                 return None, "much changed"
-            draft.deadline = start + max(_PATIENCE, before.seconds * _SHARE_OF_ESTIMATE)
+            draft.deadline = time.thread_time() + max(_PATIENCE, before.seconds * _SHARE_OF_ESTIMATE)
         try:
             suspects = inheritance.suspects(heir.line.keys, shape) if heir else {}
             added = heir.line.added if heir else ()
@@ -255,7 +259,7 @@ class Work:
 
     def _report(self, watch: _Watch, rounds: int, facts: int, means: str, start: float) -> None:
         seconds = time.perf_counter() - start
-        self.runs.append(NodeRun(watch.labels, rounds, facts, seconds, means))
+        self.runs.append(NodeRun(watch.shape.labels, rounds, facts, seconds, means))
 
 
 @dataclass(frozen=True)
@@ -306,24 +310,20 @@ class _Watch:
     meter: Meter
     nodes: int
     place: int = 0
-    rules: tuple[Rule, ...] = ()
     before: int = 0
+    shape: NodeShape = field(init=False)
 
-    def begin(self, place: int, rules: tuple[Rule, ...], before: int) -> None:
-        self.place, self.rules, self.before = place, rules, before
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(rule.label or format_rule(rule) for rule in self.rules)
+    def begin(self, place: int, shape: NodeShape, before: int) -> None:
+        self.place, self.shape, self.before = place, shape, before
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)
         self.settings.turn.pass_on()
 
     def step(self, rounds: int, facts: int) -> None:
-        first = self.rules[0]
-        name = first.label or format_rule(first)
-        self.meter.look(name, first.span)
-        self.meter.count(self.before + facts, rounds, name, first.span)
+        span = next(iter(self.shape.rules.values())).span
+        labels = self.shape.labels
+        self.meter.look(labels[0], span)
+        self.meter.count(self.before + facts, rounds, labels[0], span)
         if self.settings.progress:
-            self.settings.progress(Progress(self.place, self.nodes, self.labels, rounds, self.before + facts))
+            self.settings.progress(Progress(self.place, self.nodes, labels, rounds, self.before + facts))

@@ -18,7 +18,7 @@ from zodiacedge.engine.registry import Registry
 from zodiacedge.terms import RDF_TYPE, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -47,6 +47,8 @@ class EmbeddedState:
     shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
     rows: int = 0
     """How many facts all segments have together."""
+    readers: dict[Relation, tuple[int, ...]] = field(default_factory=dict)
+    """The nodes of the graph that read a relation, as far as somebody asked."""
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -110,6 +112,10 @@ class EmbeddedState:
         """All explicit facts."""
         return frozenset(self.store.facts(self.store.explicit))
 
+    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+        """The predicates of some names that explicit facts have."""
+        return frozenset(self.store.stated_predicates(names))
+
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
         return self.store.counts([self.store.explicit])
@@ -147,6 +153,7 @@ class EmbeddedState:
             self.policy,
             settings.registry is self.registry,
             self.shapes,
+            self.readers if graph is self.graph else {},
             self.rows,
         )
         draft = work.draft()
@@ -180,8 +187,9 @@ class EmbeddedAttempt:
         """Put the change in force."""
         self.draft.commit()
         store = self.before.store
-        store.explicit.tables.update(self.work.explicit)
-        store.show(store.explicit)
+        if self.work.explicit:
+            store.explicit.tables.update(self.work.explicit)
+            store.show(store.explicit)
         for keys in (*self.work.gone, *self.work.segments):
             if keys in store.segments:
                 store.remove_segment(keys)
@@ -197,6 +205,7 @@ class EmbeddedAttempt:
             self.work.graph,
             self.work.shapes,
             self.work.total,
+            self.work.readers,
         )
 
 

@@ -12,6 +12,7 @@ from zodiacedge.engine.embedded.programs import GIVEN, Question
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.variants import recursive_places
 from zodiacedge.terms import RDF_TYPE
@@ -39,6 +40,8 @@ class NodeShape:
         """Look at the rules."""
         heads = [rule.head for rule in rules.values()]
         self.rules = rules
+        self.keys = frozenset(rules)
+        self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         # A node that derives `rdf:type` with a variable class keeps all of it in one table.
         self.typed = any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)

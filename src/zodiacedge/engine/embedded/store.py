@@ -25,7 +25,7 @@ from zodiacedge.language.ast import Atom, Fact, Predicate, Variable
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,6 +100,7 @@ class Terms:
         self._buffers = threading.local()
         self._constants: dict[Term, int] = {}
         self._mentioned: dict[int, Term] = {}
+        self.predicates: dict[Relation, Predicate] = {}
 
     def constant(self, term: Term) -> int:
         """Return the id of a term that rules mention: there are few of them, asked for often."""
@@ -242,13 +243,27 @@ class Store:
                 found[predicate] = found.get(predicate, 0) + int(count)
         return found
 
+    def stated_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
+        """Yield the predicates of some names that explicit facts have."""
+        for relation, table in self.explicit.tables.items():
+            if len(table):
+                predicate = self.predicate(relation)
+                if predicate.name in names:
+                    yield predicate
+
     def predicate(self, relation: Relation) -> Predicate:
         """Return the predicate of a relation; it stands for a class where it holds its members."""
-        if relation.member_of == NO_CLASS:
-            return Predicate(relation.name, relation.arity)
-        member_of = self.dictionary.decode(relation.member_of)
-        # A class that is no IRI is no predicate of its own.
-        return Predicate(member_of.value, 1) if isinstance(member_of, IRI) else Predicate(RDF_TYPE, 2)
+        found = self.terms.predicates.get(relation)
+        if found is None:
+            found = Predicate(relation.name, relation.arity)
+            if relation.member_of != NO_CLASS:
+                member_of = self.dictionary.decode(relation.member_of)
+                # A class that is no IRI is no predicate of its own.
+                found = (
+                    Predicate(member_of.value, 1) if isinstance(member_of, IRI) else Predicate(RDF_TYPE, 2)
+                )
+            self.terms.predicates[relation] = found
+        return found
 
     def facts(self, segment: Segment) -> Iterator[Fact]:
         """Yield a segment's facts."""

@@ -49,7 +49,7 @@ class Draft:
     count: Callable[[int, int], None]
     """Called with the rounds of a node, and by how many facts it grew so far."""
     deadline: float = math.inf
-    """When to give up maintaining the node at hand, on the clock `time.perf_counter`."""
+    """When to give up maintaining the node at hand, on the clock `time.thread_time`: that of this thread."""
     errors: bool = False
     """Whether an evaluation error was met on the next version."""
     news: list[Relation] = field(default_factory=list)
@@ -79,11 +79,11 @@ class Draft:
 
     def seconds_left(self) -> float:
         """Return how long the node at hand may still be maintained."""
-        return self.deadline - time.perf_counter()
+        return self.deadline - time.thread_time() if self.is_timed else math.inf
 
     def check_time(self) -> None:
         """Give up a node that takes too long to maintain."""
-        if time.perf_counter() > self.deadline:
+        if self.is_timed and time.thread_time() > self.deadline:
             raise GaveUpError
 
     # What there is.
@@ -401,8 +401,9 @@ class Draft:
             pending.append((overlay, table))
         for overlay, table in pending:
             overlay.apply(table)
-        for segment, _ in self._in_use.values():
-            self.store.show(segment)
+        for segment, overlay in self._in_use.values():
+            if overlay.base is None:
+                self.store.show(segment)
         self.close()
 
     def close(self) -> None:
