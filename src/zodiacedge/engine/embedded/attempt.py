@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.embedded.classes import reexamine
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
 from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeEvaluation
@@ -49,12 +50,16 @@ _PATIENCE = 0.004
 _SHARE_OF_ESTIMATE = 0.08
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
-MEANS = ("choose", "maintain", "anew")
+MEANS = ("choose", "maintain", "anew", "give up")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How nodes are evaluated: by modules or not, by which means where the rules stay, and how facts go."""
+    """How nodes are evaluated: by modules or not, by which means, and how facts go.
+
+    The means are chosen by what a change is like. To be sure that each is right, tests ask for one: to
+    maintain whatever it takes, to evaluate anew, or to begin to maintain and give up as soon as possible.
+    """
 
     modules: bool = True
     means: str = "choose"
@@ -223,7 +228,13 @@ class Work:
             if not self._is_little(draft, shape):
                 return None, "much changed"
             draft.deadline = time.thread_time() + max(_PATIENCE, before.seconds * _SHARE_OF_ESTIMATE)
+        elif self.policy.means == "give up":
+            draft.deadline = 0.0
         try:
+            if self.policy.modules and not heir:
+                grown = reexamine(draft, shape, before, shape.module)
+                if grown is not None:
+                    return grown, ""
             suspects = inheritance.suspects(heir.line.keys, shape) if heir else {}
             added = heir.line.added if heir else ()
             change = NodeChange(

@@ -121,8 +121,8 @@ class NodeChange:
 
     def _projection(self, spot: Spot, given: Given) -> tuple[Ids, Ids]:
         """Return the values of a negated atom's outer variables that began and ceased to have a match."""
-        values, match = self._shape.projection(spot)
-        asked = ask(self._draft, values, given, None, old=True)
+        match = self._shape.matched(spot)
+        asked = ask(self._draft, self._shape.projected(spot), given, None, old=True)
         if not len(asked):
             return asked, asked
         before = ask(self._draft, match, [(asked, NO_CLASS)], None, old=True)
@@ -204,7 +204,7 @@ class NodeChange:
         """Fold the groups again whose bindings may have changed, or all groups of an added rule."""
         draft, shape, own = self._draft, self._shape, self._own
         if key in self._added:
-            bindings = ask(draft, shape.bindings_of_groups(key, given=False), (), None, old=False)
+            bindings = ask(draft, shape.all_bindings(key), (), None, old=False)
             draft.hidden(own, key).add(self._folded(aggregate, bindings))
             return
         groups = Table(len(aggregate.groups))
@@ -216,9 +216,7 @@ class NodeChange:
             return
         given = [(groups.rows, NO_CLASS)]
         before = ask(draft, shape.rows_of_groups(key), given, own, old=True)
-        after = self._folded(
-            aggregate, ask(draft, shape.bindings_of_groups(key, given=True), given, None, old=False)
-        )
+        after = self._folded(aggregate, ask(draft, shape.bindings_of_groups(key), given, None, old=False))
         overlay = draft.hidden(own, key)
         overlay.remove(_without(before, after))
         overlay.add(_without(after, before))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from zodiacedge.engine.embedded.modules import recognise
 from zodiacedge.engine.embedded.programs import GIVEN, Question
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
@@ -18,7 +19,7 @@ from zodiacedge.plan.variants import recursive_places
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.language.ast import Argument, Conjunct
@@ -51,6 +52,7 @@ class NodeShape:
         self.widest_instance = max(len(self.instance_args(key)) for key in rules)
         self.aggregates = {key: rule.aggregate for key, rule in rules.items() if rule.aggregate}
         self.widest_binding = max((len(bindings_of(a)) for a in self.aggregates.values()), default=0)
+        self.module = recognise(tuple(rules.values()))
         self._questions: dict[tuple[object, ...], Question] = {}
         self._spots: dict[Relation, tuple[Spot, ...]] = {}
 
@@ -90,76 +92,76 @@ class NodeShape:
 
     # Questions.
 
+    def question(self, name: tuple[object, ...], make: Callable[[], Question]) -> Question:
+        """Return a question by its name; make it if nobody asked it yet."""
+        found = self._questions.get(name)
+        if found is None:
+            found = self._questions[name] = make()
+        return found
+
     def heads_at(self, key: str, place: int) -> Question:
         """Ask for the heads of instances that have given rows at a place: facts, projections or groups."""
-        name = ("heads", key, place)
-        if name not in self._questions:
-            rule = self.rules[key]
-            args = self._args_at(rule.body, place)
-            self._questions[name] = self._of_rule(key, rule.head.args, _with(rule.body, place, args), place)
-        return self._questions[name]
+        rule = self.rules[key]
+        return self.question(
+            ("heads", key, place), lambda: self._of_rule(key, rule.head.args, _with(rule.body, place), place)
+        )
 
     def groups_at(self, key: str, place: int) -> Question:
         """Ask for the groups of an aggregate's bindings that have given rows at a place."""
-        name = ("groups", key, place)
-        if name not in self._questions:
-            aggregate = self.aggregates[key]
-            args = self._args_at(aggregate.body, place)
-            body = _with(aggregate.body, place, args)
-            self._questions[name] = Question(aggregate.groups, body, place)
-        return self._questions[name]
+        one = self.aggregates[key]
+        return self.question(
+            ("groups", key, place), lambda: Question(one.groups, _with(one.body, place), place)
+        )
 
     def rows_of_groups(self, key: str) -> Question:
         """Ask for the rows of an aggregate that given groups have."""
-        name = ("rows", key)
-        if name not in self._questions:
-            aggregate = self.aggregates[key]
-            body = (Atom(GIVEN, aggregate.groups), aggregate)
-            self._questions[name] = Question(columns_of(aggregate), body, 0, (key, aggregate))
-        return self._questions[name]
+        one = self.aggregates[key]
+        return self.question(
+            ("rows", key),
+            lambda: Question(columns_of(one), (Atom(GIVEN, one.groups), one), 0, (key, one)),
+        )
 
-    def bindings_of_groups(self, key: str, *, given: bool) -> Question:
-        """Ask for the bindings that an aggregate folds, of given groups or of all."""
-        name = ("bindings", key, given)
-        if name not in self._questions:
-            aggregate = self.aggregates[key]
-            first = (Atom(GIVEN, aggregate.groups),) if given else ()
-            body = (*first, *aggregate.body)
-            self._questions[name] = Question(bindings_of(aggregate), body, 0 if given else None)
-        return self._questions[name]
+    def bindings_of_groups(self, key: str) -> Question:
+        """Ask for the bindings that an aggregate folds for given groups."""
+        one = self.aggregates[key]
+        return self.question(
+            ("bindings", key), lambda: Question(bindings_of(one), (Atom(GIVEN, one.groups), *one.body), 0)
+        )
+
+    def all_bindings(self, key: str) -> Question:
+        """Ask for all bindings that an aggregate folds."""
+        one = self.aggregates[key]
+        return self.question(("all bindings", key), lambda: Question(bindings_of(one), one.body, None))
 
     def supported(self, key: str) -> Question:
         """Ask which of some given heads a rule derives."""
-        name = ("supported", key)
-        if name not in self._questions:
-            head = self.rules[key].head.args
-            self._questions[name] = self._of_rule(key, head, (Atom(GIVEN, head), *self.rules[key].body), 0)
-        return self._questions[name]
+        head, body = self.rules[key].head.args, self.rules[key].body
+        return self.question(
+            ("supported", key), lambda: self._of_rule(key, head, (Atom(GIVEN, head), *body), 0)
+        )
 
     def instances(self, key: str) -> Question:
         """Ask for the instances of some given heads."""
-        name = ("instances", key)
-        if name not in self._questions:
-            body = (Atom(GIVEN, self.rules[key].head.args), *self.rules[key].body)
-            self._questions[name] = self._of_rule(key, self.instance_args(key), body, 0)
-        return self._questions[name]
+        head, body = self.rules[key].head.args, self.rules[key].body
+        return self.question(
+            ("instances", key),
+            lambda: self._of_rule(key, self.instance_args(key), (Atom(GIVEN, head), *body), 0),
+        )
 
     def all_heads(self, key: str) -> Question:
         """Ask for all that a rule derives."""
-        name = ("all", key)
-        if name not in self._questions:
-            rule = self.rules[key]
-            self._questions[name] = self._of_rule(key, rule.head.args, rule.body, None)
-        return self._questions[name]
+        rule = self.rules[key]
+        return self.question(("all", key), lambda: self._of_rule(key, rule.head.args, rule.body, None))
 
-    def projection(self, spot: Spot) -> tuple[Question, Question]:
-        """Ask for values of a negated atom's outer variables: of given facts, and those with a match."""
-        name = ("projection", *spot)
-        if name not in self._questions:
-            atom, keys = self._negated(spot)
-            self._questions[name] = Question(keys, (Atom(GIVEN, atom.args),), 0)
-            self._questions["match", *spot] = Question(keys, (Atom(GIVEN, keys), atom), 0)
-        return self._questions[name], self._questions["match", *spot]
+    def projected(self, spot: Spot) -> Question:
+        """Ask for the values that a negated atom's outer variables have in given facts."""
+        atom, keys = self._negated(spot)
+        return self.question(("projected", *spot), lambda: Question(keys, (Atom(GIVEN, atom.args),), 0))
+
+    def matched(self, spot: Spot) -> Question:
+        """Ask which given values of a negated atom's outer variables have a match."""
+        atom, keys = self._negated(spot)
+        return self.question(("matched", *spot), lambda: Question(keys, (Atom(GIVEN, keys), atom), 0))
 
     def _negated(self, spot: Spot) -> tuple[Atom, tuple[Variable, ...]]:
         body = self.aggregates[spot.key].body if spot.inner else self.rules[spot.key].body
@@ -175,17 +177,6 @@ class NodeShape:
         return Question(
             head, body, place, (key, aggregate) if aggregate is not None and aggregate in body else None
         )
-
-    def _args_at(self, body: tuple[Conjunct, ...], place: int) -> tuple[Argument, ...]:
-        match body[place]:
-            case Atom(args=args):
-                return args
-            case Negation(atom=atom):
-                return _outer(atom, body)
-            case Aggregate() as aggregate:
-                return columns_of(aggregate)
-            case conjunct:
-                raise TypeError(conjunct)
 
 
 def columns_of(aggregate: Aggregate) -> tuple[Variable, ...]:
@@ -205,8 +196,18 @@ def _outer(atom: Atom, body: tuple[Conjunct, ...]) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(a for a in atom.args if isinstance(a, Variable) and a in bound))
 
 
-def _with(body: tuple[Conjunct, ...], place: int, args: tuple[Argument, ...]) -> tuple[Conjunct, ...]:
-    return (*body[:place], Atom(GIVEN, args), *body[place + 1 :])
+def _with(body: tuple[Conjunct, ...], place: int) -> tuple[Conjunct, ...]:
+    """Return a body whose place gets its rows from outside."""
+    match body[place]:
+        case Atom(args=args):
+            given: tuple[Argument, ...] = args
+        case Negation(atom=atom):
+            given = _outer(atom, body)
+        case Aggregate() as aggregate:
+            given = columns_of(aggregate)
+        case conjunct:
+            raise TypeError(conjunct)
+    return (*body[:place], Atom(GIVEN, given), *body[place + 1 :])
 
 
 def _is_of(relation: Relation, atom: Atom) -> bool:

@@ -1,0 +1,71 @@
+"""A symmetric and transitive node under change: only the classes that a change concerns are looked at again.
+
+The members of a class are what each of them is paired with, so the classes of the changed pairs' ends are
+soon found. Nothing outside them is connected with them, before or after: a new pair has its ends among
+them. What the module makes of the pairs there are now is compared with what there was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.modules import Shape, evaluate
+from zodiacedge.engine.embedded.owners import OUTSIDE, OUTSIDE_BEFORE, OWN
+from zodiacedge.engine.embedded.programs import GIVEN, Question, ask
+from zodiacedge.engine.embedded.store import NO_CLASS, Part, Relation
+from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.versions import GaveUpError
+from zodiacedge.language.ast import Atom, Variable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.modules import Module
+    from zodiacedge.engine.embedded.shape import NodeShape
+    from zodiacedge.engine.embedded.store import Segment
+    from zodiacedge.engine.embedded.versions import Draft
+
+    Ids = NDArray[np.int32]
+
+_CLASSES = (Shape.CLASSES, Shape.CLASSES_UNEQUAL)
+_FIRST, _SECOND = Variable("X"), Variable("Y")
+
+
+def reexamine(draft: Draft, shape: NodeShape, own: Segment, module: Module | None) -> int | None:
+    """Bring a node of classes up to date; return by how many facts it grows, None if it is no such node."""
+    if module is None or module.shape not in _CLASSES:
+        return None
+    relation = Relation(module.step.relation, 2)
+    pairs = shape.question(("pairs",), lambda: _pairs_of(relation))
+    touched = draft.touched(relation)
+    marks = draft.flags(relation, touched, own)
+    changed = touched[(marks & OUTSIDE_BEFORE != 0) != (marks & OUTSIDE != 0)]
+    if not len(changed):
+        return 0
+    ends = np.unique(changed)
+    before = ask(draft, pairs, [(ends[:, None], NO_CLASS)], own, old=True)
+    members = np.unique(np.concatenate((ends, before.ravel())))
+    draft.check_time()
+    rows = ask(draft, pairs, [(members[:, None], NO_CLASS)], own, old=False)
+    marks = draft.flags(relation, rows, own)
+    edges, inside = rows[marks & OUTSIDE != 0], rows[marks & OWN != 0]
+    if module.shape is Shape.CLASSES_UNEQUAL and draft.store.dictionary.may_be_equal([edges, inside]):
+        return None
+    if draft.is_timed and 2 * len(inside) > len(own):
+        raise GaveUpError
+    found = Table(2)
+    parts = [Part(Table.of(edges), NO_CLASS)]
+    evaluate(module, lambda _: parts, found, module.step, lambda _: None)
+    there = Table.of(inside)
+    overlay = draft.overlay(own, relation)
+    overlay.remove(found.sift(inside, present=False))
+    overlay.add(there.sift(found.rows, present=False))
+    draft.count(1, overlay.grown)
+    return draft.settle(own)
+
+
+def _pairs_of(relation: Relation) -> Question:
+    given, pair = Atom(GIVEN, (_FIRST,)), Atom(relation.name, (_FIRST, _SECOND))
+    return Question((_FIRST, _SECOND), (given, pair), 0)
