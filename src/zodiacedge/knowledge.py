@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
@@ -25,8 +25,9 @@ from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.printer import format_argument, format_rule
 from zodiacedge.language.safety import resolve_query
-from zodiacedge.maintenance.change import Change, Program, prepare
+from zodiacedge.maintenance.change import Change, prepare
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
+from zodiacedge.maintenance.program import Program
 from zodiacedge.maintenance.report import ChangeReport, per_predicate
 from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
@@ -54,12 +55,17 @@ if TYPE_CHECKING:
     Facts: TypeAlias = str | Iterable[Sequence[object]] | pa.Table
 
 ENGINES = ("embedded", "reference")
+# That of a cluster needs more than a process: Java, and a library of its own.
+ALL_ENGINES = (*ENGINES, "spark")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 
 
-def open_kb(
+def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     *,
     engine: str = "embedded",
+    master: str = "",
+    scratch: str = "",
+    seed: int = 0,
     limits: Limits | None = None,
     strict: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -67,26 +73,38 @@ def open_kb(
     """Open a knowledge base in memory.
 
     Args:
-        engine: Which engine evaluates: `embedded`, or `reference`, the definition on Python sets.
+        engine: Which engine evaluates: `embedded`, `spark`, or `reference`, the definition on Python sets.
+        master: Where Spark runs, `local[*]` if not given; `scratch` is a folder for its working files that
+            the whole cluster sees, and another `seed` gives terms other fingerprints.
+        scratch: See `master`.
+        seed: See `master`.
         limits: What one change may use up; the defaults protect a laptop.
         strict: Whether an evaluation error fails the change instead of dropping its binding.
         progress: Called with the node and round at which the engine is.
     """
     settings = Settings(limits=limits or Limits(), strict=strict, progress=progress)
-    return KnowledgeBase(_engine(engine), settings)
+    return KnowledgeBase(_engine(engine, master, scratch, seed), settings)
 
 
-def _engine(name: str) -> Engine:
-    if name not in ENGINES:
-        near = nearest(name, ENGINES)
+def _engine(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
+    if name not in ALL_ENGINES:
+        near = nearest(name, ALL_ENGINES)
         raise UsageProblem(
             Diagnostic(
                 "U001",
                 f"there is no engine {name}",
-                f"did you mean {near}?" if near else f"choose one of: {', '.join(ENGINES)}",
+                f"did you mean {near}?" if near else f"choose one of: {', '.join(ALL_ENGINES)}",
             )
         )
+    if name != "spark" and (master or scratch or seed):
+        raise UsageProblem(
+            Diagnostic("U017", f"the engine {name} has no master, scratch or seed", 'choose engine="spark"')
+        )
     # Each engine loads what it needs only when it is chosen.
+    if name == "spark":
+        from zodiacedge.engine.spark.engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(master, scratch=scratch, seed=seed)
     if name == "reference":
         from zodiacedge.engine.reference import ReferenceEngine  # noqa: PLC0415
 
@@ -350,9 +368,9 @@ class KnowledgeBase:
     def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Attempt, ChangeReport]:
         start = time.perf_counter()
         before = self._state
-        effect, known = self._facts_of(change)
+        effect = self._effect(change)
         self._turn.pass_on()
-        prepared = prepare(self._program, change, self._host(), effect, known)
+        prepared = prepare(self._program, change, self._host(), effect, before)
         settings = replace(self._settings, turn=self._turn)
         attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, settings)
         bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
@@ -470,15 +488,14 @@ class KnowledgeBase:
             found.load(loading)
         return found, loading.report
 
-    def _facts_of(self, change: Change) -> tuple[Effect, frozenset[Predicate]]:
-        """Return what a change comes to on the explicit facts, and the predicates that have some."""
+    def _effect(self, change: Change) -> Effect:
+        """Return what a change comes to on the explicit facts."""
         add, remove = self._state.batch(), self._state.batch()
-        known = frozenset(self._state.explicit_counts())
         for batch in change.loaded:
             add.merge(batch)
         add.add(change.add_facts)
         remove.add(change.remove_facts)
-        return self._state.effect(add, remove), known
+        return self._state.effect(add, remove)
 
     def _known(self) -> frozenset[Predicate]:
         return self._state.predicates() | {
@@ -623,21 +640,29 @@ class Transaction:
         base: str = "",
         strict: bool = False,
         progress: ProgressCallback | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
     ) -> LoadReport:
-        """Add the facts of files, folders and globs; formats go by extension."""
+        """Add the facts of files, folders and globs; formats go by extension.
+
+        All bad lines go to a file in the folder `quarantine`, if one is given, with place and reason.
+        """
         from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
 
         self._refuse_if_committed()
 
-        def load(pause: Callable[[], None]) -> io.Load:
-            def tell(state: io.Progress) -> None:
-                if progress:
-                    progress(state)
-                pause()
+        with io.quarantine(quarantine) if quarantine is not None else nullcontext() as take:
 
-            return io.read(sources, header=header, base=base, strict=strict, progress=tell)
+            def load(pause: Callable[[], None]) -> io.Load:
+                def tell(state: io.Progress) -> None:
+                    if progress:
+                        progress(state)
+                    pause()
 
-        batch, report = self._kb.batch(load)
+                return io.read(
+                    sources, header=header, base=base, strict=strict, progress=tell, on_bad_line=take
+                )
+
+            batch, report = self._kb.batch(load)
         self._loaded.append(batch)
         self.loads.append(report)
         return report

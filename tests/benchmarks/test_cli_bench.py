@@ -27,7 +27,7 @@ def bench(*args: str) -> Result:
     return CliRunner().invoke(command, args, prog_name="zodiac bench")
 
 
-@pytest.mark.parametrize("name", ["graphs", "paper", "lubm", "peers"])
+@pytest.mark.parametrize("name", ["graphs", "paper", "lubm", "churn", "peers"])
 def test_help_has_an_example(name: str) -> None:
     done = bench(name, "--help")
     assert done.exit_code == 0
@@ -72,6 +72,64 @@ def test_plots_where_matplotlib_is_installed(folder: Path) -> None:
     assert bench("graphs", "--small", "--only", "points-to", "--runs", "1").exit_code == 0
     written = {path.name for path in (folder / "bench" / "results").iterdir()}
     assert written == {"graphs.json", "graphs.png", "graphs.svg"}
+
+
+@pytest.mark.parametrize(
+    ("args", "names"),
+    [
+        (("paper", "--only", "deletion"), {"paper-deletion"}),
+        (("paper", "--only", "data"), {"paper-data"}),
+        (("graphs", "--only", "closure", "--only", "points-to"), {"graphs", "graphs-memory"}),
+    ],
+)
+def test_every_experiment_has_its_plot(folder: Path, args: tuple[str, ...], names: set[str]) -> None:
+    pytest.importorskip("matplotlib")
+    assert bench(*args, "--small", "--runs", "1").exit_code == 0
+    plots_written = {path.stem for path in (folder / "bench" / "results").glob("*.svg")}
+    assert plots_written == names
+
+
+def test_a_change_stands_beside_from_scratch_and_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "can_plot", lambda: False)
+    done = bench("paper", "--small", "--only", "rs3", "--runs", "1")
+    assert done.exit_code == 0, done.output
+    table = done.stdout.split("\n\n")[1].splitlines()
+    assert table[0].split()[:4] == ["experiment", "workload", "change", "facts"]
+    assert [line.split()[:5] for line in table[1:]] == [
+        ["rs3", "rs3", "n=50", "r6", "in"],
+        ["rs3", "rs3", "n=50", "r10_new", "in"],
+        ["rs3", "rs3", "n=50", "r6", "out"],
+        ["rs3", "rs3", "n=50", "r10_new", "out"],
+    ]
+    assert [line.split()[-3:-1] for line in table[1:]] == [
+        ["0.2789", "87"],
+        ["2.335", "10"],
+        ["7.304", "3.4"],
+        ["6.073", "3.8"],
+    ]
+
+
+def test_churn_tells_percentiles_and_writes_every_latency(folder: Path) -> None:
+    done = bench("churn", "--small", "--only", "links", "--changes", "4", "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document == json.loads((folder / "bench" / "results" / "churn.json").read_text())
+    out, into = document["latencies"]
+    assert (out["change"], into["change"]) == ("fact out", "fact in")
+    assert out["changes"] == len(out["seconds"]) == 4
+    assert out["p50_seconds"] <= out["p95_seconds"] <= out["p99_seconds"] <= out["worst_seconds"]
+    assert [one["target"] for one in document["targets"]] == [
+        f"1,000 links: fact {way}, p{percent}" for way in ("out", "in") for percent in (50, 99)
+    ]
+
+
+def test_a_state_that_differs_ends_with_1_and_no_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zodiacedge.benchmarks.task.Task.without", lambda task, *_labels: task)
+    done = bench("paper", "--small", "--only", "deletion", "--runs", "1")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "deletion, rs2 n=50, after r3 out: of p11/2, a segment has " in done.stderr
+    assert not (folder / "bench").exists()
 
 
 def test_a_wrong_count_ends_with_1_and_no_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,22 @@
 
 The parts, each in its file:
 
-    task       a program, its facts and the counts that must come out
-    embedded   our engine from facts that are already encoded; the memory that its state takes
-    peers/     other engines on the same facts, as ids
-    harness    the clock: best of several runs, each in fresh state, every count checked
-    suites     one function per benchmark: `graphs`, `paper`, `lubm`, `peers`
-    targets    what we want to reach, and whether a report reaches it
-    report     figures as tables and as JSON
-    plots      figures as PNG and SVG, where matplotlib is installed
-    machine    what it ran on
+    task         a program, its facts and the counts that must come out
+    embedded     our engine from facts that are already encoded; the memory that its state takes
+    peers/       other engines on the same facts, as ids
+    harness      the clock: best of several runs, each in fresh state, every count checked
+
+    live         a knowledge base with a task's rules and facts in it
+    edits        a change as a user writes it, committed with the clock running
+    fingerprint  what a store holds, in numbers that can be compared
+    changes      edits beside from scratch; the edits are in `*_changes`, a file per benchmark
+    churn        thousands of edits one after the other, as the percentiles of `latency`
+
+    suites       one function per benchmark: `graphs`, `paper`, `lubm`, `churn`, `peers`
+    targets      what we want to reach, and whether a report reaches it
+    report       all figures of a benchmark, as `tables` and as JSON
+    plots        figures as PNG and SVG, where matplotlib is installed
+    machine      what it ran on
 
 Nothing here prints; the command line does.
 """

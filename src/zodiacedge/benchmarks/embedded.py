@@ -7,7 +7,10 @@ clock sees planning, evaluation and counting.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.attempt import Policy
@@ -18,17 +21,20 @@ from zodiacedge.engine.embedded.store import Relation, Segment, Store, Terms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from zodiacedge.graph import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.terms import Term
 
+OURS = "zodiac"
+NO_MODULES = "zodiac, no modules"
+_WORD = 2**64
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Loaded:
-    """Explicit facts as a store holds them: terms in the order of their ids, and rows of ids."""
+    """Explicit facts as a store holds them: terms in the order of their ids, and distinct rows of ids."""
 
     terms: tuple[Term, ...]
     rows: Mapping[Relation, NDArray[np.int32]]
@@ -46,6 +52,11 @@ class Loaded:
         """Return the number of facts."""
         return sum(map(len, self.rows.values()))
 
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hashes of the terms."""
+        return term_hashes(self.terms)
+
     def store(self) -> Store:
         """Return a new store with these facts, and nothing else."""
         terms, explicit = Terms(), Segment()
@@ -53,6 +64,11 @@ class Loaded:
         for relation, rows in self.rows.items():
             explicit.table(relation).insert(rows)
         return Store(terms, explicit)
+
+
+def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
+    """Return the hashes of terms, as Python makes them in this process."""
+    return np.fromiter((hash(term) % _WORD for term in terms), np.uint64)
 
 
 class EmbeddedTrial:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import gc
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+_Result = TypeVar("_Result")
 
 FEWEST_RUNS = 3
 FEWEST_SHORT_RUNS = 5
@@ -103,16 +106,33 @@ def measure(
     while True:
         trial = fresh()
         gc.collect()
-        cpu, wall = time.process_time(), time.perf_counter()
-        elsewhere = trial.work()
-        seconds, here = time.perf_counter() - wall, time.process_time() - cpu
+        run, elsewhere = clocked(trial.work)
         counts = trial.counts()
         expected.check(what, counts)
-        done.append(Run(seconds, here if elsewhere is None else elsewhere))
-        if len(done) >= (runs or _fewest(done)):
+        done.append(run if elsewhere is None else Run(run.seconds, elsewhere))
+        if len(done) >= (runs or fewest(done)):
             return Measurement(tuple(done), counts)
 
 
-def _fewest(done: list[Run]) -> int:
+def clocked(work: Callable[[], _Result]) -> tuple[Run, _Result]:
+    """Do something, and return what it took with what it gave."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = work()
+    return Run(time.perf_counter() - wall, time.process_time() - cpu), result
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Keep what there is so far out of every garbage collection: it is the benchmark's own."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def fewest(done: Sequence[Run]) -> int:
+    """Return how many runs there must be, as far as those that are done can tell."""
     short = min(run.seconds for run in done) < SHORT
     return FEWEST_SHORT_RUNS if short else FEWEST_RUNS

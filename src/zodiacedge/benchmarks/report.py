@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from zodiacedge.benchmarks.tables import Shown, change_table, latency_table, memory_table, target_table
+from zodiacedge.benchmarks.targets import bar
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from zodiacedge.benchmarks.changes import ChangeFigure
     from zodiacedge.benchmarks.embedded import Memory
     from zodiacedge.benchmarks.harness import Measurement
+    from zodiacedge.benchmarks.latency import Latencies
     from zodiacedge.benchmarks.machine import Machine
     from zodiacedge.benchmarks.targets import Verdict
-
-OURS = "zodiac"
-NO_MODULES = "zodiac, no modules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,6 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A table as text."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """What a benchmark found."""
 
@@ -65,6 +59,8 @@ class Report:
     machine: Machine
     figures: tuple[Figure, ...]
     memory: tuple[Memory, ...] = ()
+    changes: tuple[ChangeFigure, ...] = ()
+    latencies: tuple[Latencies, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     not_installed: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -76,13 +72,24 @@ class Report:
             "machine": self.machine.to_dict(),
             "figures": [figure.to_dict() | {"ratio": self._ratio(figure)} for figure in self.figures],
             "memory": [asdict(one) | {"bytes_per_row": one.bytes_per_row} for one in self.memory],
+            "changes": [
+                change.to_dict() | {"limit_seconds": bar(change), "met": change.seconds <= bar(change)}
+                for change in self.changes
+            ],
+            "latencies": [one.to_dict() for one in self.latencies],
             "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
 
     def tables(self) -> Sequence[Shown]:
-        """Return the tables that have something in them: times, memory, targets."""
-        found = (self._times(), self._memory(), self._targets())
+        """Return the tables that have something in them: times, changes, memory, targets."""
+        found = (
+            self._times(),
+            change_table(self.changes),
+            latency_table(self.latencies),
+            memory_table(self.memory),
+            target_table(self.verdicts),
+        )
         return [table for table in found if table.rows]
 
     def _times(self) -> Shown:
@@ -120,28 +127,3 @@ class Report:
     def _ours(self, figure: Figure) -> Figure:
         # Our own figures stand first, the one with modules, if it was asked for, before the other.
         return next(one for one in self.figures if one.workload == figure.workload)
-
-    def _memory(self) -> Shown:
-        rows: list[tuple[str, ...]] = []
-        for one in self.memory:
-            segments = _shares(one.segment_rows, one.segment_row_bytes, one.segment_index_bytes)
-            complete = _shares(one.segment_rows, one.segment_row_bytes, one.complete_index_bytes)
-            explicit = _shares(one.explicit_rows, one.explicit_row_bytes, one.explicit_index_bytes)
-            dictionary = _shares(one.terms, one.dictionary_bytes, 0)
-            rows += [
-                (one.workload, "segments", *segments),
-                ("", "with all row-sets", *complete),
-                ("", "explicit facts", *explicit),
-                ("", "dictionary", *dictionary),
-            ]
-        columns = ("workload", "memory of", "rows", "bytes of rows", "of indexes", "bytes per row")
-        return Shown(columns, tuple(rows))
-
-    def _targets(self) -> Shown:
-        rows = tuple((v.target.text, v.shown, v.target.wanted, v.word) for v in self.verdicts)
-        return Shown(("target", "measured", "wanted", "verdict"), rows)
-
-
-def _shares(rows: int, row_bytes: int, index_bytes: int) -> tuple[str, str, str, str]:
-    each = (row_bytes + index_bytes) / max(rows, 1)
-    return f"{rows:,}", f"{row_bytes:,}", f"{index_bytes:,}", f"{each:.1f}"

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from zodiacedge.benchmarks.embedded import EmbeddedTrial, Memory, memory
+from zodiacedge.benchmarks import lubm_changes, paper_changes
+from zodiacedge.benchmarks.changes import Changes, Experiment
+from zodiacedge.benchmarks.churn import (
+    AnyFact,
+    AnyLink,
+    churn_facts,
+    churn_rules,
+    copies_task,
+    links_task,
+)
+from zodiacedge.benchmarks.embedded import NO_MODULES, OURS, EmbeddedTrial, Memory, memory
+from zodiacedge.benchmarks.graph_changes import edges
 from zodiacedge.benchmarks.harness import Expected, measure
 from zodiacedge.benchmarks.machine import this_machine
+from zodiacedge.benchmarks.paper_changes import SMALL_TURBINES
 from zodiacedge.benchmarks.peers import PEERS
 from zodiacedge.benchmarks.peers.portable import portable
-from zodiacedge.benchmarks.report import NO_MODULES, OURS, Figure, Report
-from zodiacedge.benchmarks.targets import memory_verdicts, speed_verdicts
+from zodiacedge.benchmarks.report import Figure, Report
+from zodiacedge.benchmarks.targets import (
+    change_verdicts,
+    latency_verdicts,
+    memory_verdicts,
+    speed_verdicts,
+)
 from zodiacedge.benchmarks.task import (
     PAPER_SIZES,
     Task,
@@ -25,9 +43,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from zodiacedge.benchmarks.latency import Latencies
     from zodiacedge.benchmarks.peers import Peer
 
-_SMALL_TURBINES = 50
+PAPER_CHANGES = {
+    "insertion": paper_changes.insertion,
+    "deletion": paper_changes.deletion,
+    "rs3": paper_changes.rs3,
+    "ds1": paper_changes.ds1,
+    "data": paper_changes.data,
+}
+_CHANGES = 1000
+_COPIES = 556
+_LINKS = (1_000_000, 1000)
+"""Nodes, and how many of them are watched."""
+_SMALL_CHANGES = 10
+_SMALL_COPIES = 3
+_SMALL_LINKS = (100, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +88,60 @@ class Options:
 
 
 def graphs(options: Options) -> Report:
-    """Closures, same generation and points-to, from scratch."""
-    tasks = [task for name, task in graph_tasks(small=options.small).items() if options.wants(name)]
-    return _from_scratch("graphs", tasks, options)
+    """Closures, same generation and points-to, from scratch; an edge of a closure in and out."""
+    every = graph_tasks(small=options.small)
+    tasks = [task for name, task in every.items() if options.wants(name)]
+    closures = [task for name, task in every.items() if name.startswith("closure")]
+    changed = (edges(task) for task in closures if options.wants("change"))
+    return _with_changes(_from_scratch("graphs", tasks, options), changed, options)
 
 
 def paper(options: Options) -> Report:
-    """The paper's rule sets, from scratch, on growing data.
-
-    Its other experiments change a materialisation; each becomes a name beside `scratch` with maintenance.
-    """
-    sizes = PAPER_SIZES if not options.small else dict.fromkeys(PAPER_SIZES, (_SMALL_TURBINES,))
+    """The paper's evaluation: its rule sets from scratch on growing data, memory, and changes."""
+    sizes = PAPER_SIZES if not options.small else dict.fromkeys(PAPER_SIZES, (SMALL_TURBINES,))
     tasks = [paper_task(number, n) for number, turbines in sizes.items() for n in turbines]
-    return _from_scratch("paper", tasks if options.wants("scratch") else [], options)
+    report = _from_scratch("paper", tasks if options.wants("scratch") else [], options)
+    if options.wants("memory"):
+        report = _with_memory(report, (paper_task(2, turbines) for turbines in sizes[2]), options)
+    changed = (make(small=options.small) for name, make in PAPER_CHANGES.items() if options.wants(name))
+    return _with_changes(report, changed, options)
 
 
 def lubm(options: Options, universities: Iterable[int] = (1,), data: Path | None = None) -> Report:
-    """LUBM's 128 rules, from scratch, on generated universities or on a folder of CSV files."""
-    if data:
-        return _from_scratch("lubm", [lubm_files_task(data)], options)
+    """LUBM's 128 rules on generated universities or on a folder of CSV files: from scratch, and changes."""
     departments = 1 if options.small else None
-    tasks = [lubm_task(count, departments=departments) for count in universities]
-    return _from_scratch("lubm", tasks, options)
+    tasks = (
+        [lubm_files_task(data)]
+        if data
+        else [lubm_task(count, departments=departments) for count in universities]
+    )
+    report = _from_scratch("lubm", tasks if options.wants("scratch") else [], options)
+    makers: dict[str, Callable[[Task], Iterable[Experiment]]] = {
+        "last": lubm_changes.last,
+        "publications": lubm_changes.publications,
+        "rules": partial(lubm_changes.rules, small=options.small),
+    }
+    changed = (make(task) for task in tasks for name, make in makers.items() if options.wants(name))
+    return _with_changes(report, changed, options)
+
+
+def churn(options: Options, changes: int | None = None, universities: int = 10) -> Report:
+    """Many small changes: a rule among ten thousand, a fact among millions."""
+    small = options.small
+    changes = changes or (_SMALL_CHANGES if small else _CHANGES)
+    tell = options.tell
+    machine = this_machine()
+    latencies: list[Latencies] = []
+    if options.wants("rules"):
+        latencies += churn_rules(copies_task(_SMALL_COPIES if small else _COPIES), changes, tell)
+    if options.wants("lubm"):
+        task = lubm_task(1, departments=1) if small else lubm_task(universities)
+        latencies += churn_facts(task, AnyFact(task.loaded), changes, tell)
+    if options.wants("links"):
+        nodes, count = _SMALL_LINKS if small else _LINKS
+        task = links_task(nodes, count)
+        latencies += churn_facts(task, AnyLink.of(task, nodes, count), changes, tell)
+    return Report("churn", machine, (), latencies=tuple(latencies), verdicts=latency_verdicts(latencies))
 
 
 def peers(options: Options, names: tuple[str, ...] = (), universities: int = 1) -> Report:
@@ -111,6 +175,26 @@ def _from_scratch(name: str, tasks: Iterable[Task], options: Options) -> Report:
     return Report(name, machine, tuple(figures), memory=tuple(sizes), verdicts=memory_verdicts(sizes))
 
 
+def _with_memory(report: Report, tasks: Iterable[Task], options: Options) -> Report:
+    known = {one.workload for one in report.memory}
+    more: list[Memory] = []
+    for task in tasks:
+        if task.name not in known:
+            options.tell(f"{task.name}: memory")
+            more.append(_memory(task))
+    return replace(
+        report, memory=(*report.memory, *more), verdicts=(*report.verdicts, *memory_verdicts(more))
+    )
+
+
+def _with_changes(report: Report, changed: Iterable[Iterable[Experiment]], options: Options) -> Report:
+    # Changes are measured as users meet them, with modules, unless somebody asks for the other way.
+    changes = Changes(options.tell, runs=options.runs, modules=options.modules is not False)
+    figures = [figure for experiments in changed for figure in changes.measure(experiments)]
+    verdicts = (*report.verdicts, *change_verdicts(figures))
+    return replace(report, changes=tuple(figures), verdicts=verdicts)
+
+
 def _own_figures(task: Task, options: Options) -> list[Figure]:
     figures: list[Figure] = []
     expected = task.expected
@@ -141,13 +225,14 @@ def _peer_figure(task: Task, peer: Peer, ours: Figure, options: Options) -> Figu
 def _memory(task: Task) -> Memory:
     trial = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=True)
     trial.work()
+    task.expected.check(f"memory of {task.name}", trial.counts())
     return memory(task.name, trial.store)
 
 
 def _compared(options: Options, universities: int) -> Iterable[Task]:
     for number, turbines in PAPER_SIZES.items():
         if options.wants(f"rs{number}"):
-            yield paper_task(number, _SMALL_TURBINES if options.small else turbines[-1])
+            yield paper_task(number, SMALL_TURBINES if options.small else turbines[-1])
     for name, task in graph_tasks(small=options.small).items():
         if options.wants(name):
             yield task

@@ -1,42 +1,67 @@
 """What we want to reach, and whether a report reaches it.
 
-A speed target is a factor: how many times our time a peer takes for the same workload in the same run.
+A speed target is a factor: how many times our time a peer takes for the same workload in the same run. A
+change is held against evaluating the program after it from scratch, in the same run too.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zodiacedge.benchmarks.report import NO_MODULES, OURS
+from zodiacedge.benchmarks.embedded import NO_MODULES, OURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zodiacedge.benchmarks.changes import ChangeFigure
     from zodiacedge.benchmarks.embedded import Memory
+    from zodiacedge.benchmarks.latency import Latencies
     from zodiacedge.benchmarks.report import Figure
+
+SCRATCH = "from scratch"
+_MOST_TIMES = 1.1
+_MOST_MORE = 0.005
+_LEAF = "r18"
+# A leaf rule may take this share of from scratch, or so many seconds where that is more.
+_LEAF_IN = (1 / 50, 0.005)
+_LEAF_OUT = (1 / 500, 0.001)
+# Percentiles in seconds, of a fact that little follows from, and of a rule among thousands.
+_FACT = {50: 0.001, 99: 0.005}
+_RULE = {50: 0.005, 99: 0.01}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How numbers of a kind are written, and which side of the limit is the good one."""
+
+    wanted: str
+    shown: str
+    more_is_better: bool = False
+
+
+TIMES = Unit("at least {:g}x", "{:,.1f}x", more_is_better=True)
+BYTES_PER_ROW = Unit("at most {:g} bytes per row", "{:.1f}")
+SECONDS = Unit("at most {:.4f} s", "{:.4f} s")
+MILLISECONDS = Unit("at most {:g} ms", "{:.2f} ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A number to reach: a factor over a peer, or bytes not to exceed."""
+    """A number to reach: a factor over a peer, bytes or seconds not to exceed."""
 
+    text: str
+    """What is compared."""
     workload: str
     engine: str
-    peer: str
     limit: float
-
-    @property
-    def text(self) -> str:
-        """What is compared."""
-        return (
-            f"{self.workload}: {self.engine} against {self.peer}" if self.peer else f"{self.workload}: memory"
-        )
+    unit: Unit
+    peer: str = ""
 
     @property
     def wanted(self) -> str:
         """The limit, as people read it."""
-        return f"at least {self.limit:g}x" if self.peer else f"at most {self.limit:g} bytes per row"
+        return self.unit.wanted.format(self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +74,44 @@ class Verdict:
     @property
     def met(self) -> bool:
         """Whether the target is reached."""
-        if self.target.peer:
+        if self.target.unit.more_is_better:
             return self.measured >= self.target.limit
         return self.measured <= self.target.limit
 
     @property
     def word(self) -> str:
         """The verdict in a word."""
-        return "met" if self.met else "missed"
+        return word(met=self.met)
 
     @property
     def shown(self) -> str:
         """The number, as people read it."""
-        return f"{self.measured:,.1f}x" if self.target.peer else f"{self.measured:.1f}"
+        return self.target.unit.shown.format(self.measured)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
-        return asdict(self.target) | {"measured": self.measured, "met": self.met}
+        return {
+            "target": self.target.text,
+            "workload": self.target.workload,
+            "engine": self.target.engine,
+            "peer": self.target.peer,
+            "wanted": self.target.wanted,
+            "limit": self.target.limit,
+            "measured": self.measured,
+            "met": self.met,
+        }
+
+
+def word(*, met: bool) -> str:
+    """Return a verdict in a word."""
+    return "met" if met else "missed"
 
 
 def _against(peer: str, engine: str, limits: dict[str, float]) -> tuple[Target, ...]:
-    return tuple(Target(workload, engine, peer, limit) for workload, limit in limits.items())
+    return tuple(
+        Target(f"{workload}: {engine} against {peer}", workload, engine, limit, TIMES, peer)
+        for workload, limit in limits.items()
+    )
 
 
 _CLOSURES = ("closure-dense", "closure-sparse")
@@ -87,7 +129,10 @@ SPEED = (
     *_against("duckdb", OURS, dict.fromkeys(_GENERAL, 1)),
     *_against("clingo", OURS, {"lubm-1": 5, "lubm-10": 5}),
 )
-MEMORY = tuple(Target(workload, OURS, "", 40) for workload in ("rs2 n=200", "lubm-1", "lubm-10"))
+MEMORY = tuple(
+    Target(f"{workload}: memory", workload, OURS, 40, BYTES_PER_ROW)
+    for workload in ("rs2 n=200", "lubm-1", "lubm-10")
+)
 
 
 def speed_verdicts(figures: Iterable[Figure]) -> tuple[Verdict, ...]:
@@ -105,3 +150,49 @@ def memory_verdicts(sizes: Iterable[Memory]) -> tuple[Verdict, ...]:
     """Return a verdict for each workload that has a target."""
     found = {one.workload: one.bytes_per_row for one in sizes}
     return tuple(Verdict(target, found[target.workload]) for target in MEMORY if target.workload in found)
+
+
+def bar(figure: ChangeFigure) -> float:
+    """Return the seconds that a change may take: little more than its result takes from scratch."""
+    scratch = figure.scratch.best.seconds
+    return max(_MOST_TIMES * scratch, scratch + _MOST_MORE)
+
+
+def change_verdicts(figures: Iterable[ChangeFigure]) -> tuple[Verdict, ...]:
+    """Return a verdict for each experiment, on its worst change, and for the leaf rule."""
+    every = list(figures)
+    found: list[Verdict] = []
+    for experiment in dict.fromkeys(figure.experiment for figure in every):
+        own = [figure for figure in every if figure.experiment == experiment]
+        worst = max(own, key=lambda figure: figure.seconds / bar(figure))
+        missed = sum(figure.seconds > bar(figure) for figure in own)
+        text = f"{experiment}: {missed} of {len(own)} miss, worst is {worst.change} on {worst.workload}"
+        found.append(_seconds(text, worst, bar(worst)))
+    for figure in every:
+        if (figure.experiment, figure.change) == ("insertion", f"{_LEAF} in"):
+            found.append(_seconds(f"leaf rule: {figure.change}", figure, _leaf_limit(figure, *_LEAF_IN)))
+        if (figure.experiment, figure.change) == ("deletion", f"{_LEAF} out"):
+            found.append(_seconds(f"leaf rule: {figure.change}", figure, _leaf_limit(figure, *_LEAF_OUT)))
+    return tuple(found)
+
+
+def _seconds(text: str, figure: ChangeFigure, limit: float) -> Verdict:
+    return Verdict(Target(text, figure.workload, figure.engine, limit, SECONDS, SCRATCH), figure.seconds)
+
+
+def _leaf_limit(figure: ChangeFigure, share: float, seconds: float) -> float:
+    return max(share * figure.scratch.best.seconds, seconds)
+
+
+def latency_verdicts(latencies: Iterable[Latencies]) -> tuple[Verdict, ...]:
+    """Return two verdicts for each kind of change."""
+    return tuple(
+        Verdict(
+            Target(
+                f"{one.workload}: {one.change}, p{percent}", one.workload, OURS, 1e3 * limit, MILLISECONDS
+            ),
+            1e3 * one.percentile(percent),
+        )
+        for one in latencies
+        for percent, limit in (_FACT if one.change.startswith("fact") else _RULE).items()
+    )

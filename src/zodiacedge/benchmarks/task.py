@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -14,11 +14,12 @@ from zodiacedge.graph import HyperGraph
 from zodiacedge.io import read
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import parse_program
+from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve
 from zodiacedge.workloads import graphs, lubm, paper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from zodiacedge.language.ast import Fact, Rule
@@ -39,11 +40,18 @@ class Task:
     expected: Expected
     published: float | None = None
     """Seconds that the paper gives for its prototype."""
+    make_loaded: Callable[[], Loaded] | None = None
+    """Gives the facts as the embedded engine holds them, where that need not go fact by fact."""
+
+    @cached_property
+    def program(self) -> tuple[Rule, ...]:
+        """The rules as they are written."""
+        return tuple(parse_program(self.text).rules)
 
     @cached_property
     def rules(self) -> Mapping[str, Rule]:
         """The rules by key, ready for an engine."""
-        return {rule_key(rule): rule for rule in map(resolve, parse_program(self.text).rules)}
+        return {rule_key(rule): rule for rule in map(resolve, self.program)}
 
     @cached_property
     def graph(self) -> HyperGraph:
@@ -53,7 +61,28 @@ class Task:
     @cached_property
     def loaded(self) -> Loaded:
         """The facts as the embedded engine holds them."""
-        return Loaded.of(self.make_facts())
+        return self.make_loaded() if self.make_loaded else Loaded.of(self.make_facts())
+
+    def without(self, *labels: str) -> Task:
+        """Return the same task without some of its rules; what follows is not known beforehand."""
+        gone = self._labelled(labels)
+        rest = [rule for rule in self.program if rule not in gone]
+        return replace(
+            self,
+            name=f"{self.name} without {', '.join(labels)}",
+            text="\n".join(map(format_rule, rest)),
+            expected=Expected(),
+            published=None,
+            make_loaded=lambda: self.loaded,
+        )
+
+    def rule_texts(self, *labels: str) -> str:
+        """Return some of the rules as a program text."""
+        return "\n".join(map(format_rule, self._labelled(labels)))
+
+    def _labelled(self, labels: Sequence[str]) -> list[Rule]:
+        by_label = {rule.label: rule for rule in self.program}
+        return [by_label[label] for label in labels]
 
 
 def graph_tasks(*, small: bool = False) -> dict[str, Task]:

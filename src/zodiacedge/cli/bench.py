@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _GRAPHS = ("closure-dense", "closure-sparse", "same-generation", "points-to")
 _SMALL_CLOSURE = "closure"
 _PEERS = ("clingo", "duckdb", "nemo", "swi-prolog")
+_PAPER = ("scratch", "memory", "insertion", "deletion", "rs3", "ds1", "data")
+_LUBM = ("scratch", "last", "publications", "rules")
+_CHURN = ("rules", "lubm", "links")
 
 
 @click.group("bench")
@@ -34,18 +37,21 @@ def command() -> None:
     """Measure: a table, JSON and plots; every count is checked before a time is told.
 
     A figure is the best of 3 runs, of 5 where it is below 0.1 s, each from facts in memory to all counts
-    known. Results go to bench/results, unless --out names another folder.
+    known; `churn` tells percentiles instead. Results go to bench/results, unless --out names another folder.
 
     \b
     Example:
       zodiac bench graphs --only closure-dense
+      zodiac bench paper --only deletion
       zodiac bench peers
     """  # noqa: D301 - \b is click's mark for text that it must not wrap
 
 
-_OPTIONS = (
+_REPEATED_OPTIONS = (
     click.option("--runs", type=click.IntRange(min=1), help="Runs per figure, instead of 3 or 5."),
     click.option("--modules/--no-modules", default=None, help="Only with modules, or only without."),
+)
+_OPTIONS = (
     click.option("--small", is_flag=True, help="A few thousand facts each, to see that everything works."),
     click.option("--cold", is_flag=True, help="Tell also what an empty compile cache costs."),
     click.option(
@@ -54,17 +60,17 @@ _OPTIONS = (
 )
 
 
-def _measured(*names: str) -> Callable[[Callable[..., Report]], Callable[..., None]]:
+def _measured(*names: str, repeated: bool = True) -> Callable[[Callable[..., Report]], Callable[..., None]]:
     # A benchmark gets the options of all of them as one argument, and its own beside it. `names` are those
-    # of its workloads, if it can leave some out.
+    # of its workloads, if it can leave some out. One that is not `repeated` measures everything once.
     def decorate(function: Callable[..., Report]) -> Callable[..., None]:
         @functools.wraps(function)
         def call(  # noqa: PLR0913 - one argument per option
             console: Console,
             *,
             only: tuple[str, ...] = (),
-            runs: int | None,
-            modules: bool | None,
+            runs: int | None = None,
+            modules: bool | None = None,
             small: bool,
             cold: bool,
             out: Path,
@@ -80,7 +86,7 @@ def _measured(*names: str) -> Callable[[Callable[..., Report]], Callable[..., No
             _run(console, lambda: function(options, **own), out, cold=cold)
 
         made = common(call)
-        for option in reversed(_OPTIONS):
+        for option in reversed((*_REPEATED_OPTIONS, *_OPTIONS) if repeated else _OPTIONS):
             made = option(made)
         if not names:
             return made
@@ -91,13 +97,16 @@ def _measured(*names: str) -> Callable[[Callable[..., Report]], Callable[..., No
 
 
 @command.command("graphs")
-@_measured(*_GRAPHS, _SMALL_CLOSURE)
+@_measured(*_GRAPHS, _SMALL_CLOSURE, "change")
 def graphs(options: Options) -> Report:
-    r"""Closures, same generation and points-to analysis, from scratch.
+    r"""Closures, same generation and points-to analysis, from scratch; edges of the closures in and out.
+
+    `--only change` is about the edges: each beside evaluating the changed graph from scratch.
 
     \b
     Example:
       zodiac bench graphs --only closure-dense --only closure-sparse
+      zodiac bench graphs --only change
       zodiac bench graphs --no-modules --json
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
@@ -106,13 +115,28 @@ def graphs(options: Options) -> Report:
 
 
 @command.command("paper")
-@_measured("scratch")
+@_measured(*_PAPER)
 def paper(options: Options) -> Report:
-    r"""The paper's rule sets on growing data, beside the times that the paper gives.
+    r"""The paper's evaluation, beside the figures that the paper gives.
+
+    Its experiments are names for --only:
+
+    \b
+      scratch    the three rule sets on growing data
+      memory     bytes of RS2's facts and of their indexes, on growing data
+      insertion  each rule of RS2, and two sets of three, into the others
+      deletion   the same rules out of RS2
+      rs3        the rules of RS3 that a negation depends on, in and out
+      ds1        RS1 on growing chains: a link, r1 and r2 out and in
+      data       RS1 on 200 turbines: 10 to 50 % more in, and out again
+
+    A change stands beside evaluating the changed program from scratch in the same run. Changes are
+    measured with modules, unless --no-modules is given.
 
     \b
     Example:
       zodiac bench paper --only scratch
+      zodiac bench paper --only insertion --only deletion
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
 
@@ -134,18 +158,50 @@ def paper(options: Options) -> Report:
     metavar="DIR",
     help="A folder of CSV files instead; counts are checked against its expected.json.",
 )
-@_measured()
+@_measured(*_LUBM)
 def lubm(options: Options, *, universities: tuple[int, ...], data: Path | None) -> Report:
-    r"""LUBM: 128 rules on universities, from scratch.
+    r"""LUBM: 128 rules on universities, from scratch and under change.
+
+    \b
+      scratch       all rules
+      last          the 8 rules at the end of the file, out and in again
+      publications  the rules about publications, works, names and research interests, likewise
+      rules         every single rule, likewise; the worst ten are shown, JSON has all
 
     \b
     Example:
-      zodiac bench lubm --universities 1 --universities 10
+      zodiac bench lubm --universities 1 --universities 10 --only scratch
+      zodiac bench lubm --only rules
       zodiac bench lubm --data lubm001
     """
     from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
 
     return suites.lubm(options, universities, data)
+
+
+@command.command("churn")
+@click.option("--changes", type=click.IntRange(min=1), help="Of each kind, and back; 1,000 if not given.")
+@click.option("--universities", type=click.IntRange(min=1), default=10, show_default=True, help="Of LUBM.")
+@_measured(*_CHURN, repeated=False)
+def churn(options: Options, *, changes: int | None, universities: int) -> Report:
+    r"""Many small changes, one after the other: how long half of them take, 95 %, 99 %, and the worst.
+
+    \b
+      rules  one rule out and in again, picked at random among 10,008: renamed copies of RS2
+      lubm   one fact out and in again, or in and out again, on LUBM-10
+      links  the same on a relation with 10,000,000 facts that a few rules read
+
+    Facts from which more than 20 others follow are left out. In the end every table must hold what an
+    evaluation from nothing gives.
+
+    \b
+    Example:
+      zodiac bench churn --only lubm
+      zodiac bench churn --only rules --changes 100
+    """
+    from zodiacedge.benchmarks import suites  # noqa: PLC0415 - loads the engine
+
+    return suites.churn(options, changes, universities)
 
 
 @command.command("peers")

@@ -145,4 +145,4 @@ def _colour() -> bool | None:
 
 
 def _is_number(text: str) -> bool:
-    return bool(text) and text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()
+    return bool(text) and text.replace(",", "").replace(".", "", 1).lstrip("+-").isdigit()

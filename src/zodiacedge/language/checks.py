@@ -277,7 +277,7 @@ def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
 def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
     """A rule that is there already, under whatever label, changes nothing."""
     first: dict[str, Rule] = {}
-    for rule in subject.together:
+    for rule in subject.rules:
         try:
             key = rule_key(resolve(rule))
         except CheckProblem as problem:

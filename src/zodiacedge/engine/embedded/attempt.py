@@ -11,7 +11,6 @@ import heapq
 import math
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
@@ -21,29 +20,28 @@ from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeEvaluation
 from zodiacedge.engine.embedded.shape import NodeShape
 from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
-from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.embedded.versions import Draft, GaveUpError
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
+    from zodiacedge.engine.embedded.table import Table
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
-    from zodiacedge.language.ast import Argument, Fact, Predicate, Rule
+    from zodiacedge.language.ast import Argument, Rule
 
     Ids = NDArray[np.int32]
 
-# A node is evaluated anew where more than one in so many of the rows that it reads came or went.
-_SHARE = 4
-# So few are always worth a try.
-_FEW = 16
+# What each row that came or went costs at least, and the share of an evaluation that this may come to.
+_SECONDS_PER_ROW = 1.5e-6
+_SHARE_TO_BEGIN = 0.4
 # How long maintaining a node may take before it is evaluated anew: so many seconds, or such a share of what
 # evaluating it took the last time, if that is more.
 _PATIENCE = 0.004
@@ -144,9 +142,13 @@ class Work:
             found = self.readers.get(relation)
             if found is None:
                 args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
+                member_of = self.store.terms.mentioned(relation.member_of)
                 if relation.member_of != NO_CLASS:
-                    args = (*args, self.store.terms.mentioned(relation.member_of) or _UNMENTIONED)
-                found = self.readers[relation] = self.graph.readers(Atom(relation.name, args)).all
+                    args = (*args, member_of or _UNMENTIONED)
+                found = self.graph.readers(Atom(relation.name, args)).all
+                # Rules that were not evaluated yet may mention more classes.
+                if relation.member_of == NO_CLASS or member_of:
+                    self.readers[relation] = found
             for number in found:
                 yield self.graph.nodes[number]
 
@@ -225,7 +227,7 @@ class Work:
         if self.policy.means == "anew" or (heir and self.before is None):
             return None, ""
         if self.policy.means == "choose":
-            if not self._is_little(draft, shape):
+            if self._seconds_for(draft, shape) > max(_PATIENCE, before.seconds * _SHARE_TO_BEGIN):
                 return None, "much changed"
             draft.deadline = time.thread_time() + max(_PATIENCE, before.seconds * _SHARE_OF_ESTIMATE)
         elif self.policy.means == "give up":
@@ -259,59 +261,14 @@ class Work:
             found = self.shapes[keys] = NodeShape(own)
         return found
 
-    def _is_little(self, draft: Draft, shape: NodeShape) -> bool:
-        """Whether what a node reads changed by so little that maintaining it may pay."""
-        relations = [one for one in draft.touched_relations() if shape.spots(self.store, one)]
-        touched = sum(map(draft.touched_count, relations))
-        if touched <= _FEW:
-            return True
-        read = dict.fromkeys(r for atom in shape.atoms for r in draft.relations(atom))
-        return touched * _SHARE <= sum(len(piece.table) for one in read for piece in draft.old(one))
+    def _seconds_for(self, draft: Draft, shape: NodeShape) -> float:
+        """Return how long maintaining a node takes at least, by how much changed of what it reads."""
+        read = (one for one in draft.touched_relations() if shape.spots(self.store, one))
+        return sum(map(draft.touched_count, read)) * _SECONDS_PER_ROW
 
     def _report(self, watch: _Watch, rounds: int, facts: int, means: str, start: float) -> None:
         seconds = time.perf_counter() - start
         self.runs.append(NodeRun(watch.shape.labels, rounds, facts, seconds, means))
-
-
-@dataclass(frozen=True)
-class EmbeddedNet:
-    """What becomes visible, and what is visible no more: rows by relation, which may repeat."""
-
-    store: Store
-    came: Mapping[Relation, list[Ids]]
-    went: Mapping[Relation, list[Ids]]
-
-    def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
-        """Count the facts that came and those that went, without listing them."""
-        came, went = self._counted
-        return came, went
-
-    @cached_property
-    def _counted(self) -> tuple[dict[Predicate, int], dict[Predicate, int]]:
-        found: list[dict[Predicate, int]] = []
-        for side in (self.came, self.went):
-            counts: dict[Predicate, int] = {}
-            for relation, pieces in side.items():
-                predicate = self.store.predicate(relation)
-                counts[predicate] = counts.get(predicate, 0) + count_distinct(list(map(Table.of, pieces)))
-            found.append(counts)
-        return found[0], found[1]
-
-    def facts(
-        self, wanted: Callable[[Predicate], bool] | None = None
-    ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
-        came, went = (
-            frozenset(
-                fact
-                for relation, pieces in side.items()
-                if wanted is None or wanted(self.store.predicate(relation))
-                for rows in pieces
-                for fact in self.store.facts_of(relation, rows)
-            )
-            for side in (self.came, self.went)
-        )
-        return came, went
 
 
 @dataclass(slots=True)

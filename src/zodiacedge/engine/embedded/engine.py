@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.attempt import EmbeddedNet, Policy, Work
+from zodiacedge.engine.embedded.attempt import Policy, Work
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows_with
+from zodiacedge.engine.embedded.net import EmbeddedNet
 from zodiacedge.engine.embedded.query import EmbeddedQuery
 from zodiacedge.engine.embedded.store import TYPED, Relation, Store
 from zodiacedge.engine.embedded.table import Table

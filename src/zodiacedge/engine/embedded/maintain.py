@@ -116,6 +116,7 @@ class NodeChange:
                     self._gone.setdefault(spot, []).append((gone, relation.member_of))
                 if len(new):
                     self._new.setdefault(spot, []).append((new, relation.member_of))
+        draft.check_time()
         for spot, given in negated.items():
             self._negated[spot] = self._projection(spot, given)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -133,6 +135,13 @@ class Terms:
         return found
 
 
+class Reader(Protocol):
+    """Somebody who will look at tables later, unless they change before."""
+
+    def look_before(self, changing: AbstractSet[int]) -> None:
+        """Look now, if some tables, by identity, are among those to look at."""
+
+
 class Store:
     """The tables of one version, and the terms in them."""
 
@@ -143,12 +152,24 @@ class Store:
         self.segments: dict[frozenset[str], Segment] = {}
         self._owners: dict[Relation, list[Segment]] = {}
         self._classes: set[Relation] = set()
+        self._readers: WeakSet[Reader] = WeakSet()
         self.show(self.explicit)
 
     @property
     def dictionary(self) -> Dictionary:
         """The terms."""
         return self.terms.dictionary
+
+    def keep_for(self, reader: Reader) -> None:
+        """Tell a reader before tables change that it has not looked at yet."""
+        self._readers.add(reader)
+
+    def before_changes(self, tables: Iterable[Table]) -> None:
+        """Let those look who want to look at some tables before they change."""
+        if self._readers:
+            changing = {id(table) for table in tables}
+            for reader in list(self._readers):
+                reader.look_before(changing)
 
     def beside(self, segment: Segment) -> Store:
         """Return a store that also shows a segment of a query's own; this one does not."""

@@ -17,12 +17,13 @@ import numpy as np
 from zodiacedge.engine.embedded.compiled import MEMORY
 from zodiacedge.engine.embedded.overlay import Overlay, Piece
 from zodiacedge.engine.embedded.owners import AFTER, BEFORE, mark_owners
+from zodiacedge.engine.embedded.pair import Pair
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, is_any_class
 from zodiacedge.engine.embedded.table import SCRATCH, Table
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 Delta = dict[Relation, "Ids"]
+# Rows that came, and rows that went.
+Net = tuple[dict[Relation, list["Ids"]], dict[Relation, list["Ids"]]]
+# Tables of a relation in the old version, and in the next.
+Tables = tuple[list[Table], list[Table]]
 
 
 class GaveUpError(Exception):
@@ -56,6 +61,9 @@ class Draft:
     """Relations of which some segment gained or lost rows, as they were noted."""
     _touched: dict[Relation, Table] = field(default_factory=dict)
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
+    """Tables all of whose rows are touched; they are listed when somebody asks."""
+    _pairs: dict[Relation, list[Pair]] = field(default_factory=dict)
+    """Tables and what came in their place; the difference is found when somebody asks."""
     _in_use: dict[tuple[int, Relation | str], tuple[Segment, Overlay]] = field(default_factory=dict)
     _altered: dict[Relation, list[Overlay]] = field(default_factory=dict)
     _owners: dict[Relation, list[Segment]] = field(default_factory=dict)
@@ -209,19 +217,25 @@ class Draft:
 
     def touched_relations(self) -> Iterable[Relation]:
         """Return the relations of which some segment gained or lost rows."""
-        return {**self._touched, **self._whole} if self._whole else self._touched
+        if not self._whole and not self._pairs:
+            return self._touched
+        return {**self._touched, **self._whole, **self._pairs}
 
     def touched(self, relation: Relation) -> Ids:
         """Return the rows of a relation that some segment gained or lost."""
         for table in self._whole.pop(relation, ()):
             self._touched.setdefault(relation, Table(relation.arity)).insert(table.rows)
+        for pair in self._pairs.pop(relation, ()):
+            for rows in pair.differing():
+                self._touched.setdefault(relation, Table(relation.arity)).insert(rows)
         found = self._touched.get(relation)
         return found.rows if found is not None else np.zeros((0, relation.arity), np.int32)
 
     def touched_count(self, relation: Relation) -> int:
         """Return about how many rows of a relation some segment gained or lost, without listing them."""
         rows = len(self._touched.get(relation, ()))
-        return rows + sum(map(len, self._whole.get(relation, ())))
+        rows += sum(map(len, self._whole.get(relation, ())))
+        return rows + sum(pair.about for pair in self._pairs.get(relation, ()))
 
     def _touch_whole(self, relation: Relation, table: Table) -> None:
         if not len(table):
@@ -333,11 +347,12 @@ class Draft:
                 for table in before or ([after] if after else []):
                     self._touch_whole(relation, table)
                 continue
-            rows = after.rows
-            for table in before:
-                self.touch(relation, after.sift(table.rows, present=False))
-                rows = table.sift(rows, present=False)
-            self.touch(relation, rows)
+            if relation == TYPED:
+                for rows in Pair(before, after).differing():
+                    self.touch(relation, rows)
+            else:
+                self._pairs.setdefault(relation, []).append(Pair(before, after))
+                self.news.append(relation)
 
     def _add(self, segment: Segment) -> None:
         self._fresh[id(segment)] = segment
@@ -355,30 +370,35 @@ class Draft:
                 self.touch(relation, overlay.minus.rows)
         return grown
 
-    def net(self) -> tuple[dict[Relation, list[Ids]], dict[Relation, list[Ids]]]:
-        """Return copies of the rows that became visible, and of those that are visible no more.
+    def net(self) -> tuple[Net, Mapping[Relation, Tables]]:
+        """Return copies of the rows that came and went, and the tables of relations not looked at yet.
 
-        Where all rows of a relation came or went they are given table by table, and may repeat.
+        These are relations of which whole tables came and went, and nothing else: what that comes to can be
+        found as long as the tables stay as they are.
         """
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
-        by_class_only = not self.old(TYPED) and not self.new(TYPED)
+        later: dict[Relation, Tables] = {}
         for relation in list(self.touched_relations()):
-            if relation in self._whole and (relation.member_of == NO_CLASS or by_class_only):
-                before, after = self.old(relation), self.new(relation)
-                if not (before and after):
-                    if after:
-                        came[relation] = [piece.rows.copy() for piece in after]
-                    elif before:
-                        went[relation] = [piece.rows.copy() for piece in before]
-                    continue
+            if self._may_wait(relation):
+                later[relation] = (
+                    [piece.table for piece in self.old(relation)],
+                    [piece.table for piece in self.new(relation)],
+                )
+                continue
             rows = self.touched(relation)
             marks = self.flags(relation, rows)
             was, will = marks & BEFORE != 0, marks & AFTER != 0
             for delta, which in ((came, will & ~was), (went, was & ~will)):
                 if which.any():
                     delta[relation] = [rows[which]]
-        return came, went
+        return (came, went), later
+
+    def _may_wait(self, relation: Relation) -> bool:
+        if relation in self._touched or relation in self._altered:
+            return False
+        # Members of classes may stand in tables of all classes too.
+        return relation.member_of == NO_CLASS or not (self.old(TYPED) or self.new(TYPED))
 
     def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Store:
         """Return a store of the next version, of what some atoms read, without one segment."""
@@ -393,6 +413,7 @@ class Draft:
 
     def commit(self) -> None:
         """Bring the tables that stay to the next version. Nobody may read them meanwhile."""
+        self.store.before_changes(self._tables_to_change())
         pending: list[tuple[Overlay, Table]] = []
         for (_, name), (segment, overlay) in self._in_use.items():
             table = segment.table(name) if isinstance(name, Relation) else segment.hidden[name]
@@ -405,6 +426,11 @@ class Draft:
             if overlay.base is None:
                 self.store.show(segment)
         self.close()
+
+    def _tables_to_change(self) -> Iterator[Table]:
+        for _, overlay in self._in_use.values():
+            if overlay.base is not None and (len(overlay.plus) or len(overlay.minus)):
+                yield overlay.base
 
     def close(self) -> None:
         """Leave overlays behind as they were found: empty."""

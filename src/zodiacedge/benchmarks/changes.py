@@ -1,0 +1,192 @@
+"""Changes against from scratch: what an edit takes, beside evaluating the program after it from nothing.
+
+A trial opens a knowledge base, commits its edits one after the other with the clock running, and is back
+where it began. After each edit every table must hold what the evaluation from nothing gives.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from zodiacedge.benchmarks.embedded import NO_MODULES, OURS, EmbeddedTrial
+from zodiacedge.benchmarks.fingerprint import fingerprint
+from zodiacedge.benchmarks.harness import Measurement, fewest, measure, settled
+from zodiacedge.benchmarks.live import knowledge_base, store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from zodiacedge.benchmarks.edits import Committed, Edit
+    from zodiacedge.benchmarks.fingerprint import Fingerprint
+    from zodiacedge.benchmarks.harness import Run
+    from zodiacedge.benchmarks.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the paper gives for its prototype: seconds, or how many times faster than from scratch."""
+
+    seconds: float | None = None
+    factor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An edit, and the task that it leads to."""
+
+    name: str
+    edit: Edit
+    result: Task
+    published: Published = field(default_factory=Published)
+    shown: bool = True
+    """Whether it is measured, or only leads back to the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Edits that lead from a task back to it."""
+
+    name: str
+    workload: str
+    start: Task
+    steps: tuple[Step, ...]
+    at: float = 0
+    """Where it stands on the curve, if it is one of several that make a curve."""
+    axis: str = ""
+    """What the places on the curve count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFigure:
+    """How long a change takes, and how long its result takes from scratch."""
+
+    experiment: str
+    workload: str
+    change: str
+    engine: str
+    runs: tuple[Run, ...]
+    grown: int
+    """By how much the number of visible facts grew or shrank."""
+    means: tuple[str, ...]
+    """How each hyper-node that was visited was brought up to date."""
+    scratch: Measurement
+    published: Published
+    at: float = 0
+    axis: str = ""
+
+    @property
+    def best(self) -> Run:
+        """The run with the least wall time."""
+        return min(self.runs, key=lambda run: run.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of the best run."""
+        return self.best.seconds
+
+    @property
+    def factor(self) -> float:
+        """How many times faster than from scratch the change is."""
+        return self.scratch.best.seconds / self.seconds
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "experiment": self.experiment,
+            "workload": self.workload,
+            "change": self.change,
+            "engine": self.engine,
+            "at": self.at,
+            "seconds": self.seconds,
+            "cpu_seconds": self.best.cpu_seconds,
+            "runs": [asdict(run) for run in self.runs],
+            "net_facts": self.grown,
+            "means": list(self.means),
+            "scratch_seconds": self.scratch.best.seconds,
+            "scratch_cpu_seconds": self.scratch.best.cpu_seconds,
+            "scratch_runs": [asdict(run) for run in self.scratch.runs],
+            "derived": dict(self.scratch.counts),
+            "factor": self.factor,
+            "published_seconds": self.published.seconds,
+            "published_factor": self.published.factor,
+        }
+
+
+class Changes:
+    """Measures experiments; tasks that several of them lead to are evaluated from scratch once."""
+
+    def __init__(self, tell: Callable[[str], None], *, runs: int | None, modules: bool) -> None:
+        """Say how.
+
+        Args:
+            tell: Called with what is being measured.
+            runs: Runs per figure, instead of the usual number.
+            modules: Whether nodes of a known shape go to the algorithm made for it.
+        """
+        self._tell = tell
+        self._runs = runs
+        self._modules = modules
+        self._scratch: dict[str, tuple[Measurement, Fingerprint]] = {}
+
+    def measure(self, experiments: Iterable[Experiment]) -> list[ChangeFigure]:
+        """Return a figure for each step that is shown."""
+        with settled():
+            return [figure for experiment in experiments for figure in self._figures(experiment)]
+
+    def _figures(self, experiment: Experiment) -> Iterable[ChangeFigure]:
+        done: list[list[Committed]] = []
+        while not done or len(done) < (self._runs or self._fewest(experiment, done)):
+            done.append(self._trial(experiment))
+        for step, *committed in zip(experiment.steps, *done, strict=True):
+            if step.shown:
+                yield ChangeFigure(
+                    experiment.name,
+                    experiment.workload,
+                    step.name,
+                    OURS if self._modules else NO_MODULES,
+                    tuple(one.run for one in committed),
+                    committed[-1].grown,
+                    committed[-1].means,
+                    self._from_scratch(step.result)[0],
+                    step.published,
+                    experiment.at,
+                    experiment.axis,
+                )
+
+    def _fewest(self, experiment: Experiment, done: list[list[Committed]]) -> int:
+        steps = zip(experiment.steps, *done, strict=True)
+        return max(fewest([one.run for one in committed]) for step, *committed in steps if step.shown)
+
+    def _trial(self, experiment: Experiment) -> list[Committed]:
+        task = experiment.start
+        kb = knowledge_base(task, modules=self._modules)
+        found: list[Committed] = []
+
+        def check(when: str, result: Task) -> None:
+            kept = fingerprint(store_of(kb), task.loaded)
+            kept.check(f"{experiment.name}, {experiment.workload}, {when}", self._from_scratch(result)[1])
+
+        check("before any change", task)
+        gc.collect()
+        for step in experiment.steps:
+            self._tell(f"{experiment.name}: {experiment.workload}, {step.name}")
+            found.append(step.edit.commit(kb))
+            check(f"after {step.name}", step.result)
+        check("after all changes", task)
+        return found
+
+    def _from_scratch(self, task: Task) -> tuple[Measurement, Fingerprint]:
+        known = self._scratch.get(task.name)
+        if known is None:
+            self._tell(f"{task.name}: from scratch")
+            last: list[EmbeddedTrial] = []
+
+            def fresh() -> EmbeddedTrial:
+                last[:] = [EmbeddedTrial(task.loaded, task.rules, task.graph, modules=self._modules)]
+                return last[0]
+
+            measured = measure(f"from scratch, {task.name}", fresh, task.expected, self._runs)
+            known = self._scratch[task.name] = (measured, fingerprint(last[0].store, task.loaded))
+        return known

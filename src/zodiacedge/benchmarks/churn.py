@@ -1,0 +1,215 @@
+"""Many small changes, one after the other, on a knowledge base that lives on.
+
+Each change is taken back by the next one: what the second reports must be the opposite of what the first
+reported, and in the end every table must hold what an evaluation from nothing gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from zodiacedge.benchmarks.edits import Edit
+from zodiacedge.benchmarks.embedded import EmbeddedTrial, Loaded
+from zodiacedge.benchmarks.fingerprint import fingerprint
+from zodiacedge.benchmarks.harness import Expected, WrongCountError
+from zodiacedge.benchmarks.latency import Latencies
+from zodiacedge.benchmarks.live import knowledge_base, store_of
+from zodiacedge.benchmarks.task import Task
+from zodiacedge.engine.embedded.store import NO_CLASS, Relation
+from zodiacedge.language.ast import Fact
+from zodiacedge.language.printer import format_rule
+from zodiacedge.terms import IRI, RDF_TYPE, Literal, integer
+from zodiacedge.workloads import churn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.benchmarks.edits import Committed
+    from zodiacedge.benchmarks.harness import Run
+    from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.terms import Term
+
+    Tell = Callable[[str], None]
+
+MOST_CONSEQUENCES = 20
+"""A fact from which more follows is no small change."""
+_SEED = 7
+_TURBINES = 4
+# After so many times the changes that are asked for, facts with few consequences are too rare to go on.
+_MOST_DRAWS = 20
+_NOTES = 10
+
+
+class Draw(Protocol):
+    """Picks a fact, and says whether it is there: then it goes first, else it comes first."""
+
+    def __call__(self, random: Random) -> tuple[Fact, bool]:
+        """Return a fact and whether it is explicit."""
+
+
+def copies_task(copies: int) -> Task:
+    """Return renamed copies of the paper's rule set 2, each on data of its own."""
+    return Task(
+        f"{copies * churn.RULES_PER_COPY:,} rules",
+        churn.copied_rules(copies),
+        lambda: churn.copied_facts(copies, _TURBINES),
+        Expected(),
+    )
+
+
+def links_task(nodes: int, watched: int) -> Task:
+    """Return a few rules that read one relation with ten facts per node."""
+
+    def load() -> Loaded:
+        terms: tuple[Term, ...] = (*map(integer, range(nodes)), IRI("watched"))
+        return Loaded(
+            terms,
+            {
+                Relation("link", 2): churn.links(nodes).astype(np.int32),
+                Relation(RDF_TYPE, 1, nodes): churn.watched(nodes, watched).astype(np.int32).reshape(-1, 1),
+            },
+        )
+
+    name = f"{nodes * churn.LINKS_PER_NODE:,} links"
+    return Task(name, churn.link_rules(), list, Expected(), make_loaded=load)
+
+
+def churn_rules(task: Task, changes: int, tell: Tell) -> list[Latencies]:
+    """Take a rule out, picked at random, and put it in again, many times."""
+    random = Random(_SEED)  # noqa: S311 - picks rules
+    live = _Live(task, tell)
+    gone: list[Run] = []
+    back: list[Run] = []
+    for number in range(changes):
+        live.note(number, changes)
+        rule = random.choice(task.program)
+        first, second = live.there_and_back(
+            f"rule {rule.label}", Edit(remove_rules=(rule.label or "",)), Edit(add_rules=format_rule(rule))
+        )
+        gone.append(first.run)
+        back.append(second.run)
+    live.check()
+    return [
+        Latencies(task.name, "rule out", tuple(gone)),
+        Latencies(task.name, "rule in", tuple(back)),
+    ]
+
+
+def churn_facts(task: Task, draw: Draw, changes: int, tell: Tell) -> list[Latencies]:
+    """Take a fact out and put it in again, or the other way round; those with few consequences count."""
+    random = Random(_SEED)  # noqa: S311 - picks facts
+    live = _Live(task, tell)
+    gone: list[Run] = []
+    came: list[Run] = []
+    left_out = 0
+    for _ in range(changes * _MOST_DRAWS):
+        if len(gone) == changes:
+            break
+        live.note(len(gone), changes)
+        fact, there = draw(random)
+        out, into = Edit(remove_facts=(fact,)), Edit(add_facts=(fact,))
+        first, second = live.there_and_back(str(fact), *((out, into) if there else (into, out)))
+        if first.touched - 1 > MOST_CONSEQUENCES:
+            left_out += 1
+            continue
+        gone.append((first if there else second).run)
+        came.append((second if there else first).run)
+    live.check()
+    if len(gone) < changes:
+        raise WrongCountError(f"{task.name}: few facts have at most {MOST_CONSEQUENCES} consequences")
+    return [
+        Latencies(task.name, "fact out", tuple(gone), left_out),
+        Latencies(task.name, "fact in", tuple(came), left_out),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyFact:
+    """Picks any explicit fact, or one that is not there: it has a new name, or another fact's, at its end."""
+
+    loaded: Loaded
+
+    def __call__(self, random: Random) -> tuple[Fact, bool]:
+        """Return a fact and whether it is explicit."""
+        relations = list(self.loaded.rows)
+        (relation,) = random.choices(relations, [len(self.loaded.rows[one]) for one in relations])
+        rows = self.loaded.rows[relation]
+        row = rows[random.randrange(len(rows))]
+        if random.random() < 1 / 2:
+            return fact_of(self.loaded, relation, row), True
+        other = row.copy()
+        other[-1] = rows[random.randrange(len(rows)), -1]
+        if not (rows == other).all(axis=1).any():
+            return fact_of(self.loaded, relation, other), False
+        known = fact_of(self.loaded, relation, row)
+        at = relation.arity - 1
+        new = Literal(f"new{random.randrange(10**9)}")
+        return Fact(known.relation, (*known.args[:at], new, *known.args[at + 1 :])), False
+
+
+@dataclass(frozen=True, slots=True)
+class AnyLink:
+    """Picks a link of any node, or, as often, of a watched one; every other time one that is not there."""
+
+    loaded: Loaded
+    nodes: int
+    watched: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, task: Task, nodes: int, watched: int) -> AnyLink:
+        """Pick from the links of a task."""
+        return cls(task.loaded, nodes, churn.watched(nodes, watched))
+
+    def __call__(self, random: Random) -> tuple[Fact, bool]:
+        """Return a fact and whether it is explicit."""
+        relation = Relation("link", 2)
+        node = random.randrange(self.nodes)
+        if random.random() < 1 / 2:
+            node = int(self.watched[random.randrange(len(self.watched))])
+        links = self.loaded.rows[relation]
+        own = links[churn.LINKS_PER_NODE * node : churn.LINKS_PER_NODE * (node + 1)]
+        if random.random() < 1 / 2:
+            return fact_of(self.loaded, relation, own[random.randrange(len(own))]), True
+        far = random.choice(
+            sorted({random.randrange(self.nodes) for _ in range(2 * len(own))} - {*own[:, 1]})
+        )
+        return fact_of(self.loaded, relation, np.array([node, far])), False
+
+
+def fact_of(loaded: Loaded, relation: Relation, row: NDArray[np.int32]) -> Fact:
+    """Return a row of a relation as a fact."""
+    member_of = () if relation.member_of == NO_CLASS else (loaded.terms[relation.member_of],)
+    return Fact(relation.name, (*(loaded.terms[number] for number in row), *member_of))
+
+
+class _Live:
+    # A knowledge base under churn, and what it must hold when all is back.
+    def __init__(self, task: Task, tell: Tell) -> None:
+        self._task = task
+        self._tell = tell
+        tell(f"{task.name}: loading")
+        self._kb: KnowledgeBase = knowledge_base(task, modules=True)
+
+    def note(self, done: int, changes: int) -> None:
+        if done % max(changes // _NOTES, 1) == 0:
+            self._tell(f"{self._task.name}: {done:,} of {changes:,} changes and back")
+
+    def there_and_back(self, what: str, there: Edit, back: Edit) -> tuple[Committed, Committed]:
+        first, second = there.commit(self._kb), back.commit(self._kb)
+        if (first.came, first.went) != (second.went, second.came):
+            raise WrongCountError(f"{self._task.name}: what came of {what} did not go again")
+        return first, second
+
+    def check(self) -> None:
+        self._tell(f"{self._task.name}: from nothing, to compare")
+        task = self._task
+        fresh = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=True)
+        fresh.work()
+        kept = fingerprint(store_of(self._kb), task.loaded)
+        kept.check(f"{task.name}, after all changes", fingerprint(fresh.store, task.loaded))

@@ -1,0 +1,103 @@
+"""What became visible in a commit, and what is visible no more: found when somebody asks.
+
+Where whole tables came and went the difference may be larger than all the work of the change, and most
+reports are only glanced at. So the tables are kept, and compared when somebody asks, or at the latest before
+a later change alters one of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded.table import Table, count_distinct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.store import Relation, Store
+    from zodiacedge.engine.embedded.versions import Net, Tables
+    from zodiacedge.language.ast import Fact, Predicate
+
+    Ids = NDArray[np.int32]
+
+
+class EmbeddedNet:
+    """The net change of one commit."""
+
+    def __init__(self, store: Store, found: Net, later: Mapping[Relation, Tables]) -> None:
+        """Take what was found, and the tables of relations that are to be looked at."""
+        self._store = store
+        self._came, self._went = found
+        self._later = dict(later)
+        self._looking = threading.Lock()
+        self._counts: tuple[dict[Predicate, int], dict[Predicate, int]] | None = None
+        if later:
+            store.keep_for(self)
+
+    def look_before(self, changing: AbstractSet[int]) -> None:
+        """Compare tables now that will be others soon."""
+        with self._looking:
+            for relation, (olds, news) in list(self._later.items()):
+                if any(id(table) in changing for table in (*olds, *news)):
+                    self._compare(relation)
+
+    def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
+        """Count the facts that came and those that went, without listing them."""
+        came, went = self.rows()
+        if self._counts is None:
+            self._counts = self._counted(came), self._counted(went)
+        return self._counts
+
+    def facts(
+        self, wanted: Callable[[Predicate], bool] | None = None
+    ) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
+        came, went = (
+            frozenset(
+                fact
+                for relation, pieces in side.items()
+                if wanted is None or wanted(self._store.predicate(relation))
+                for rows in pieces
+                for fact in self._store.facts_of(relation, rows)
+            )
+            for side in self.rows()
+        )
+        return came, went
+
+    def rows(self) -> Net:
+        """Return the rows that came and those that went; those of one relation may repeat."""
+        with self._looking:
+            for relation in list(self._later):
+                self._compare(relation)
+        return self._came, self._went
+
+    def _compare(self, relation: Relation) -> None:
+        olds, news = self._later[relation]
+        for side, these, others in ((self._came, news, olds), (self._went, olds, news)):
+            pieces = [_without(table, others) for table in these if not any(table is one for one in others)]
+            pieces = [rows for rows in pieces if len(rows)]
+            if pieces:
+                side[relation] = pieces
+        del self._later[relation]
+
+    def _counted(self, side: Mapping[Relation, list[Ids]]) -> dict[Predicate, int]:
+        counts: dict[Predicate, int] = {}
+        for relation, pieces in side.items():
+            predicate = self._store.predicate(relation)
+            counts[predicate] = counts.get(predicate, 0) + count_distinct(list(map(Table.of, pieces)))
+        return counts
+
+
+def _without(table: Table, others: list[Table]) -> Ids:
+    """Return a copy of the rows that no other table has."""
+    rows = table.rows.copy()
+    for one in others:
+        if len(one) and len(rows):
+            # Row-sets of copies: other threads may work with the tables themselves.
+            rows = Table.of(one.rows).sift(rows, present=False)
+    return rows
