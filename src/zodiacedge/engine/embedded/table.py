@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 _FIRST_ROWS = 8
+# Rows that tell about how many different keys there are.
+_SAMPLE = 1024
 _GROWTH = 1.6
 
 
@@ -328,7 +330,7 @@ class Table:
 
     def _new_index(self, number: int, mask: int) -> None:
         self._masks.append(mask)
-        self._heads.append(np.zeros(_slots_for(min(len(self), 1024)), np.int32))
+        self._heads.append(np.zeros(_slots_for(self._expected_keys(mask)), np.int32))
         self._next.append(np.zeros(self.capacity, np.int32))
         here = _index(number)
         self.record[here + I_MASK] = mask
@@ -338,6 +340,17 @@ class Table:
         self._describe_heads(number)
         self.record[T_INDEXES] = number + 1
         self._fill(number, 0)
+
+    def _expected_keys(self, mask: int) -> int:
+        """Return about how many different keys the rows have, so that an index need not grow too often."""
+        count = len(self)
+        if count <= _SAMPLE:
+            return count
+        columns = [column for column in range(self.arity) if mask >> column & 1]
+        sample = self.rows[:: count // _SAMPLE][:, columns]
+        # What a sample hardly repeats is many; what it repeats is about all there is.
+        different = len(np.unique(sample, axis=0))
+        return count if different > len(sample) // 2 else 2 * different
 
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
