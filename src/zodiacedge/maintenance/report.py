@@ -124,6 +124,7 @@ class ChangeReport:
                     "rounds": n.rounds,
                     "facts": n.facts,
                     "seconds": n.seconds,
+                    "estimate": n.estimate,
                 }
                 for n in self.nodes
             ],

@@ -39,13 +39,19 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
-# What each row that came or went costs at least, and the share of an evaluation that this may come to.
-_SECONDS_PER_ROW = 1.5e-6
-_SHARE_TO_BEGIN = 0.4
-# How long maintaining a node may take before it is evaluated anew: so many seconds, or such a share of what
-# evaluating it took the last time, if that is more.
-_PATIENCE = 0.004
-_SHARE_OF_ESTIMATE = 0.08
+# So few rows that came or went are always worth a try.
+_FEW = 32
+# What maintaining a node costs at least, and what each row costs that came or went.
+_LEAST_SECONDS = 0.0003
+_SECONDS_PER_ROW = 3e-6
+# What each row costs in a table without row-set.
+_SECONDS_PER_UNREADY_ROW = 1e-7
+# The share of an evaluation that this may come to.
+_SHARE_TO_BEGIN = 0.6
+# How long a change may maintain nodes in vain, all together: so many seconds, or such a share of what
+# evaluating all nodes took the last time, if that is more. A node gets no more of it than it is worth.
+_PATIENCE = 0.003
+_SHARE_OF_ESTIMATE = 0.06
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
 MEANS = ("choose", "maintain", "anew", "give up")
@@ -82,6 +88,8 @@ class Work:
     readers: dict[Relation, tuple[int, ...]]
     """The nodes of the graph that read a relation, as far as somebody asked."""
     total: int
+    estimate: float
+    """Seconds that evaluating all nodes from nothing took the last time."""
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
     """The segments of nodes that were not there before or were evaluated anew."""
     gone: list[frozenset[str]] = field(default_factory=list)
@@ -90,6 +98,8 @@ class Work:
     dropped: dict[str, Dropped] = field(default_factory=dict)
     explicit: dict[Relation, Table] = field(default_factory=dict)
     _heirs: Mapping[frozenset[str], Heir] = field(default_factory=dict)
+    _wasted: float = 0.0
+    """Seconds that went into nodes which were given up."""
 
     def draft(self) -> Draft:
         """Work the change out, node after node in topological order."""
@@ -125,12 +135,14 @@ class Work:
         self._heirs = inheritance.heirs
         for keys in self.gone:
             self.total -= len(self.store.segments[keys])
+            self.estimate -= self.store.segments[keys].seconds
             self.shapes.pop(keys, None)
             for key in keys - self.rules.keys():
                 self.dropped.pop(key, None)
         for keys, heir in self._heirs.items():
             self.segments[keys] = heir.segment
             self.total += len(heir.segment)
+            self.estimate += heir.segment.seconds
         formed = (self.graph.node_of(next(iter(line.keys))) for line in lines)
         return [(node.rank, node.id) for node in formed]
 
@@ -179,7 +191,7 @@ class Work:
             grown, why = self._maintained(inheritance, shape, before, heir)
             if grown is not None:
                 self.total += grown
-                self._report(watch, 0, len(before) + grown, "maintained", start)
+                self._report(watch, 0, len(before) + grown, "maintained", start, before.seconds)
                 return
             # What the node had goes, whatever comes instead.
             self.total -= len(before)
@@ -207,8 +219,11 @@ class Work:
         self.segments[keys] = result.segment
         self.total += len(result.segment)
         means = result.module or "evaluated"
-        self._report(watch, result.rounds, len(result.segment), f"{means}, {why}" if why else means, start)
+        means = f"{means}, {why}" if why else means
+        estimate = before.seconds if before is not None else 0.0
+        self._report(watch, result.rounds, len(result.segment), means, start, estimate)
         result.segment.seconds = time.thread_time() - begun
+        self.estimate += result.segment.seconds - (before.seconds if before is not None else 0.0)
 
     def _maintained(
         self,
@@ -219,6 +234,7 @@ class Work:
     ) -> tuple[int | None, str]:
         """Maintain a node; return by how many facts it grows, or why it must be evaluated anew."""
         draft = inheritance.draft
+        start = 0.0
         if not self.same_functions:
             return None, "functions changed"
         # Where bindings were dropped, only evaluating anew tells how many are now.
@@ -227,9 +243,13 @@ class Work:
         if self.policy.means == "anew" or (heir and self.before is None):
             return None, ""
         if self.policy.means == "choose":
-            if self._seconds_for(draft, shape) > max(_PATIENCE, before.seconds * _SHARE_TO_BEGIN):
+            touched, seconds = self._prospect(draft, shape, before)
+            if touched > _FEW and seconds > before.seconds * _SHARE_TO_BEGIN:
                 return None, "much changed"
-            draft.deadline = time.thread_time() + max(_PATIENCE, before.seconds * _SHARE_OF_ESTIMATE)
+            if seconds > max(before.seconds * _SHARE_TO_BEGIN, _PATIENCE):
+                return None, "quicker"
+            start = time.thread_time()
+            draft.deadline = start + self._patience_for(before)
         elif self.policy.means == "give up":
             draft.deadline = 0.0
         try:
@@ -245,6 +265,7 @@ class Work:
             grown = change.process()
         except GaveUpError:
             draft.forget(before)
+            self._wasted += time.thread_time() - start
             return None, "given up"
         finally:
             draft.deadline = math.inf
@@ -261,14 +282,25 @@ class Work:
             found = self.shapes[keys] = NodeShape(own)
         return found
 
-    def _seconds_for(self, draft: Draft, shape: NodeShape) -> float:
-        """Return how long maintaining a node takes at least, by how much changed of what it reads."""
-        read = (one for one in draft.touched_relations() if shape.spots(self.store, one))
-        return sum(map(draft.touched_count, read)) * _SECONDS_PER_ROW
+    def _prospect(self, draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, float]:
+        """Return about how many rows came or went of what a node reads, and the least that this costs."""
+        read = [one for one in draft.touched_relations() if shape.spots(self.store, one)]
+        touched = sum(map(draft.touched_count, read))
+        # Rows are looked up among those that the node reads, and among those that it derives.
+        looked_at = [table for one in read for table in draft.bases_of((one,))]
+        unready = sum(len(table) for table in (*looked_at, *before.tables.values()) if not table.has_row_set)
+        return touched, _LEAST_SECONDS + touched * _SECONDS_PER_ROW + unready * _SECONDS_PER_UNREADY_ROW
 
-    def _report(self, watch: _Watch, rounds: int, facts: int, means: str, start: float) -> None:
+    def _patience_for(self, before: Segment) -> float:
+        """Return how long a node may be maintained in vain."""
+        left = max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
+        return max(min(left, before.seconds), _LEAST_SECONDS)
+
+    def _report(
+        self, watch: _Watch, rounds: int, facts: int, means: str, start: float, estimate: float
+    ) -> None:
         seconds = time.perf_counter() - start
-        self.runs.append(NodeRun(watch.shape.labels, rounds, facts, seconds, means))
+        self.runs.append(NodeRun(watch.shape.labels, rounds, facts, seconds, means, estimate))
 
 
 @dataclass(slots=True)

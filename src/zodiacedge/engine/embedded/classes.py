@@ -48,13 +48,14 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment, module: Module | Non
     before = ask(draft, pairs, [(ends[:, None], NO_CLASS)], own, old=True)
     members = np.unique(np.concatenate((ends, before.ravel())))
     draft.check_time()
+    sizes = np.unique(before[:, 0], return_counts=True)[1].astype(np.float64)
+    if draft.is_timed and (sizes**2).sum() > len(own):
+        raise GaveUpError
     rows = ask(draft, pairs, [(members[:, None], NO_CLASS)], own, old=False)
     marks = draft.flags(relation, rows, own)
     edges, inside = rows[marks & OUTSIDE != 0], rows[marks & OWN != 0]
     if module.shape is Shape.CLASSES_UNEQUAL and draft.store.dictionary.may_be_equal([edges, inside]):
         return None
-    if draft.is_timed and 2 * len(inside) > len(own):
-        raise GaveUpError
     found = Table(2)
     parts = [Part(Table.of(edges), NO_CLASS)]
     evaluate(module, lambda _: parts, found, module.step, lambda _: None)

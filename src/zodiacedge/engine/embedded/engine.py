@@ -48,6 +48,8 @@ class EmbeddedState:
     shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
     rows: int = 0
     """How many facts all segments have together."""
+    seconds: float = 0.0
+    """How long evaluating all nodes from nothing took the last time."""
     readers: dict[Relation, tuple[int, ...]] = field(default_factory=dict)
     """The nodes of the graph that read a relation, as far as somebody asked."""
 
@@ -156,6 +158,7 @@ class EmbeddedState:
             self.shapes,
             self.readers if graph is self.graph else {},
             self.rows,
+            self.seconds,
         )
         draft = work.draft()
         return EmbeddedAttempt(self, work, draft)
@@ -186,8 +189,12 @@ class EmbeddedAttempt:
 
     def commit(self) -> EmbeddedState:
         """Put the change in force."""
-        self.draft.commit()
         store = self.before.store
+        # The tables that this very change alters: what came and went is still to be seen afterwards.
+        store.release(self.net)
+        self.net.commit()
+        self.draft.commit()
+        store.keep_for(self.net)
         if self.work.explicit:
             store.explicit.tables.update(self.work.explicit)
             store.show(store.explicit)
@@ -206,6 +213,7 @@ class EmbeddedAttempt:
             self.work.graph,
             self.work.shapes,
             self.work.total,
+            self.work.estimate,
             self.work.readers,
         )
 

@@ -57,7 +57,6 @@ from zodiacedge.engine.embedded.layout import (
     K_INTEGER,
     M_BUDGET,
     M_DEPTH,
-    M_DERIVATIONS,
     M_FILLED,
     M_FORWARD,
     M_PASS_ERRORS,
@@ -763,7 +762,6 @@ def run_variant(frame: int, state: int, first: int) -> int:
             if not flush(frame, target, filled):
                 reason = NEEDS_ROOM
                 break
-            put(state, M_DERIVATIONS, get(state, M_DERIVATIONS) + filled)
             filled = 0
         if depth < 0:
             break

@@ -297,16 +297,18 @@ class NodeChange:
             rounds += 1
             grown += sum(map(len, frontier.values()))
             self._draft.count(rounds, grown)
+            if not self._shape.recursive:
+                break
             frontier = self._absent(self._from_own(self._not_outside(frontier), old=False))
 
     def _flags(self, relation: Relation, rows: Ids) -> NDArray[np.int8]:
         return self._draft.flags(relation, rows, self._own)
 
     def _inside(self, delta: Delta) -> Delta:
-        return _chosen(delta, lambda one, rows: self._flags(one, rows) & OWN != 0)
+        return _chosen(delta, lambda one, rows: self._draft.held(one, rows, self._own))
 
     def _absent(self, delta: Delta) -> Delta:
-        return _chosen(delta, lambda one, rows: self._flags(one, rows) & OWN == 0)
+        return _chosen(delta, lambda one, rows: ~self._draft.held(one, rows, self._own))
 
     def _not_outside(self, delta: Delta) -> Delta:
         return _chosen(delta, lambda one, rows: self._flags(one, rows) & OUTSIDE == 0)

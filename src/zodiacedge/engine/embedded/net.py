@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.store import Relation, Store
-    from zodiacedge.engine.embedded.versions import Net, Tables
+    from zodiacedge.engine.embedded.unseen import Unseen
+    from zodiacedge.engine.embedded.versions import Net
     from zodiacedge.language.ast import Fact, Predicate
 
     Ids = NDArray[np.int32]
@@ -29,22 +30,25 @@ if TYPE_CHECKING:
 class EmbeddedNet:
     """The net change of one commit."""
 
-    def __init__(self, store: Store, found: Net, later: Mapping[Relation, Tables]) -> None:
-        """Take what was found, and the tables of relations that are to be looked at."""
+    def __init__(self, store: Store, found: Net, later: dict[Relation, Unseen]) -> None:
+        """Take what was found, and what is to be looked at."""
         self._store = store
         self._came, self._went = found
-        self._later = dict(later)
+        self._later = later
         self._looking = threading.Lock()
         self._counts: tuple[dict[Predicate, int], dict[Predicate, int]] | None = None
-        if later:
-            store.keep_for(self)
+        store.keep_for(self)
+
+    def commit(self) -> None:
+        """Take note that the change is about to be committed."""
+        for one in self._later.values():
+            one.commit()
 
     def look_before(self, changing: AbstractSet[int]) -> None:
         """Compare tables now that will be others soon."""
         with self._looking:
-            for relation, (olds, news) in list(self._later.items()):
-                if any(id(table) in changing for table in (*olds, *news)):
-                    self._compare(relation)
+            for relation in [name for name, one in self._later.items() if one.is_among(changing)]:
+                self._compare(relation)
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
         """Count the facts that came and those that went, without listing them."""
@@ -77,12 +81,11 @@ class EmbeddedNet:
         return self._came, self._went
 
     def _compare(self, relation: Relation) -> None:
-        olds, news = self._later[relation]
-        for side, these, others in ((self._came, news, olds), (self._went, olds, news)):
-            pieces = [_without(table, others) for table in these if not any(table is one for one in others)]
-            pieces = [rows for rows in pieces if len(rows)]
-            if pieces:
-                side[relation] = pieces
+        came, went = self._later[relation].compare()
+        if came:
+            self._came[relation] = came
+        if went:
+            self._went[relation] = went
         del self._later[relation]
 
     def _counted(self, side: Mapping[Relation, list[Ids]]) -> dict[Predicate, int]:
@@ -91,13 +94,3 @@ class EmbeddedNet:
             predicate = self._store.predicate(relation)
             counts[predicate] = counts.get(predicate, 0) + count_distinct(list(map(Table.of, pieces)))
         return counts
-
-
-def _without(table: Table, others: list[Table]) -> Ids:
-    """Return a copy of the rows that no other table has."""
-    rows = table.rows.copy()
-    for one in others:
-        if len(one) and len(rows):
-            # Row-sets of copies: other threads may work with the tables themselves.
-            rows = Table.of(one.rows).sift(rows, present=False)
-    return rows

@@ -8,7 +8,7 @@ one that alters the same relations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.assemble import Assembly, Source
@@ -227,6 +227,7 @@ class VersionReads:
     pieces: Callable[[Relation], Sequence[Piece]]
     given: tuple[tuple[Table, int], ...]
     hidden: Callable[[], Sequence[Piece]]
+    _sizes: dict[Atom, int] = field(default_factory=dict)
 
     def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
         """Return what an atom reads."""
@@ -250,8 +251,11 @@ class VersionReads:
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return how many rows are expected to match an atom."""
-        sources = self.sources(atom, Read.NEW, exact=False, apart=False)
-        return expected(sum(len(source.part.table) for source in sources), atom, bound)
+        size = self._sizes.get(atom)
+        if size is None:
+            sources = self.sources(atom, Read.NEW, exact=False, apart=False)
+            size = self._sizes[atom] = sum(len(source.part.table) for source in sources)
+        return expected(size, atom, bound)
 
 
 def _source(piece: Piece, member_of: int) -> Source:

@@ -165,6 +165,10 @@ class Store:
         """Tell a reader before tables change that it has not looked at yet."""
         self._readers.add(reader)
 
+    def release(self, reader: Reader) -> None:
+        """Tell a reader no more."""
+        self._readers.discard(reader)
+
     def before_changes(self, tables: Iterable[Table]) -> None:
         """Let those look who want to look at some tables before they change."""
         if self._readers:

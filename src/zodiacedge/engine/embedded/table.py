@@ -62,8 +62,9 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 _FIRST_ROWS = 8
-# Rows that tell about how many different keys there are.
+# Rows that tell about how many different keys there are; where there are few, all may be different.
 _SAMPLE = 1024
+_SMALL = 16_384
 _GROWTH = 1.6
 
 
@@ -344,7 +345,7 @@ class Table:
     def _expected_keys(self, mask: int) -> int:
         """Return about how many different keys the rows have, so that an index need not grow too often."""
         count = len(self)
-        if count <= _SAMPLE:
+        if count <= _SMALL:
             return count
         columns = [column for column in range(self.arity) if mask >> column & 1]
         sample = self.rows[:: count // _SAMPLE][:, columns]

@@ -20,10 +20,11 @@ from zodiacedge.engine.embedded.owners import AFTER, BEFORE, mark_owners
 from zodiacedge.engine.embedded.pair import Pair
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, is_any_class
 from zodiacedge.engine.embedded.table import SCRATCH, Table
+from zodiacedge.engine.embedded.unseen import Unseen
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 Delta = dict[Relation, "Ids"]
 # Rows that came, and rows that went.
 Net = tuple[dict[Relation, list["Ids"]], dict[Relation, list["Ids"]]]
-# Tables of a relation in the old version, and in the next.
-Tables = tuple[list[Table], list[Table]]
 
 
 class GaveUpError(Exception):
@@ -122,14 +121,6 @@ class Draft:
                 found.append(Piece(segment.tables[relation]))
         return found
 
-    def own(self, relation: Relation, own: Segment) -> list[Piece]:
-        """Return what one segment has of a relation in the next version."""
-        used = self._in_use.get((id(own), relation))
-        if used:
-            return used[1].pieces()
-        table = own.tables.get(relation)
-        return [Piece(table)] if table else []
-
     def owners(self, relation: Relation) -> Sequence[Segment]:
         """Return the segments that hold a relation in the next version."""
         found = self._owners.get(relation)
@@ -179,6 +170,27 @@ class Draft:
                 SCRATCH.address,
             )
         return marks
+
+    def held(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
+        """Tell of each row of a relation whether one segment holds it in the next version."""
+        found = np.zeros(len(rows), np.bool_)
+        for one, given in ((relation, rows), (TYPED, None)):
+            used = self._in_use.get((id(own), one))
+            table = own.tables.get(one)
+            if table is None and not used:
+                continue
+            if given is None:
+                if relation.member_of == NO_CLASS:
+                    continue
+                given = np.insert(rows, 1, relation.member_of, axis=1)  # noqa: PLW2901 - only where needed
+            if table:
+                found |= table.mask(given)
+            if used:
+                if len(used[1].minus):
+                    found &= ~used[1].minus.mask(given)
+                if len(used[1].plus):
+                    found |= used[1].plus.mask(given)
+        return found
 
     def _described(self, relation: Relation) -> tuple[NDArray[np.int64], list[int]]:
         entries: list[tuple[int, int, int, int]] = []
@@ -370,21 +382,17 @@ class Draft:
                 self.touch(relation, overlay.minus.rows)
         return grown
 
-    def net(self) -> tuple[Net, Mapping[Relation, Tables]]:
-        """Return copies of the rows that came and went, and the tables of relations not looked at yet.
+    def net(self) -> tuple[Net, dict[Relation, Unseen]]:
+        """Return copies of the rows that came and went, and what to look at for relations not looked at yet.
 
-        These are relations of which whole tables came and went, and nothing else: what that comes to can be
-        found as long as the tables stay as they are.
+        These are relations of which whole tables came and went.
         """
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
-        later: dict[Relation, Tables] = {}
+        later: dict[Relation, Unseen] = {}
         for relation in list(self.touched_relations()):
             if self._may_wait(relation):
-                later[relation] = (
-                    [piece.table for piece in self.old(relation)],
-                    [piece.table for piece in self.new(relation)],
-                )
+                later[relation] = self._unseen(relation)
                 continue
             rows = self.touched(relation)
             marks = self.flags(relation, rows)
@@ -395,10 +403,23 @@ class Draft:
         return (came, went), later
 
     def _may_wait(self, relation: Relation) -> bool:
-        if relation in self._touched or relation in self._altered:
+        if relation not in self._whole and relation not in self._pairs:
             return False
         # Members of classes may stand in tables of all classes too.
         return relation.member_of == NO_CLASS or not (self.old(TYPED) or self.new(TYPED))
+
+    def _unseen(self, relation: Relation) -> Unseen:
+        olds, news = self.old(relation), self.new(relation)
+        before, after = {id(piece.table) for piece in olds}, {id(piece.table) for piece in news}
+        overlays = [one for one in self._altered.get(relation, ()) if one.base is not None]
+        return Unseen(
+            olds,
+            news,
+            [piece.table for piece in news if id(piece.table) not in before],
+            [piece.table for piece in olds if id(piece.table) not in after]
+            + [overlay.minus for overlay in overlays if len(overlay.minus)],
+            overlays,
+        )
 
     def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Store:
         """Return a store of the next version, of what some atoms read, without one segment."""
