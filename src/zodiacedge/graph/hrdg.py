@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 from zodiacedge.graph.change import GraphChange, Lineage
 from zodiacedge.graph.draft import Draft, HyperNode
@@ -53,6 +54,14 @@ class Edge(NamedTuple):
     via: tuple[Predicate, ...]
 
 
+class Step(NamedTuple):
+    """What is not the same in two graphs: the nodes that only the later one has, and only the earlier one."""
+
+    before: ref[HyperGraph]
+    fresh: tuple[HyperNode, ...]
+    former: tuple[HyperNode, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class HyperGraph:
     """Rules, their hyper-nodes, and the order of these. Make one with `build` or from `HyperGraph()`."""
@@ -64,6 +73,8 @@ class HyperGraph:
     ranks: Sequence[int] = ()
     """All ranks in use, sorted."""
     next_id: int = 1
+    step: Step | None = None
+    """How it came from the graph before it."""
 
     @classmethod
     def build(cls, rules: Mapping[str, Rule]) -> HyperGraph:
@@ -174,6 +185,13 @@ class HyperGraph:
         graph, lineages = self._settle(draft, come)
         dirty = self._ranked({self.homes[key] for key in gone})
         dropped = tuple(node for node in dirty if all(key in gone for key in node.rules))
+        parents = {parent for line in lineages for parent in line.parents}
+        step = Step(
+            ref(self),
+            tuple(graph.nodes[line.node] for line in lineages),
+            (*(self.nodes[parent] for parent in parents), *dropped),
+        )
+        graph = replace(graph, step=step)
         return graph, GraphChange(self, graph, tuple(come), tuple(gone), lineages, dropped)
 
     def _draft(self, rules: RuleGraph, gone: Collection[str], come: Collection[str]) -> Draft:

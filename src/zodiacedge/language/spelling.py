@@ -9,33 +9,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SHORTEST = 4
+# So many questions are answered by looking at every name.
+_FEW = 3
 
 
 class Spelling:
-    """An index of known names that finds those within a slip of the hand, in time near the name's length.
+    """Finds those of some known names that are within a slip of the hand.
 
     Two words are a slip apart where dropping at most one letter from each makes them equal. Short
-    names, and names that differ only in their digits (`p11`, `p12`), are no misspellings.
+    names, and names that differ only in their digits (`p11`, `p12`), are no misspellings. Whoever asks often
+    gets an index, which answers in time near the name's length.
     """
 
     def __init__(self, known: Iterable[str]) -> None:
-        """Index the known names."""
-        self._known: dict[str, list[str]] = {}
-        for name in sorted(known):
-            for shorter in _one_dropped(name.lower()):
-                self._known.setdefault(shorter, []).append(name)
+        """Take the known names."""
+        self._names = frozenset(known)
+        self._asked = 0
+        self._index: dict[str, list[str]] = {}
 
     def nearest(self, name: str) -> str | None:
         """Return a known name that the given one may be meant to be."""
         if len(name) < _SHORTEST:
             return None
-        found = {
-            known
-            for shorter in _one_dropped(name.lower())
-            for known in self._known.get(shorter, ())
-            if known != name and _letters(known) != _letters(name)
-        }
+        self._asked += 1
+        near = self._scanned(name.lower()) if self._asked <= _FEW else self._looked_up(name.lower())
+        found = {known for known in near if known != name and _letters(known) != _letters(name)}
         return max(sorted(found), key=lambda known: SequenceMatcher(None, name, known).ratio(), default=None)
+
+    def _scanned(self, word: str) -> Iterator[str]:
+        wanted = frozenset(_one_dropped(word))
+        for known in self._names:
+            if abs(len(known) - len(word)) <= 1 and not wanted.isdisjoint(_one_dropped(known.lower())):
+                yield known
+
+    def _looked_up(self, word: str) -> Iterator[str]:
+        if not self._index:
+            for known in self._names:
+                for shorter in _one_dropped(known.lower()):
+                    self._index.setdefault(shorter, []).append(known)
+        for shorter in _one_dropped(word):
+            yield from self._index.get(shorter, ())
 
 
 def _one_dropped(word: str) -> Iterator[str]:

@@ -118,8 +118,7 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
 
     def every_name() -> Iterable[str]:
-        heads = (rule.head.predicate.name for rule in program.rules.values())
-        return {*heads, *(predicate.name for predicate in state.explicit_counts())}
+        return {*program.defined, *(predicate.name for predicate in state.predicates())}
 
     return Subject(
         tuple(added.values()),

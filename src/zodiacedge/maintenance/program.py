@@ -28,6 +28,8 @@ class Program:
     """The key of the rule that has a label."""
     mentions: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The keys of the rules that mention a predicate of some name."""
+    defined: Mapping[str, int] = field(default_factory=dict)
+    """How many rules define predicates of a name."""
     aggregated: Mapping[str, Rule] = field(default_factory=dict)
     """The rules with an aggregate."""
 
@@ -35,9 +37,13 @@ class Program:
         """Return the program with some rules, resolved, and without others; raise if it is not stratified."""
         graph, _ = self.graph.update(added, removed)
         rules, labels, aggregated = dict(self.rules), dict(self.labels), dict(self.aggregated)
-        mentions = dict(self.mentions)
+        mentions, defined = dict(self.mentions), dict(self.defined)
         for key in removed:
             rule = rules.pop(key)
+            head = rule.head.predicate.name
+            defined[head] -= 1
+            if not defined[head]:
+                del defined[head]
             labels.pop(rule.label, None)
             aggregated.pop(key, None)
             for name in names_in(rule):
@@ -49,6 +55,8 @@ class Program:
         gained: dict[str, list[str]] = {}
         for key, rule in added.items():
             rules[key] = rule
+            head = rule.head.predicate.name
+            defined[head] = defined.get(head, 0) + 1
             if rule.label:
                 labels[rule.label] = key
             if rule.aggregate:
@@ -57,7 +65,7 @@ class Program:
                 gained.setdefault(name, []).append(key)
         for name, keys in gained.items():
             mentions[name] = mentions.get(name, frozenset()).union(keys)
-        return Program(rules, graph, labels, mentions, aggregated)
+        return Program(rules, graph, labels, mentions, defined, aggregated)
 
     def near(self, names: Collection[str], labels: Collection[str]) -> set[str]:
         """Return the keys of the rules that mention some name or have some label."""

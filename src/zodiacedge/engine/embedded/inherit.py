@@ -46,9 +46,14 @@ class Line(NamedTuple):
 def altered(store: Store, before: HyperGraph | None, after: HyperGraph) -> tuple[list[Line], list[Keys]]:
     """Return the nodes that were not there before, and the rules of those that are there no more.
 
-    With the graph before, nodes that were not touched are passed over quickly.
+    A graph that came from the one before in one step knows them; otherwise all nodes are looked at.
     """
-    if before is None:
+    step = after.step
+    if step and before is not None and step.before() is before:
+        fresh = [frozenset(node.rules) for node in step.fresh]
+        homes = {key: frozenset(node.rules) for node in step.former for key in node.rules}
+        gone = [frozenset(node.rules) for node in step.former]
+    elif before is None:
         fresh = [frozenset(node.rules) for node in after.nodes.values()]
         there = {frozenset(node.rules) for node in after.nodes.values()}
         homes = {key: keys for keys in store.segments for key in keys}

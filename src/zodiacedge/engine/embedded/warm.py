@@ -12,6 +12,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.compiled import MEMORY, words
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.fingerprints import fingerprints
 from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
 from zodiacedge.engine.embedded.reachability import reach
 from zodiacedge.engine.embedded.table import Table
@@ -55,6 +56,7 @@ def warm() -> None:
     dictionary.find(IRI("a"))
     dictionary.encode_integers(np.arange(2))
     dictionary.texts(np.zeros(1, np.int32))
+    fingerprints(dictionary)
 
 
 def _use_tables() -> None:
