@@ -10,7 +10,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import attempt, classes, programs
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase, open_kb
+from zodiacedge.knowledge import KnowledgeBase
 
 RULES = """
 r1: near(X, Y) :- near(Y, X) .
@@ -66,7 +66,7 @@ def test_random_pairs_in_and_out(guard: str, terms: str, monkeypatch: pytest.Mon
 
 
 def test_other_classes_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    kb = open_kb()
+    kb = KnowledgeBase(EmbeddedEngine(means="maintain"), Settings())
     with kb.change() as c:
         c.add_rules(RULES.format(guard=""))
         c.add_facts([(10 * n + i, 10 * n + i + 1) for n in range(300) for i in range(5)], "beside")

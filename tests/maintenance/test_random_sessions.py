@@ -68,7 +68,7 @@ def follow(seed: int, means: str) -> int:
 @pytest.mark.parametrize("means", MEANS)
 def test_a_random_session_ends_where_the_definition_does(means: str) -> None:
     maintained = sum(follow(seed, means) for seed in range(100))
-    assert (maintained > 0) == (means != "anew")
+    assert (maintained > 0) == (means in {"choose", "maintain"})
 
 
 def test_all_at_once_is_one_by_one() -> None:
@@ -115,7 +115,7 @@ def parts_of(change: Change) -> Iterator[Change]:
 # Then rules that move between nodes: a class rule joins one for all classes, and leaves it; an aggregate is
 # added to a node without facts; facts of a further parent do not stay; no head of a part matches some facts;
 # the rule of suspects is for all classes; no head of the rest matches suspects.
-@pytest.mark.parametrize("seed", [58, 317, 191, 247, 297, 10217, 268, 10926, 376, 10408, 10958, 132])
+@pytest.mark.parametrize("seed", [58, 317, 30145, 191, 247, 297, 10217, 268, 10926, 376, 10408, 10958, 132])
 def test_sessions_that_found_a_bug(seed: int) -> None:
     assert follow(seed, "maintain") > 0
 

@@ -152,6 +152,7 @@ class Store:
         self.segments: dict[frozenset[str], Segment] = {}
         self._owners: dict[Relation, list[Segment]] = {}
         self._named: dict[str, list[Relation]] = {}
+        self._unnamed: list[Relation] = []
         self._classes: set[Relation] = set()
         self._readers: WeakSet[Reader] = WeakSet()
         self.show(self.explicit)
@@ -200,7 +201,7 @@ class Store:
             owners = self._owners.get(relation)
             if owners is None:
                 owners = self._owners[relation] = []
-                self._named.setdefault(self.predicate(relation).name, []).append(relation)
+                self._unnamed.append(relation)
             if not any(one is segment for one in owners):
                 owners.append(segment)
             if relation.member_of != NO_CLASS:
@@ -274,6 +275,9 @@ class Store:
 
     def stated_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
         """Yield the predicates of some names that explicit facts have."""
+        for relation in self._unnamed:
+            self._named.setdefault(self.predicate(relation).name, []).append(relation)
+        self._unnamed.clear()
         stated = self.explicit.tables
         for relation in (one for name in names for one in self._named.get(name, ())):
             if relation in stated and len(stated[relation]):
