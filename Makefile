@@ -4,6 +4,7 @@
 #   VENV      where the environment lives
 #   WORKERS   how many processes run the tests
 #   EXAMPLES  how many random examples each soak test tries
+#   JAVA      the package that brings Java where it is missing
 #   ARGS      passed on to zodiac demo, pytest and the bench programs
 
 PYTHON   ?= python3
@@ -16,12 +17,13 @@ BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 LOCK    := requirements/lock.txt
 PIP     := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
-PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 UV      ?= $(firstword $(wildcard $(BIN)/uv) uv)
+JAVA    ?= openjdk-17-jre-headless
 BENCHES := $(filter-out bench/_%,$(sort $(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs soak lock clean
+.PHONY: help setup demo test check bench docs soak lock clean java
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r verb text; do \
@@ -29,10 +31,10 @@ help: ## show this list
 
 setup: $(STAMP) ## make the environment and install the locked dependencies
 
-demo: $(STAMP) ## the wind farm of the paper, end to end
+demo: $(STAMP) java ## the wind farm of the paper, end to end
 	@$(BIN)/zodiac demo $(ARGS)
 
-test: $(STAMP) ## all tests but the soak runs
+test: $(STAMP) java ## all tests but the soak runs
 	@$(PYTEST) $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import contract, fast tests
@@ -65,6 +67,17 @@ lock: ## pin the dependencies again (needs uv); LOCK_FLAGS=--upgrade takes newer
 clean: ## remove what the other verbs made, the environment too
 	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
+# Spark runs on Java. On Debian and the like root gets it; others are told how.
+java:
+	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Java, which Spark needs ..."; \
+			apt-get update -qq && apt-get install -y -qq --no-install-recommends $(JAVA) >/dev/null; \
+		else \
+			echo "Spark needs Java 17 or newer: sudo apt-get install $(JAVA) (or your system's package)." >&2; \
+			exit 1; \
+		fi; }
+
 $(STAMP): $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "ZodiacEdge needs Python 3.11 or newer: name one with make PYTHON=python3.12 (or whatever yours is called)." >&2; \
@@ -75,4 +88,5 @@ $(STAMP): $(LOCK) pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@echo "Compiling the kernels (a minute or so, only when they change) ..."
 	@$(BIN)/python -m zodiacedge.engine.embedded.warm
+	@$(BIN)/python -m compileall -q src/zodiacedge
 	@touch $@

@@ -16,7 +16,7 @@ from zodiacedge.cli.sessions import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.io import ExportReport, LoadReport, write_facts
-from zodiacedge.knowledge import ENGINES, Answers, KnowledgeBase, open_kb
+from zodiacedge.knowledge import ALL_ENGINES, Answers, KnowledgeBase, open_kb
 from zodiacedge.language.checks import Host, check_query
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_term
@@ -68,7 +68,9 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command("run")
 @click.argument("rules", nargs=-1, required=True, metavar="RULES...")
 @click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
-@click.option("--engine", type=click.Choice(ENGINES), default="embedded", show_default=True)
+@click.option("--engine", type=click.Choice(ALL_ENGINES), default="embedded", show_default=True)
+@click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
+@click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
 @click.option(
     "--apply",
@@ -86,6 +88,7 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
 @click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
+@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
 @click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the run.")
 @_limit_options
 @common
@@ -95,6 +98,8 @@ def command(  # noqa: PLR0913 - one argument per option
     rules: tuple[str, ...],
     facts: tuple[str, ...],
     engine: str,
+    master: str,
+    scratch: str,
     queries: tuple[str, ...],
     sessions: tuple[str, ...],
     out: str | None,
@@ -102,6 +107,7 @@ def command(  # noqa: PLR0913 - one argument per option
     what: str | None,
     header: bool,
     base: str,
+    quarantine: str | None,
     strict: bool,
     max_facts: int | None,
     max_rounds: int | None,
@@ -131,12 +137,26 @@ def command(  # noqa: PLR0913 - one argument per option
         check_folder(Path(out))
     limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
     with console.progress():
-        kb = open_kb(engine=engine, limits=limits, strict=strict, progress=console.evaluating)
+        kb = open_kb(
+            engine=engine,
+            master=master,
+            scratch=scratch,
+            limits=limits,
+            strict=strict,
+            progress=console.evaluating,
+        )
         with kb.change() as change:
             for file in reading.files:
                 change.add_rules(file.text, file.name)
             if facts:
-                change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
+                change.load(
+                    *facts,
+                    header=header,
+                    base=base,
+                    strict=strict,
+                    progress=console.loading,
+                    quarantine=quarantine,
+                )
     report = change.report
     console.findings(report.warnings)
     _show(console, kb, report, change.loads)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.io.cells import read_cell, write_cell
 from zodiacedge.io.export import ExportReport, StagedExport, WrittenFile, staged_export
 from zodiacedge.io.lines import ReadOptions
+from zodiacedge.io.quarantine import quarantine
 from zodiacedge.io.read import Load, read, read_all
 from zodiacedge.io.report import BadLine, FileReport, LoadReport, Progress, ProgressCallback
 from zodiacedge.io.rows import facts_of_rows
@@ -54,6 +55,7 @@ __all__ = [
     "expand",
     "facts_of_rows",
     "facts_of_table",
+    "quarantine",
     "read",
     "read_all",
     "read_cell",

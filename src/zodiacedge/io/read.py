@@ -56,15 +56,39 @@ class Load:
         """Yield the facts of all files, in batches, in the order of the files."""
         return self.batches(fact_batches)
 
+    def readings(self) -> list[FileReading]:
+        """Return what a reader of each file is given, in the order of the files."""
+        prefixes = _blank_prefixes(self.files)
+        return [
+            FileReading(file, self._options, self._findings, blank_prefix=prefix)
+            for file, prefix in zip(self.files, prefixes, strict=True)
+        ]
+
+    def tell_share(self, share: float) -> None:
+        """Tell how much of all files was read elsewhere so far."""
+        total = sum(file.size for file in self.files)
+        self._tell(self.files[0], int(min(share, 1.0) * total), total, 0)
+
+    def note(self, one: FileReading, facts: int, seconds: float) -> None:
+        """Take note of a file that was read elsewhere, in the order of the files."""
+        self._reports.append(FileReport(str(one.source.path), one.source.format.value, facts, one.bad))
+        self._seconds = seconds
+        done = sum(file.size for file in self.files[: len(self._reports)])
+        total = sum(file.size for file in self.files)
+        self._tell(one.source, done, total, sum(report.facts for report in self._reports))
+
+    def conclude(self) -> None:
+        """End the load: raise if lines were bad and none may be."""
+        if self._options.strict and self._findings.total:
+            raise strict_problem(self._findings.total, self._findings.kept)
+
     def batches(self, read: Callable[[FileReading], Iterator[_Batch]]) -> Iterator[_Batch]:
         """Yield what a reader of one's own makes of all files, in the order of the files."""
         started = time.monotonic()
         sizes = [file.size for file in self.files]
-        prefixes = _blank_prefixes(self.files)
         facts = 0
-        for at, (file, prefix) in enumerate(zip(self.files, prefixes, strict=True)):
-            one = FileReading(file, self._options, self._findings, blank_prefix=prefix)
-            before = facts
+        for at, one in enumerate(self.readings()):
+            file, before = one.source, facts
             for batch in read(one):
                 if len(batch):
                     facts += len(batch)
@@ -73,8 +97,7 @@ class Load:
             self._reports.append(FileReport(str(file.path), file.format.value, facts - before, one.bad))
             self._seconds = time.monotonic() - started
             self._tell(file, sum(sizes[: at + 1]), sum(sizes), facts)
-        if self._options.strict and self._findings.total:
-            raise strict_problem(self._findings.total, self._findings.kept)
+        self.conclude()
 
     def _tell(self, file: SourceFile, done: int, total: int, facts: int) -> None:
         if self._progress:

@@ -1,0 +1,71 @@
+"""The engine `spark`: what users choose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded.fingerprints import MOST_BITS
+from zodiacedge.engine.spark.jobs import Jobs
+from zodiacedge.engine.spark.place import Options, Place
+from zodiacedge.engine.spark.session import Cluster
+from zodiacedge.engine.spark.state import SparkState
+from zodiacedge.engine.spark.vocabulary import Hashing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zodiacedge.engine.api import Settings
+    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Fact, Rule
+
+
+class SparkEngine:
+    """The engine `spark`."""
+
+    name = "spark"
+
+    def __init__(  # noqa: PLR0913 - each is an option that users set alone
+        self,
+        master: str = "",
+        *,
+        scratch: str = "",
+        seed: int = 0,
+        bits: int = MOST_BITS,
+        options: Options | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        """Say where the engine runs; nothing starts before it is used.
+
+        Args:
+            master: The master's URL: `local[*]` if none is given and no session is active.
+            scratch: A folder for working files that the driver and all executors see, as a path or a URI; on
+                one machine the system's place for temporary files will do.
+            seed: Another one gives terms other fingerprints, should two share one.
+            bits: How many bits a fingerprint has.
+            options: How nodes are evaluated.
+            cluster: The cluster with settings of Spark, in the place of `master`.
+        """
+        jobs = Jobs(cluster or Cluster(master))
+        self._place = Place(jobs, scratch, Hashing(seed, bits), options or Options())
+
+    @property
+    def jobs(self) -> Jobs:
+        """The jobs of this engine."""
+        return self._place.jobs
+
+    def empty(self) -> SparkState:
+        """Return a state without rules and facts."""
+        return SparkState(self._place)
+
+    def materialise(
+        self,
+        rules: Mapping[str, Rule],
+        graph: HyperGraph,
+        facts: Iterable[Fact],
+        settings: Settings,
+    ) -> SparkState:
+        """Evaluate checked and resolved rules, given by key, over explicit facts."""
+        state = self.empty()
+        batch = state.batch()
+        batch.add(facts)
+        return state.attempt(rules, graph, state.effect(batch, state.batch()), settings).commit()

@@ -1,0 +1,234 @@
+"""Files to rows, in parallel: N-Triples and N-Quads from splits of a file, other formats a file at a time.
+
+A split is a stretch of bytes; its task reads the lines that begin in it. Each task has a dictionary of its
+own and writes what it read as files of fingerprints, with the terms beside them. A task knows how many lines
+its split has, so the driver can tell the number of a bad line in its file.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from zodiacedge.engine.embedded.batch import EmbeddedBatch
+from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
+from zodiacedge.engine.embedded.store import Relation as TableName
+from zodiacedge.engine.embedded.store import Store
+from zodiacedge.engine.spark.batch import Rows, write_tables
+from zodiacedge.engine.spark.scratch import Folder, Part, Relation, read_table
+from zodiacedge.engine.spark.vocabulary import Hashing, Names, Terms, columns_of, write_terms
+from zodiacedge.io.lines import FileReading, ReadOptions
+from zodiacedge.io.problems import reading
+from zodiacedge.io.read import fact_batches
+from zodiacedge.io.report import BadLine, Findings
+from zodiacedge.io.sources import Format, SourceFile
+from zodiacedge.io.streams import BLOCK, Meter, open_source
+from zodiacedge.terms import IRI, RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import IO
+
+    from zodiacedge.engine.spark.place import Place
+    from zodiacedge.io import Load
+    from zodiacedge.terms import Term
+
+_BY_LINES = frozenset({Format.NTRIPLES, Format.NQUADS})
+# A cluster with many cores reads a large file in more pieces, a small one in fewer.
+_TASKS_PER_CORE = 16
+# Rows of one relation that a task keeps before it makes them distinct.
+_TRIPLES_TOGETHER = 1 << 18
+_BAD = pa.schema(
+    [
+        ("line", pa.int64()),
+        ("offset", pa.int64()),
+        ("reason", pa.string()),
+        ("text", pa.string()),
+        ("unit", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A file, or a stretch of it, and how to read it."""
+
+    file: int
+    source: SourceFile
+    options: ReadOptions
+    prefix: str
+    folder: Folder
+    hashing: Hashing
+    start: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a split gave."""
+
+    parts: Mapping[Relation, Part]
+    terms: Part
+    names: Mapping[int, Term]
+    facts: int
+    lines: int
+    bad: int
+    bad_lines: str = ""
+    """The file of bad lines, if there are some."""
+    seconds: float = field(default=0.0, compare=False)
+
+
+def ingest(place: Place, load: Load) -> Rows:
+    """Read the files of a load on the cluster; its report tells what they gave."""
+    started = time.monotonic()
+    readings = load.readings()
+    splits = [split for at, one in enumerate(readings) for split in _splits(place, at, one)]
+    if not splits:
+        load.conclude()
+        return Rows()
+    pieces = place.jobs.each(
+        read_split, splits, "reading files", watch=lambda done: load.tell_share(done / len(splits))
+    )
+    rows = Rows()
+    for at, one in enumerate(readings):
+        lines = facts = 0
+        for split, piece in zip(splits, pieces, strict=True):
+            if split.file == at:
+                facts += piece.facts
+                for bad in _bad_lines(str(one.source.path), piece, lines):
+                    one.bad += 1
+                    one.findings.add(bad)
+                lines += piece.lines
+        load.note(one, facts, time.monotonic() - started)
+    for piece in pieces:
+        parts = {relation: (place.adopt(part),) for relation, part in piece.parts.items()}
+        terms = Terms((place.adopt(piece.terms),) if piece.terms.rows else ())
+        rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
+    load.conclude()
+    return rows
+
+
+def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
+    source, size = one.source, one.source.size
+    given = (at, source, one.options, one.blank_prefix, place.scratch.folder, place.hashing)
+    with reading(source.path):
+        # Whoever may not read a file hears it before a job starts.
+        source.path.open("rb").close()
+    if source.format not in _BY_LINES or source.compression or not size:
+        yield Split(*given)
+        return
+    most = place.jobs.cores * _TASKS_PER_CORE
+    step = max(place.options.split_bytes, -(-size // most))
+    for start in range(0, size, step):
+        yield Split(*given, start, min(start + step, size))
+
+
+def _bad_lines(file: str, piece: Piece, lines: int) -> Iterator[BadLine]:
+    if piece.bad_lines:
+        for row in read_table(piece.bad_lines).to_pylist():
+            unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"
+            yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
+
+
+def read_split(split: Split) -> Piece:
+    """Read a split: the work of one task."""
+    started = time.monotonic()
+    batch = EmbeddedBatch(Store())
+    findings = Findings(keep=sys.maxsize)
+    one = FileReading(split.source, split.options, findings, blank_prefix=split.prefix)
+    facts = lines = 0
+    if split.source.format in _BY_LINES:
+        reader = _Lines(split, one, batch)
+        facts, lines = reader.read()
+    else:
+        for some in fact_batches(one):
+            facts += len(some)
+            batch.add(some)
+    dictionary = batch.store.dictionary
+    parts, names = write_tables(batch.distinct(), dictionary, split.folder, split.hashing)
+    terms = write_terms(split.folder, columns_of(dictionary, split.hashing))
+    bad = _write_bad(split, findings)
+    seconds = time.monotonic() - started
+    return Piece(parts, terms, names, facts, lines, findings.total, bad, seconds)
+
+
+class _Lines:
+    """Reads the lines of N-Triples or N-Quads that begin in a split."""
+
+    def __init__(self, split: Split, one: FileReading, batch: EmbeddedBatch) -> None:
+        self._split = split
+        self._one = one
+        self._batch = batch
+        self._found = Findings(keep=sys.maxsize)
+        self._reader = TripleReader(
+            batch.store.dictionary,
+            quads=split.source.format is Format.NQUADS,
+            blank_prefix=split.prefix,
+            file=str(split.source.path),
+            findings=self._found,
+        )
+
+    def read(self) -> tuple[int, int]:
+        """Return how many triples there are, and how many lines end in the split."""
+        source, start = self._split.source, self._split.start
+        facts = lines = 0
+        # A mark at the beginning is one of the file, not of a split: before others stands an empty line.
+        ahead = b"\n" if start else b""
+        self._reader.feed(ahead)
+        first = start
+        with reading(source.path), open_source(source.path, source.compression, Meter()) as stream:
+            if start:
+                stream.seek(start - 1)
+                first += len(stream.readline()) - 1
+            for block in self._blocks(stream, first):
+                lines += block.count(b"\n")
+                self._reader.feed(block)
+                if len(self._reader) >= _TRIPLES_TOGETHER:
+                    facts += self._take()
+            self._reader.finish()
+        facts += self._take()
+        for bad in self._found.kept:
+            line, offset = bad.line - len(ahead), (bad.offset or 0) - len(ahead) + first
+            self._one.findings.add(BadLine(bad.file, line, bad.reason, offset, bad.text))
+        return facts, lines
+
+    def _blocks(self, stream: IO[bytes], at: int) -> Iterator[bytes]:
+        end = self._split.end
+        while end is None or at < end:
+            block = stream.read(BLOCK if end is None else min(BLOCK, end - at))
+            if not block:
+                return
+            at += len(block)
+            yield block
+        # The line that begins in this split ends in another one, unless it ends just here.
+        stream.seek(at - 1)
+        if stream.read(1) != b"\n":
+            rest = stream.readline()
+            if rest:
+                yield rest
+
+    def _take(self) -> int:
+        triples = self._reader.take()
+        dictionary = self._batch.store.dictionary
+        groups = group_triples(triples, dictionary)
+        for name, rows in groups.predicates.items():
+            predicate = dictionary.decode(name)
+            if isinstance(predicate, IRI):
+                self._batch.add_rows(TableName(predicate.value, 2), rows)
+        for name, rows in groups.classes.items():
+            self._batch.add_rows(TableName(RDF_TYPE, 1, name), rows)
+        return len(triples)
+
+
+def _write_bad(split: Split, findings: Findings) -> str:
+    if not findings.kept:
+        return ""
+    rows = [
+        {"line": b.line, "offset": b.offset, "reason": b.reason, "text": b.text, "unit": b.unit}
+        for b in findings.kept
+    ]
+    return split.folder.write(pa.Table.from_pylist(rows, _BAD), "bad")

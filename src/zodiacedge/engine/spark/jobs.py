@@ -1,0 +1,154 @@
+"""One Spark job: what its tasks return, what they fail with, and how it is stopped.
+
+Whoever waits for a job lets others work in the engine meanwhile, and ends the job if he is interrupted. A
+problem that a user can cause is data on its way back from a task, and is raised here.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.spark.session import Cluster, cores
+from zodiacedge.errors import ZodiacError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from zodiacedge.errors import Diagnostic
+
+_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
+_LOOK_SECONDS = 0.02
+_TELL_SECONDS = 0.5
+_MOST_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A problem that a task met."""
+
+    kind: type[ZodiacError]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True)
+class Guarded(Generic[_Given, _Result]):
+    """A task whose problems are results."""
+
+    work: Callable[[_Given], _Result]
+
+    def __call__(self, given: Iterable[_Given]) -> Iterator[_Result | Failure]:
+        """Do all that is given; a worker is used again only if it took all of its input."""
+        for one in given:
+            try:
+                yield self.work(one)
+            except ZodiacError as problem:
+                yield Failure(type(problem), tuple(problem.diagnostics))
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Runs jobs on a cluster, all in one group, so that they can be counted and stopped."""
+
+    cluster: Cluster = field(default_factory=Cluster)
+    group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """The session, started when first asked for."""
+        return self.cluster.session()
+
+    @cached_property
+    def cores(self) -> int:
+        """How many tasks run at the same time."""
+        return cores(self.session)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_MOST_AT_ONCE, "zodiacedge-spark")
+
+    def count(self) -> int:
+        """Return how many jobs there were."""
+        return len(self.session.sparkContext.statusTracker().getJobIdsForGroup(self.group))
+
+    def one(
+        self, work: Callable[[_Given], _Result], given: _Given, why: str, turn: Handover = ALONE
+    ) -> _Result:
+        """Run one task and return its result."""
+        (found,) = self.each(work, [given], why, turn)
+        return found
+
+    def each(
+        self,
+        work: Callable[[_Given], _Result],
+        given: Sequence[_Given],
+        why: str,
+        turn: Handover = ALONE,
+        watch: Callable[[int], None] | None = None,
+    ) -> list[_Result]:
+        """Run one task for each thing that is given, and return their results in that order.
+
+        `watch` is called now and then with how many tasks are done.
+        """
+        context = self.session.sparkContext
+        results = self.run(
+            lambda: context.parallelize(given, len(given)).mapPartitions(Guarded(work)).collect(),
+            why,
+            turn,
+            watch,
+        )
+        return [_unwrapped(result) for result in results]
+
+    def run(
+        self,
+        action: Callable[[], _Result],
+        why: str,
+        turn: Handover = ALONE,
+        watch: Callable[[int], None] | None = None,
+    ) -> _Result:
+        """Run an action of Spark; `why` says in plain words what it is for."""
+        context = self.session.sparkContext
+        tag = uuid.uuid4().hex
+
+        def grouped() -> _Result:
+            context.setJobGroup(self.group, why, interruptOnCancel=True)
+            context.addJobTag(tag)
+            try:
+                return action()
+            finally:
+                context.removeJobTag(tag)
+
+        job = self._threads.submit(grouped)
+        next_look = time.monotonic() + _TELL_SECONDS
+        try:
+            while not wait((job,), _LOOK_SECONDS).done:
+                turn.pass_on()
+                if watch and time.monotonic() > next_look:
+                    watch(self._done())
+                    next_look = time.monotonic() + _TELL_SECONDS
+        except BaseException:
+            # Others may have jobs of this group too.
+            context.cancelJobsWithTag(tag)
+            wait((job,))
+            raise
+        return job.result()
+
+    def _done(self) -> int:
+        """Count the tasks that are done in the stages that run."""
+        tracker = self.session.sparkContext.statusTracker()
+        stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
+        return sum(stage.numCompletedTasks for stage in stages if stage)
+
+
+def _unwrapped(result: _Result | Failure) -> _Result:
+    if isinstance(result, Failure):
+        raise result.kind(list(result.diagnostics))
+    return result

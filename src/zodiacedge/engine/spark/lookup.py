@@ -1,0 +1,172 @@
+"""Rows back to facts, for whoever asks for them: a relation at a time, each fact once.
+
+What is small the driver reads from the files itself. What is not, Spark makes distinct and joins with the
+terms behind its fingerprints; the driver reads the files of that a batch at a time and holds no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.spark.columns import Reader, Translation, union
+from zodiacedge.engine.spark.frames import Frames, manifest_row
+from zodiacedge.engine.spark.merge import terms_frame
+from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, Segment, located
+from zodiacedge.engine.spark.vocabulary import SCHEMA, Terms, enter
+from zodiacedge.language.ast import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.spark.place import Place
+    from zodiacedge.terms import Term
+
+    _Ids = NDArray[np.int32]
+
+# So many rows become facts at once.
+_TOGETHER = 65_536
+# Terms of earlier facts that are kept for the next.
+_MOST_TERMS = 200_000
+_MANIFEST = "tag int, path string, rows long, classes string"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Reads rows, and knows what their terms are."""
+
+    place: Place
+    terms: Terms
+
+    def facts(self, relation: Relation, contents: Iterable[Content]) -> Iterator[Fact]:
+        """Yield the facts that some owners have of a relation, each once."""
+        held = [content for content in contents if content.rows]
+        if sum(content.stored for content in held) > self.place.options.driver_rows and relation.arity:
+            yield from self._streamed(relation, held)
+            return
+        translation = Translation({}, self.place.hashing)
+        rows = self._rows(relation, held, translation)
+        for start in range(0, len(rows), _TOGETHER):
+            piece = rows[start : start + _TOGETHER]
+            keys = translation.keys(np.ascontiguousarray(piece).ravel())
+            terms = self.decode(keys.tolist())
+            listed: list[list[int]] = keys.reshape(len(piece), relation.arity).tolist()
+            for row in listed:
+                yield Fact(relation.name, tuple(terms[key] for key in row))
+
+    def count(self, relation: Relation, contents: Iterable[Content]) -> dict[int, int]:
+        """Count the rows that some owners have, each once: by class, or as a whole under 0."""
+        held = [content for content in contents if content.rows]
+        if len(held) <= 1:
+            if relation.typed:
+                return dict(held[0].classes()) if held else {}
+            return {0: held[0].rows} if held else {}
+        if sum(content.stored for content in held) > self.place.options.driver_rows:
+            return self._counted(relation, held)
+        translation = Translation({}, self.place.hashing)
+        rows = self._rows(relation, held, translation)
+        if not relation.typed:
+            return {0: len(rows)}
+        names, counted = np.unique(translation.keys(rows[:, 1]), return_counts=True)
+        return dict(zip(names.tolist(), counted.tolist(), strict=True))
+
+    def holds(self, term: Term, segment: Segment) -> bool:
+        """Whether some fact of a segment has a term as an argument."""
+        key = self.place.hashing.key(term)
+        if self.terms.decode(np.array([key], np.int64)).get(key) != term:
+            return False
+        return any(
+            self._has(relation, content, key)
+            for relation, content in segment.contents.items()
+            if relation.arity and content.rows
+        )
+
+    def decode(self, keys: Iterable[int]) -> Mapping[int, Term]:
+        """Return what some fingerprints stand for."""
+        known = self._known
+        if len(known) > _MOST_TERMS:
+            known.clear()
+        asked = np.array([key for key in set(keys) if key not in known], np.int64)
+        if len(asked):
+            known |= self.terms.decode(asked)
+        return known
+
+    @cached_property
+    def _known(self) -> dict[int, Term]:
+        return {}
+
+    def _rows(self, relation: Relation, contents: Sequence[Content], translation: Translation) -> _Ids:
+        reader = Reader()
+        reads = [reader.read(relation, content) for content in contents]
+        return union([read.table(translation) for read in reads], relation.arity).rows
+
+    def _has(self, relation: Relation, content: Content, key: int) -> bool:
+        if content.stored > self.place.options.driver_rows:
+            frame = Frames(self.place).content(relation, content)
+            asked = " or ".join(f"c{n} = {key}" for n in range(relation.arity))
+            return bool(self.place.jobs.run(frame.where(asked).limit(1).collect, "looking for a term"))
+        translation = Translation({}, self.place.hashing)
+        (number,) = translation.ids(np.array([key], np.int64))
+        return bool((self._rows(relation, [content], translation) == number).any())
+
+    # By Spark.
+
+    def _counted(self, relation: Relation, contents: Sequence[Content]) -> dict[int, int]:
+        rows = Frames(self.place).union(relation, contents).distinct()
+        if not relation.typed:
+            return {0: self.place.jobs.run(rows.count, "counting facts")}
+        counts = rows.groupBy("c1").count()
+        return {row[0]: row[1] for row in self.place.jobs.run(counts.collect, "counting facts")}
+
+    def _streamed(self, relation: Relation, contents: Sequence[Content]) -> Iterator[Fact]:
+        place = self.place
+        frame = Frames(place).union(relation, contents).distinct()
+        terms = terms_frame(place, self.terms).dropDuplicates(["id"])
+        for n in range(relation.arity):
+            named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
+            frame = frame.join(named, f"c{n}")
+        chosen = frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
+        writer = _Writer(place.scratch.folder)
+        told = place.jobs.run(
+            lambda: chosen.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
+        )
+        parts = [place.adopt(Part(row["path"], row["rows"])) for row in told]
+        for part in parts:
+            system, path = located(part.path)
+            with system.open_input_file(path) as source:
+                for batch in pq.ParquetFile(source).iter_batches(_TOGETHER):
+                    yield from _facts(relation, batch)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the rows of a partition as they come."""
+
+    folder: Folder
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pieces = [batch for batch in batches if batch.num_rows]
+        if pieces:
+            table = pa.Table.from_batches(pieces)
+            yield manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
+
+
+def _facts(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
+    dictionary = Dictionary()
+    nothing = pa.array(np.zeros(batch.num_rows, np.int64))
+    columns = []
+    for n in range(relation.arity):
+        kind, bits, text = (batch.column(3 * n + place) for place in range(3))
+        table = pa.table([nothing, kind, bits, text], schema=SCHEMA)
+        columns.append(enter(table, dictionary).tolist())
+    terms = [dictionary.decode(number) for number in range(len(dictionary))]
+    for row in zip(*columns, strict=True):
+        yield Fact(relation.name, tuple(terms[number] for number in row))

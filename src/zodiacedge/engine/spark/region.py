@@ -1,0 +1,337 @@
+"""A region of hyper-nodes brought up to date in one task, by the embedded engine's own maintenance.
+
+What lies outside the region (explicit facts, segments of other nodes) is what the region reads: the embedded
+engine gets it as its explicit facts, in the old version, with what came and what went as a change of them. A
+fact that one owner outside lost while another still has it has not gone. The segments of the region's nodes
+are segments there too. What they gain and lose goes into files; names and counts are returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from zodiacedge.engine.api import Dropped, NodeRun, Settings
+from zodiacedge.engine.embedded.attempt import Policy
+from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+from zodiacedge.engine.embedded.store import NO_CLASS, Store
+from zodiacedge.engine.embedded.store import Relation as TableName
+from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.limits import Limits
+from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.spark.columns import Reader, Translation, needs_values, segment_of, union
+from zodiacedge.engine.spark.scratch import TYPED, Content, Folder, Part, Relation, Segment
+from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, unseen, write_terms
+from zodiacedge.graph.hrdg import HyperGraph
+from zodiacedge.language.ast import Variable
+from zodiacedge.terms import RDF_TYPE
+
+_Name = TypeVar("_Name", TableName, str)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.batch import EmbeddedBatch
+    from zodiacedge.engine.embedded.overlay import Overlay
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.terms import Term
+
+    Ids = NDArray[np.int32]
+
+# A table of at most so many rows is written as a whole when it changes; of a larger one, what came and went.
+_REWRITTEN = 50_000
+# So many layers are enough: then a table is written as a whole again, however large.
+_MOST_LAYERS = 16
+_SHARE = 4
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a region reads of a relation: what each owner outside has, before and, where it differs, after."""
+
+    relation: Relation
+    before: tuple[Content, ...]
+    after: tuple[Content, ...] | None = None
+    classes: frozenset[int] | None = None
+    """Of `rdf:type`, the classes that are read; all of them if not given."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of nodes, and all that a task needs to bring it up to date."""
+
+    rules: Mapping[str, Rule]
+    keys: Mapping[Term, int]
+    """The fingerprints of the terms that rules mention."""
+    inputs: tuple[Input, ...]
+    segments: Mapping[frozenset[str], Segment]
+    terms: Terms
+    folder: Folder
+    hashing: Hashing = field(default_factory=Hashing)
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    registry: Registry = field(default_factory=Registry)
+    same_functions: bool = True
+    limits: Limits = field(default_factory=Limits)
+    strict: bool = False
+    policy: Policy = field(default_factory=Policy)
+    total: int = 0
+    """How many facts all segments have, those outside too."""
+    fresh: tuple[Term, ...] = ()
+    """Terms that rules mention and no file may have yet."""
+    net: bool = False
+    """Whether to tell what became visible and what is visible no more."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a region."""
+
+    segments: Mapping[frozenset[str], Segment]
+    """The segments that changed, with those contents of theirs that did."""
+    whole: frozenset[frozenset[str]]
+    """Those of them that are as told and have nothing else."""
+    runs: tuple[NodeRun, ...]
+    dropped: Mapping[str, Dropped]
+    terms: Part
+    came: Mapping[Relation, Part] = field(default_factory=dict)
+    went: Mapping[Relation, Part] = field(default_factory=dict)
+
+
+def run(region: Region) -> Outcome:
+    """Bring a region up to date."""
+    return _Task(region).run()
+
+
+class _Task:
+    def __init__(self, region: Region) -> None:
+        self._region = region
+        self._reader = Reader()
+        self._translation = Translation(region.keys, region.hashing)
+
+    def run(self) -> Outcome:
+        region = self._region
+        state, add, remove = self._load()
+        graph = HyperGraph.build(region.rules)
+        settings = Settings(region.registry, region.limits, region.strict)
+        attempt = state.attempt(region.rules, graph, state.effect(add, remove), settings)
+        written = _Written(self._translation, region.folder)
+        segments: dict[frozenset[str], Segment] = {}
+        whole: set[frozenset[str]] = set()
+        for node in graph.nodes.values():
+            keys = frozenset(node.rules)
+            if keys in attempt.work.segments:
+                whole.add(keys)
+            found = self._segment(attempt, keys, written)
+            if found is not None:
+                segments[keys] = found
+        came, went = attempt.net.rows() if region.net else ({}, {})
+        return Outcome(
+            segments,
+            frozenset(whole),
+            attempt.runs,
+            {key: one for key, one in attempt.dropped.items() if key in region.rules},
+            self._new_terms(),
+            written.distinct(came),
+            written.distinct(went),
+        )
+
+    # In.
+
+    def _load(self) -> tuple[EmbeddedState, EmbeddedBatch, EmbeddedBatch]:
+        region, reader, translation = self._region, self._reader, self._translation
+        before = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in region.inputs}
+        after = {i: [reader.read(i.relation, c, i.classes) for c in i.after or ()] for i in region.inputs}
+        own = {
+            keys: {relation: reader.read(relation, content) for relation, content in one.contents.items()}
+            for keys, one in region.segments.items()
+        }
+        hidden = {
+            keys: {key: reader.read(self._rows_of(key), content) for key, content in one.hidden.items()}
+            for keys, one in region.segments.items()
+        }
+        if any(needs_values(rule.body) for rule in region.rules.values()):
+            translation.load_values(reader.seen(), region.terms)
+        old: dict[Relation, Table] = {}
+        for one, reads in before.items():
+            old[one.relation] = union([r.table(translation) for r in reads], one.relation.arity)
+        store = Store(translation.terms, segment_of(old, translation))
+        for keys, reads_by_relation in own.items():
+            tables = {relation: read.table(translation) for relation, read in reads_by_relation.items()}
+            segment = segment_of(tables, translation, whole=self._keeps_members_together(keys))
+            segment.hidden = {key: read.table(translation) for key, read in hidden[keys].items()}
+            store.add_segment(keys, segment)
+        registry = region.registry if region.same_functions else Registry()
+        state = EmbeddedState(store, (), region.dropped, registry, region.policy, rows=region.total)
+        add, remove = state.batch(), state.batch()
+        for one, reads in after.items():
+            if one.after is not None:
+                table = union([r.table(translation) for r in reads], one.relation.arity)
+                was = old[one.relation]
+                for batch, rows in (
+                    (add, was.sift(table.rows, present=False)),
+                    (remove, table.sift(was.rows, present=False)),
+                ):
+                    for name, piece in translation.tables(one.relation, rows):
+                        batch.add_rows(name, piece)
+        return state, add, remove
+
+    def _rows_of(self, key: str) -> Relation:
+        aggregate = self._region.rules[key].aggregate
+        if aggregate is None:
+            raise AssertionError(key)
+        return Relation("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
+
+    def _keeps_members_together(self, keys: frozenset[str]) -> bool:
+        heads = (self._region.rules[key].head for key in keys)
+        return any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)
+
+    # Out.
+
+    def _segment(self, attempt: EmbeddedAttempt, keys: frozenset[str], written: _Written) -> Segment | None:
+        before = attempt.before.store.segments.get(keys)
+        kept = self._region.segments.get(keys, Segment())
+        fresh = attempt.work.segments.get(keys)
+        if fresh is not None:
+            tables = _replaced(before.tables if before else {}, fresh.tables)
+            hidden = _replaced(before.hidden if before else {}, fresh.hidden)
+        elif before is not None:
+            overlays, hidden_overlays = attempt.draft.gains(before)
+            tables = _overlaid(before.tables, overlays)
+            hidden = _overlaid(before.hidden, hidden_overlays)
+        else:
+            raise AssertionError(keys)
+        grouped: dict[Relation, list[_Change]] = {}
+        for name, change in tables.items():
+            grouped.setdefault(written.relation(name), []).append(_Change(name, *change))
+        contents = {
+            relation: content
+            for relation, changes in grouped.items()
+            if (content := written.content(relation, kept.content(relation), changes)) is not None
+        }
+        rows = {}
+        for key, (old, plus, minus) in hidden.items():
+            relation = self._rows_of(key)
+            one = _Change(TableName(*relation), old, plus, minus)
+            found = written.content(relation, kept.hidden.get(key, Content()), [one])
+            if found is not None:
+                rows[key] = found
+            elif fresh is not None:
+                rows[key] = kept.hidden.get(key, Content())
+        if fresh is None and not contents and not rows:
+            return None
+        if fresh is not None:
+            # What did not change is told as well: the segment is as told and has nothing else.
+            contents = {
+                **{r: kept.contents[r] for r in grouped if r in kept.contents and r not in contents},
+                **contents,
+            }
+        return Segment(contents, rows)
+
+    def _new_terms(self) -> Part:
+        """Write the terms that came up here, and those that rules mention for the first time."""
+        region = self._region
+        found = self._translation.new_terms()
+        tables = [found] if found is not None else []
+        if region.fresh:
+            dictionary = Dictionary()
+            dictionary.encode_all(region.fresh)
+            tables.append(columns_of(dictionary, region.hashing))
+        if not tables:
+            return Part("", 0)
+        return write_terms(region.folder, unseen(pa.concat_tables(tables), region.terms))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a table has, gains and loses."""
+
+    name: TableName
+    before: Ids
+    plus: Ids
+    minus: Ids
+
+
+def _replaced(
+    before: Mapping[_Name, Table], after: Mapping[_Name, Table]
+) -> dict[_Name, tuple[Ids, Ids, Ids]]:
+    found = {}
+    for name in {**before, **after}:
+        old, new = before.get(name), after.get(name)
+        arity = (old if old is not None else after[name]).arity
+        was, will = (one if one is not None else Table(arity) for one in (old, new))
+        plus = was.sift(will.rows, present=False) if len(was) else will.rows
+        minus = will.sift(was.rows, present=False) if len(was) else was.rows
+        found[name] = (was.rows, plus, minus)
+    return found
+
+
+def _overlaid(
+    tables: Mapping[_Name, Table], overlays: Mapping[_Name, Overlay]
+) -> dict[_Name, tuple[Ids, Ids, Ids]]:
+    found = {}
+    for name in {**tables, **overlays}:
+        table, overlay = tables.get(name), overlays.get(name)
+        arity = table.arity if table is not None else overlays[name].plus.arity
+        nothing = np.zeros((0, arity), np.int32)
+        plus, minus = (overlay.plus.rows, overlay.minus.rows) if overlay else (nothing, nothing)
+        found[name] = (table.rows if table is not None else nothing, plus, minus)
+    return found
+
+
+class _Written:
+    """Writes rows of ids as files of fingerprints."""
+
+    def __init__(self, translation: Translation, folder: Folder) -> None:
+        self._translation = translation
+        self._folder = folder
+
+    def relation(self, name: TableName) -> Relation:
+        return TYPED if name.member_of != NO_CLASS else Relation(name.name, name.arity)
+
+    def content(self, relation: Relation, kept: Content, changes: list[_Change]) -> Content | None:
+        """Write what came and went, or all of it; return the content after it, or None if nothing changed."""
+        moved = sum(len(c.plus) + len(c.minus) for c in changes)
+        if not moved:
+            return None
+        rows = sum(len(c.before) + len(c.plus) - len(c.minus) for c in changes)
+        if rows > _REWRITTEN and moved * _SHARE <= rows and len(kept.layers) < _MOST_LAYERS:
+            plus = self._part(relation, ((c.name, c.plus) for c in changes))
+            minus = self._part(relation, ((c.name, c.minus) for c in changes))
+            return kept.then((plus,), (minus,))
+        return Content.of(self._part(relation, ((c.name, _after(c)) for c in changes)))
+
+    def distinct(self, given: Mapping[TableName, list[Ids]]) -> dict[Relation, Part]:
+        """Write rows that may repeat, each once."""
+        grouped: dict[Relation, list[tuple[TableName, Ids]]] = {}
+        for name, pieces in given.items():
+            rows = pieces[0]
+            if len(pieces) > 1:
+                table = Table(name.arity)
+                for piece in pieces:
+                    table.insert(piece)
+                rows = table.rows
+            grouped.setdefault(self.relation(name), []).append((name, rows))
+        found = {relation: self._part(relation, named) for relation, named in grouped.items()}
+        return {relation: part for relation, part in found.items() if part.rows}
+
+    def _part(self, relation: Relation, given: Iterable[tuple[TableName, Ids]]) -> Part:
+        pieces = [self._translation.columns(name, rows)[1] for name, rows in given if len(rows)]
+        if not pieces:
+            return Part("", 0)
+        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+        return self._folder.write_rows(relation, columns)
+
+
+def _after(change: _Change) -> Ids:
+    rows = change.before
+    if len(change.minus):
+        gone = Table(change.minus.shape[1])
+        gone.insert(change.minus)
+        rows = gone.sift(rows, present=False)
+    return np.concatenate((rows, change.plus)) if len(change.plus) else rows

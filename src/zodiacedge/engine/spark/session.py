@@ -1,0 +1,186 @@
+"""The Spark session: one per process, started when the engine is first used.
+
+Python workers run the driver's interpreter and find its compiled kernels. A session that the host started
+itself is used as it is. On masters other than local ones the package travels as a zip archive, unless the
+executors have it already (`docs/spark.md` tells how).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+import zipfile
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*]"
+_OLDEST_JAVA = 17
+_STARTING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where Spark runs: the master's URL, and settings of Spark that go before ours."""
+
+    master: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    ship: bool = True
+    """Whether the package is sent to executors that are not of this machine."""
+
+    def session(self) -> SparkSession:
+        """Return the session, a new one if there is none."""
+        with _STARTING:
+            _need_pyspark()
+            active = _active()
+            if active is not None:
+                self._refuse_another(active)
+                return active
+            return _started(self)
+
+    def _refuse_another(self, active: SparkSession) -> None:
+        running = str(active.sparkContext.master)
+        if self.master and self.master != running:
+            raise UsageProblem(
+                Diagnostic(
+                    "U015",
+                    f"Spark runs on {running} in this process, and cannot run on {self.master} as well",
+                    "use that master, or stop the session first: SparkSession.active().stop()",
+                )
+            )
+
+
+def cores(session: SparkSession) -> int:
+    """Return how many tasks run at the same time."""
+    return max(int(session.sparkContext.defaultParallelism), 1)
+
+
+def _active() -> SparkSession | None:
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy
+    from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
+
+    # A context that was stopped is still known to its session.
+    return Session.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
+
+
+def _started(cluster: Cluster) -> SparkSession:
+    _need_java()
+    # Spark looks at the version of pandas wherever Arrow goes by; we use none of its pandas.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
+
+    master = cluster.master or DEFAULT_MASTER
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = Session.builder.master(master).appName("zodiacedge")
+    for name, value in {**_settings(master, ship=cluster.ship), **cluster.settings}.items():
+        builder = builder.config(name, value)
+    # Spark would answer Ctrl-C by ending every job of the process: whoever waits for a job ends that one.
+    main = threading.current_thread() is threading.main_thread()
+    heard = signal.getsignal(signal.SIGINT) if main else None
+    session = builder.getOrCreate()
+    if heard is not None:
+        signal.signal(signal.SIGINT, heard)
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _settings(master: str, *, ship: bool) -> dict[str, str]:
+    local = master.startswith("local[") or master == "local"
+    found = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.parquet.enableVectorizedReader": "true",
+        # Columns are ids: what Spark may guess of a file is known already.
+        "spark.sql.parquet.mergeSchema": "false",
+        # Files are named one by one, and looking them up needs no job.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+        "spark.python.worker.reuse": "true",
+        "spark.executorEnv.NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", _kernel_cache()),
+    }
+    if local:
+        cores_here = _local_cores(master)
+        found |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(cores_here),
+        }
+    elif ship:
+        found["spark.submit.pyFiles"] = str(package_archive())
+        if not master.startswith("local-cluster"):
+            # The compile cache is a folder of this machine: elsewhere each executor fills its own.
+            del found["spark.executorEnv.NUMBA_CACHE_DIR"]
+    return found
+
+
+def _local_cores(master: str) -> int:
+    inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
+    return int(inside) if inside.isdigit() else (os.cpu_count() or 1 if inside == "*" else 1)
+
+
+def _kernel_cache() -> str:
+    from zodiacedge.engine.embedded import compiled  # noqa: PLC0415 - sets the folder
+
+    return os.environ.get("NUMBA_CACHE_DIR", "") if compiled.COMPILED else ""
+
+
+def package_archive() -> Path:
+    """Write the package into a zip archive that Python imports from, and return its place."""
+    root = Path(__file__).resolve().parents[2]
+    target = Path(tempfile.mkdtemp(prefix="zodiacedge-package-")) / "zodiacedge.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, Path(root.name) / path.relative_to(root))
+    return target
+
+
+def _need_pyspark() -> None:
+    if find_spec("pyspark") is None:
+        raise UsageProblem(
+            Diagnostic("U007", "pyspark is not installed", "install it: pip install 'zodiacedge[spark]'")
+        )
+
+
+def _need_java() -> None:
+    home = os.environ.get("JAVA_HOME", "")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = _java_version(program) if program else 0
+    if version >= _OLDEST_JAVA:
+        return
+    found = f"Java {version} is too old" if version else "there is no Java"
+    raise UsageProblem(
+        Diagnostic(
+            "U014",
+            f"the engine spark needs Java {_OLDEST_JAVA} or newer, and {found}",
+            "install it: apt-get install openjdk-17-jre-headless (Debian, Ubuntu), or your system's package; "
+            "the engine embedded needs none",
+        )
+    )
+
+
+def _java_version(program: str) -> int:
+    try:
+        told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return 0
+    version = told.stderr.partition('"')[2].partition('"')[0]
+    first = version.removeprefix("1.").partition(".")[0].partition("-")[0]
+    return int(first) if first.isdigit() else 0

@@ -1,0 +1,181 @@
+"""Which facts of a change really come and go: a task that compares them with the explicit facts there are.
+
+Terms of the change that nobody knew yet are found here too, and compared with those that are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.handover import ALONE
+from zodiacedge.engine.spark.columns import Reader, Translation
+from zodiacedge.engine.spark.compact import put_together, small_parts
+from zodiacedge.engine.spark.frames import Frames, names, tagged, together
+from zodiacedge.engine.spark.merge import merged
+from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, read_part
+from zodiacedge.engine.spark.vocabulary import SCHEMA, Hashing, Terms, unseen, write_terms
+from zodiacedge.language.ast import Fact
+from zodiacedge.language.printer import format_atom
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.spark.place import Place
+
+    Ids = NDArray[np.int32]
+
+# How many facts that are not there an example is looked for among.
+_MOST_EXAMPLES = 1000
+# A relation of so many layers, and of so few rows, is written anew.
+_LAYERS = 6
+_REWRITTEN = 50_000
+
+
+@dataclass(frozen=True)
+class Sift:
+    """Facts to add and to remove, and the explicit facts of their relations."""
+
+    add: Mapping[Relation, tuple[Part, ...]]
+    remove: Mapping[Relation, tuple[Part, ...]]
+    explicit: Mapping[Relation, Content]
+    new_terms: Terms
+    terms: Terms
+    folder: Folder
+    hashing: Hashing = field(default_factory=Hashing)
+
+
+@dataclass(frozen=True)
+class Sifted:
+    """What facts to add and to remove come to."""
+
+    new: Mapping[Relation, tuple[Part, ...]]
+    """The rows to add that are not there."""
+    old: Mapping[Relation, tuple[Part, ...]]
+    """The rows to remove that are there and are not added again."""
+    idle: int
+    missing: int
+    example: Fact | None
+    terms: tuple[Part, ...]
+    """The terms that nobody knew."""
+    small_terms: Part | None = None
+    """The terms of many small files, in one."""
+    whole: Mapping[Relation, Part] = field(default_factory=dict)
+    """All rows that will be there, of relations that had become many small files."""
+
+
+def run(sift: Sift) -> Sifted:
+    """Find out what comes and goes."""
+    reader = Reader()
+    relations = {**sift.add, **sift.remove}
+    reads = {
+        relation: (
+            reader.read(relation, sift.explicit.get(relation, Content())),
+            [reader.read(relation, Content.of(part)) for part in sift.add.get(relation, ())],
+            [reader.read(relation, Content.of(part)) for part in sift.remove.get(relation, ())],
+        )
+        for relation in relations
+    }
+    translation = Translation({}, sift.hashing)
+    new: dict[Relation, tuple[Part, ...]] = {}
+    old: dict[Relation, tuple[Part, ...]] = {}
+    absent: dict[Relation, Ids] = {}
+    whole: dict[Relation, Part] = {}
+    idle = 0
+    for relation, (there, added, removed) in reads.items():
+        table = there.table(translation)
+        coming, going = Table(relation.arity), Table(relation.arity)
+        for target, given in ((coming, added), (going, removed)):
+            for read in given:
+                for _, columns in read.layers:
+                    target.insert(translation.rows(columns, relation.arity))
+        fresh = table.sift(coming.rows, present=False)
+        idle += len(coming) - len(fresh)
+        leaving = coming.sift(table.sift(going.rows, present=True), present=False)
+        absent[relation] = table.sift(going.rows, present=False)
+        for found, rows in ((new, fresh), (old, leaving)):
+            if len(rows):
+                part = sift.folder.write_rows(relation, _columns(translation, relation, rows))
+                found[relation] = (part,)
+        if len(there.layers) >= _LAYERS and len(table) <= _REWRITTEN and (len(fresh) or len(leaving)):
+            table.delete(leaving)
+            table.insert(fresh)
+            whole[relation] = sift.folder.write_rows(relation, _columns(translation, relation, table.rows))
+    fresh_terms = sift.new_terms.read() if sift.new_terms.parts else SCHEMA.empty_table()
+    terms = write_terms(sift.folder, unseen(fresh_terms, sift.terms))
+    missing = sum(map(len, absent.values()))
+    example = _example(sift, absent, translation)
+    small = small_parts(sift.terms)
+    small_terms = put_together(sift.folder, small) if small else None
+    fresh_parts = (terms,) if terms.rows else ()
+    return Sifted(new, old, idle, missing, example, fresh_parts, small_terms, whole)
+
+
+def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[NDArray[np.int64]]:
+    if not relation.arity:
+        return [np.zeros(len(rows), np.int64)]
+    return [translation.keys(rows[:, n]) for n in range(relation.arity)]
+
+
+def _example(sift: Sift, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
+    some = {relation: rows[:_MOST_EXAMPLES] for relation, rows in absent.items() if len(rows)}
+    if not some:
+        return None
+    keys = {relation: _columns(translation, relation, rows) for relation, rows in some.items()}
+    return _first(sift, keys)
+
+
+def _first(sift: Sift, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact | None:
+    known = Terms((*sift.terms.parts, *sift.new_terms.parts))
+    asked = [column for relation, columns in keys.items() if relation.arity for column in columns]
+    terms = known.decode(np.concatenate(asked)) if asked else {}
+    facts = [
+        Fact(relation.name, tuple(terms[key] for key in row))
+        for relation, columns in keys.items()
+        for row in (zip(*(c.tolist() for c in columns), strict=True) if relation.arity else [()])
+    ]
+    return min(facts, key=format_atom, default=None)
+
+
+def by_plans(place: Place, sift: Sift) -> Sifted:
+    """Find out what comes and goes on data frames: one job, and two more for the terms."""
+    frames = Frames(place)
+    relations = list({**sift.add, **sift.remove})
+    width = max(relation.width for relation in relations)
+    pieces = []
+    for at, relation in enumerate(relations):
+        columns = names(relation.width)
+        there = frames.content(relation, sift.explicit.get(relation, Content()))
+        coming = frames.parts(sift.add.get(relation, ()), relation.width).distinct()
+        going = frames.parts(sift.remove.get(relation, ()), relation.width).distinct()
+        leaving = going.join(there, columns, "left_semi").join(coming, columns, "left_anti")
+        for kind, frame in enumerate(
+            (
+                coming.join(there, columns, "left_anti"),
+                leaving,
+                coming.join(there, columns, "left_semi"),
+                going.join(there, columns, "left_anti"),
+            )
+        ):
+            pieces.append(tagged(frame, 4 * at + kind, width))
+    listed = [relation for relation in relations for _ in range(4)]
+    idle = frozenset(range(2, len(listed), 4))
+    why = "comparing facts with those that are there"
+    written = frames.write(together(pieces), listed, why, ALONE, idle)
+    found: list[dict[Relation, tuple[Part, ...]]] = [{}, {}, {}, {}]
+    for tag, parts in written.items():
+        found[tag % 4][relations[tag // 4]] = tuple(parts)
+    new, old, there_already, absent = found
+    known = merged(place, sift.new_terms, sift.terms, ALONE)
+    terms = known.parts[len(sift.terms.parts) :]
+    counts = [sum(part.rows for parts in one.values() for part in parts) for one in (there_already, absent)]
+    some = {
+        relation: [column[:_MOST_EXAMPLES] for column in read_part(parts[0], relation.width)]
+        for relation, parts in absent.items()
+    }
+    return Sifted(new, old, counts[0], counts[1], _first(sift, some), terms)

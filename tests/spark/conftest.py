@@ -1,0 +1,55 @@
+"""What the tests on Spark share: one session for all of them, in one worker process."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zodiacedge.engine.spark.engine import SparkEngine
+from zodiacedge.engine.spark.session import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.engine.spark.place import Options
+
+HERE = Path(__file__).resolve().parent
+# Many small jobs on little data: compiling them thoroughly would take longer than running them.
+CLUSTER = Cluster(
+    "local[2]",
+    {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+    },
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what lies in this folder: all of it runs in one worker, for the session's sake."""
+    for item in items:
+        if item.path.resolve().is_relative_to(HERE):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Java is there: without it there is nothing to test here."""
+    if not shutil.which("java"):
+        pytest.skip("there is no Java")
+
+
+@pytest.fixture(scope="session")
+def make_engine(java: None) -> Callable[[Options], SparkEngine]:  # noqa: ARG001 - needed, not used
+    """Return a maker of engines with options of their own, all on one session."""
+    return lambda options: SparkEngine(cluster=CLUSTER, options=options)
+
+
+@pytest.fixture(scope="session")
+def spark(java: None) -> SparkEngine:  # noqa: ARG001 - needed, not used
+    """The engine as users get it."""
+    return SparkEngine(cluster=CLUSTER)

@@ -1,0 +1,95 @@
+"""Run by `test_cluster` in a process of its own: two executors, and the package shipped to them.
+
+Prints one line of JSON: where executors found the package, what differs from the definition, and what became
+of a recursion in the middle of which an executor was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from engine.test_golden_programs import GOLDEN, transcript
+from strategies import evaluate_text
+from zodiacedge.engine.api import Progress, Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.engine import SparkEngine
+from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.session import Cluster
+from zodiacedge.knowledge import KnowledgeBase
+
+PROGRAMS = ("aggregates", "dropped_bindings", "mutual_recursion")
+SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+}
+CLUSTER = Cluster("local-cluster[2,1,1024]", SETTINGS)
+ROUNDS = 8
+RULES = "r: At(X, Y) :- At(X, Z), e(Z, Y) . At(a, n0) . " + " ".join(
+    f"e(n{n}, n{n + 1}) ." for n in range(ROUNDS)
+)
+
+
+def place(_: int) -> tuple[str, int]:
+    """Return where a task finds the package, and which process is its executor."""
+    import zodiacedge  # noqa: PLC0415 - the executor's, not the driver's
+
+    parent = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii")
+    # The worker's parent is a daemon, and the daemon's is the executor.
+    return str(zodiacedge.__file__), int(parent.rpartition(")")[2].split()[1])
+
+
+def differences(engine: SparkEngine) -> list[str]:
+    """Return the golden programs that do not give what is expected."""
+    found = []
+    for name in PROGRAMS:
+        path = GOLDEN / "programs" / f"{name}.rules"
+        lines = path.with_suffix(".expected").read_text(encoding="utf-8").splitlines()
+        expected = [line for line in lines if line and not line.startswith("#")]
+        queries = [line for line in expected if line.startswith("?-") or ":-" in line]
+        if transcript(evaluate_text(path.read_text(encoding="utf-8"), engine=engine), queries) != expected:
+            found.append(name)
+    return found
+
+
+def killed(executors: list[int]) -> dict[str, object]:
+    """Kill an executor while a recursion is in its rounds; return what the rounds gave all the same."""
+    done: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        if progress.round == ROUNDS // 2 and not done:
+            done.append(executors[0])
+            os.kill(executors[0], signal.SIGKILL)
+
+    engine = SparkEngine(cluster=CLUSTER, options=Options(way="rounds"))
+    facts = []
+    for one in (EmbeddedEngine(), engine):
+        kb = KnowledgeBase(one, Settings(progress=kill if one is engine else None))
+        with kb.change() as change:
+            change.add_rules(RULES)
+        facts.append(kb.facts())
+    return {"killed": len(done), "same": facts[0] == facts[1], "rounds": change.report.nodes[0].rounds}
+
+
+def main() -> None:
+    """Do all of it."""
+    engine = SparkEngine(cluster=CLUSTER)
+    places = engine.jobs.each(place, list(range(8)), "asking where things are")
+    executors = sorted({pid for _, pid in places})
+    outcome = {
+        "homes": sorted({home for home, _ in places}),
+        "executors": len(executors),
+        "different": differences(engine),
+        **killed(executors),
+    }
+    engine.jobs.session.stop()
+    print(json.dumps(outcome))  # noqa: T201 - the outcome goes to the test
+
+
+if __name__ == "__main__":
+    main()

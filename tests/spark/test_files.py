@@ -1,0 +1,70 @@
+"""Files of rows: what many small changes leave behind is put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spark.test_terms import entries
+from zodiacedge.engine.handover import ALONE
+from zodiacedge.engine.spark import sift
+from zodiacedge.engine.spark.columns import Reader, Translation
+from zodiacedge.engine.spark.compact import compacted
+from zodiacedge.engine.spark.scratch import Content, Folder, Relation
+from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, write_terms
+from zodiacedge.terms import integer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+EDGE = Relation("edge", 2)
+
+
+def rows_of(content: Content) -> list[list[int]]:
+    translation = Translation({}, Hashing())
+    table = Reader().read(EDGE, content).table(translation)
+    return sorted(translation.keys(table.rows.ravel()).reshape(-1, 2).tolist())
+
+
+def layered(folder: Folder, changes: int) -> tuple[Content, list[list[int]]]:
+    """Return rows that came and went in many changes, and those that are left."""
+    content, left = Content(), {}
+    for n in range(changes):
+        came = np.arange(4 * n, 4 * n + 4)
+        content = content.then([folder.write_rows(EDGE, [came, came + 1])])
+        left.update({int(number): [int(number), int(number) + 1] for number in came})
+        gone = came[: n % 3]
+        content = content.then((), [folder.write_rows(EDGE, [gone, gone + 1])])
+        for number in gone.tolist():
+            del left[number]
+    return content, sorted(left.values())
+
+
+def test_layers_are_read_in_order(tmp_path: Path) -> None:
+    content, expected = layered(Folder(str(tmp_path)), 6)
+    assert rows_of(content) == expected
+    assert content.rows == len(expected)
+
+
+def test_a_content_of_many_layers_is_written_anew(spark: SparkEngine) -> None:
+    place = spark.empty().place
+    content, expected = layered(place.scratch.folder, 24)
+    assert len(content.layers) > 32
+    found = compacted(place, EDGE, content, ALONE)
+    assert rows_of(found) == expected
+    assert len(found.layers) <= spark.jobs.cores
+    assert compacted(place, EDGE, found, ALONE) is found
+
+
+def test_many_small_files_of_terms_become_one(tmp_path: Path) -> None:
+    folder, hashing = Folder(str(tmp_path)), Hashing()
+    tables = [columns_of(entries([integer(n), integer(n + 1)]), hashing) for n in range(20)]
+    known = Terms(tuple(write_terms(folder, table) for table in tables))
+    new = write_terms(folder, columns_of(entries([integer(7), integer(99)]), hashing))
+    found = sift.run(sift.Sift({}, {}, {}, Terms((new,)), known, folder, hashing))
+    assert found.small_terms is not None
+    assert found.small_terms.rows == 21
+    assert [part.rows for part in found.terms] == [1]

@@ -1,0 +1,134 @@
+"""The engine as people meet it: `ze.open`, the command line, the page on Spark, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+import zodiacedge as ze
+from spark.conftest import CLUSTER
+from zodiacedge.cli.app import zodiac
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark.session import Cluster, package_archive
+from zodiacedge.errors import UsageProblem
+from zodiacedge.knowledge import KnowledgeBase, open_kb
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
+
+
+def test_the_first_example_of_the_page_runs(spark: SparkEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert spark.jobs.cores == 2
+    (first, *_) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(first, {})  # noqa: S102 - the page's own code
+    lines = capsys.readouterr().out.splitlines()
+    assert all("in one task" in line for line in lines[:-1])
+    assert lines[-1] == str([(ze.iri(name),) for name in "bcd"])
+
+
+def test_the_command_line_runs_on_spark(spark: SparkEngine, tmp_path: Path) -> None:
+    assert spark.jobs.cores == 2
+    (tmp_path / "farm.rules").write_text("hot(T) :- reading(T, N), N > 30 .")
+    (tmp_path / "reading.csv").write_text("wt1,35\nwt2,20\nwt3\nwt4,40\n")
+    (tmp_path / "more.session").write_text(
+        "begin\n+ reading(wt9, 50) .\ncommit\n+ reading(wt9, 50) .\n+ hot(wt9) .\n"
+    )
+    outcomes = []
+    for engine in ("embedded", "spark"):
+        command = ["run", str(tmp_path / "farm.rules"), "--facts", str(tmp_path / "reading.csv"), "--json"]
+        command += ["--engine", engine, "--quarantine", str(tmp_path / engine), "--query", "?- hot(X) ."]
+        done = CliRunner().invoke(zodiac, [*command, "--apply", str(tmp_path / "more.session")])
+        assert done.exit_code == 0, done.output
+        document = json.loads(done.stdout)
+        outcomes.append([document[key] for key in ("explicit", "derived", "queries", "hyper_nodes")])
+        assert [path.name for path in (tmp_path / engine).iterdir()] == ["bad-lines-0001.jsonl"]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_registered_functions_travel_to_the_tasks(spark: SparkEngine) -> None:
+    kb = KnowledgeBase(spark, Settings())
+    limit = 3
+    kb.function(lambda value: value > limit, name="large")
+    kb.aggregate(lambda values: values[0], name="FIRST")
+    with kb.change() as change:
+        change.add_rules(
+            "l: Large(X) :- n(X, N), func:large(N) = true ."
+            "f: least(X, M) :- AGGREGATE(n(X, N)) ON X WITH FIRST(N) AS M . n(a, 5) . n(a, 2) . n(b, 1) ."
+        )
+    assert kb.derived() == {"Large": 1, "least": 2}
+    # Another function of the same name gives other facts.
+    kb.function(lambda value: value < limit, name="large")
+    with kb.change() as change:
+        change.add_facts("n(c, 9) .")
+    assert kb.derived() == {"Large": 2, "least": 3}
+
+
+def test_a_knowledge_base_can_be_verified_and_asked_with_parameters(spark: SparkEngine) -> None:
+    kb = KnowledgeBase(spark, Settings())
+    with kb.change() as change:
+        change.add_rules("s: near(X, Y) :- near(Y, X) . near(a, b) . near(b, c) . C(a) . n(a, 5) .")
+    assert kb.verify().ok
+    assert kb.verify("reference").ok
+    near = kb.prepare("?- near(X, Y) .", "X")
+    assert [row[1] for row in near(X=ze.iri("b"))] == [ze.iri("a"), ze.iri("c")]
+    assert len(near(X=ze.iri("nobody"))) == 0
+    report = kb.dry_run(remove_facts="near(a, b) .")
+    assert len(report.deleted) == 2
+    assert len(kb.facts()) == 6
+
+
+def test_another_master_in_the_same_process_is_refused(spark: SparkEngine) -> None:
+    assert spark.jobs.cores == 2
+    with pytest.raises(UsageProblem, match="U015"):
+        Cluster("local[7]").session()
+    assert Cluster().session() is not None
+    assert CLUSTER.session().sparkContext.master == "local[2]"
+
+
+def test_options_of_spark_are_refused_elsewhere() -> None:
+    with pytest.raises(UsageProblem, match="U017"):
+        open_kb(master="local[2]")
+
+
+def test_a_scratch_folder_that_cannot_be_is_told(spark: SparkEngine, tmp_path: Path) -> None:
+    assert spark.jobs.cores == 2
+    (tmp_path / "file").write_text("")
+    kb = ze.open(engine="spark", scratch=str(tmp_path / "file"))
+    with pytest.raises(UsageProblem, match="U016"), kb.change() as change:
+        change.add_facts("p(a, b) .")
+
+
+def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    script = "import zodiacedge as ze\nkb = ze.open(engine='spark')\nkb.query('?- p(X, Y) .')"
+    environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment
+    )
+    assert "U014" in done.stderr
+    assert "apt-get install openjdk-17-jre-headless" in done.stderr
+
+
+def test_the_archive_for_executors_holds_the_package() -> None:
+    names = subprocess.run(
+        [sys.executable, "-m", "zipfile", "-l", str(package_archive())],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in (
+        "zodiacedge/__init__.py",
+        "zodiacedge/engine/spark/region.py",
+        "zodiacedge/workloads/rules/rs1.rules",
+    ):
+        assert name in names
+    assert "__pycache__" not in names

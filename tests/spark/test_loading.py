@@ -1,0 +1,114 @@
+"""Files are read in parallel on Spark, and give what the embedded engine reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.place import Options
+from zodiacedge.errors import LoadProblem
+from zodiacedge.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+# Lines of all lengths, so that splits of a few bytes cut them everywhere.
+LINES = [
+    "\ufeff<http://e/s0> <http://e/p> <http://e/o> .",
+    "# a comment",
+    "",
+    '<http://e/s1> <http://e/age> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .',
+    "<http://e/s1> <http://e/broken> .",
+    '<http://e/s2> <http://e/name> "Zoë"@en .',
+    "_:b1 <http://e/p> _:b2 .",
+    "<http://e/s3> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Turbine> .",
+    "no triple at all",
+    "\ufeff<http://e/late> <http://e/p> <http://e/mark> .",
+    f'<http://e/s4> <http://e/long> "{"x" * 300}" .',
+    "<http://e/s5> <http://e/p> <http://e/last> .",
+]
+
+
+def write(folder: Path, ending: str = "\n") -> Path:
+    path = folder / "facts.nt"
+    path.write_bytes((ending.join(LINES)).encode())
+    return path
+
+
+def loaded(engine: object, *sources: str, **options: object) -> tuple[KnowledgeBase, object]:
+    kb = KnowledgeBase(engine, Settings())  # type: ignore[arg-type]
+    with kb.change() as change:
+        report = change.load(*sources, **options)  # type: ignore[arg-type]
+    return kb, report.to_dict() | {"seconds": 0}
+
+
+@pytest.mark.parametrize(("split", "ending"), [(7, "\n"), (64, "\r\n"), (1 << 20, "\n")])
+def test_splits_of_any_size_give_the_same_facts_and_the_same_bad_lines(
+    split: int, ending: str, tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    path = str(write(tmp_path, ending))
+    expected, told = loaded(EmbeddedEngine(), path)
+    found, report = loaded(make_engine(Options(split_bytes=split)), path)
+    assert found.facts() == expected.facts()
+    assert report == told
+
+
+def test_all_formats_of_a_folder_beside_each_other(tmp_path: Path, spark: SparkEngine) -> None:
+    write(tmp_path)
+    (tmp_path / "more.nt.gz").write_bytes(gzip.compress(b"_:b1 <http://e/q> _:b2 .\nbad\n"))
+    (tmp_path / "some.ttl").write_text("@prefix e: <http://e/> . e:a e:p [ e:q 5 ] , 2.50 .")
+    (tmp_path / "reading.csv").write_text("wt1,5\nwt2,6\nwt2\n")
+    (tmp_path / "lines.jsonl").write_text('{"predicate": "r", "args": ["a", 5]}\n{}\n')
+    expected, told = loaded(EmbeddedEngine(), str(tmp_path))
+    found, report = loaded(spark, str(tmp_path))
+    assert found.facts() == expected.facts()
+    assert report == told
+    assert found.explicit_counts() == expected.explicit_counts()
+
+
+def test_bad_lines_go_to_quarantine_with_their_place(
+    tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    path = write(tmp_path)
+    outcomes: list[list[dict[str, Any]]] = []
+    for engine in (EmbeddedEngine(), make_engine(Options(split_bytes=40))):
+        folder = tmp_path / f"bad-{len(outcomes)}"
+        loaded(engine, str(path), quarantine=folder)
+        (file,) = folder.iterdir()
+        outcomes.append([json.loads(line) for line in file.read_text().splitlines()])
+    data = path.read_bytes()
+    assert outcomes[1] == outcomes[0]
+    assert [bad["line"] for bad in outcomes[1]] == [5, 9, 10]
+    for bad in outcomes[1]:
+        assert data[bad["offset"] :].decode().startswith(bad["text"])
+        assert bad["reason"]
+        assert bad["file"] == str(path)
+
+
+def test_no_bad_line_no_quarantine(tmp_path: Path, spark: SparkEngine) -> None:
+    path = tmp_path / "good.nt"
+    path.write_text("<http://e/a> <http://e/p> <http://e/b> .\n")
+    loaded(spark, str(path), quarantine=tmp_path / "bad")
+    assert not (tmp_path / "bad").exists()
+
+
+def test_strict_loading_refuses_bad_lines(tmp_path: Path, spark: SparkEngine) -> None:
+    kb = KnowledgeBase(spark, Settings())
+    with pytest.raises(LoadProblem, match="3 bad lines"), kb.change() as change:
+        change.load(str(write(tmp_path)), strict=True)
+    assert not kb.facts()
+
+
+def test_a_file_that_is_refused_whole_is_told_as_everywhere(tmp_path: Path, spark: SparkEngine) -> None:
+    (tmp_path / "bad.ttl").write_text("<a> <b> .")
+    kb = KnowledgeBase(spark, Settings())
+    with pytest.raises(LoadProblem, match="I009"), kb.change() as change:
+        change.load(str(tmp_path / "bad.ttl"))

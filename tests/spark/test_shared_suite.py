@@ -1,0 +1,77 @@
+"""The shared suite on Spark: golden programs, golden sessions, random sessions, beside the definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.test_golden_programs import PROGRAMS, transcript
+from maintenance.test_golden_sessions import SESSIONS, play, steps_of
+from maintenance.test_random_sessions import changes_of
+from strategies import Seeded, evaluate_text
+from strategies.changes import random_session
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.errors import ZodiacError
+from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.maintenance.change import Change
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_golden_program(path: Path, spark: SparkEngine) -> None:
+    written = path.with_suffix(".expected").read_text(encoding="utf-8").splitlines()
+    expected = [line for line in written if line and not line.startswith("#")]
+    queries = [line for line in expected if line.startswith("?-") or ":-" in line]
+    assert transcript(evaluate_text(path.read_text(encoding="utf-8"), engine=spark), queries) == expected
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_a_session_goes_as_expected(path: Path, spark: SparkEngine) -> None:
+    kb = KnowledgeBase(spark, Settings())
+    assert [text for step in steps_of(path) for text in play(kb, step)] == []
+    fresh = KnowledgeBase(spark, Settings())
+    fresh.apply(Change(add_rules=kb.rules, add_facts=tuple(kb.explicit)))
+    assert fresh.facts() == kb.facts()
+    assert fresh.derived() == kb.derived()
+    for node in kb.graph().order:
+        rules = frozenset(node.rules)
+        assert fresh.state.segment(rules) == kb.state.segment(rules)
+
+
+def follow(seed: int, engine: SparkEngine) -> None:
+    """Play a random session on Spark and on the definition."""
+    expected = KnowledgeBase(ReferenceEngine(), Settings())
+    found = KnowledgeBase(engine, Settings())
+    for place, change in enumerate(changes_of(random_session(Seeded(seed)))):
+        where = f"seed {seed}, change {place}"
+        try:
+            told = expected.apply(change)
+        except ZodiacError:
+            with pytest.raises(ZodiacError):
+                found.apply(change)
+            assert found.facts() == expected.facts(), where
+            continue
+        report = found.apply(change)
+        assert found.facts() == expected.facts(), where
+        assert found.explicit == expected.explicit, where
+        assert (report.inserted, report.deleted) == (told.inserted, told.deleted), where
+        assert report.net_counts() == told.net_counts(), where
+        assert found.derived() == expected.derived(), where
+        assert {k: d.count for k, d in report.dropped.items()} == {
+            k: d.count for k, d in told.dropped.items()
+        }, where
+        assert [d.render() for d in report.warnings] == [d.render() for d in told.warnings], where
+        for node in expected.graph().order:
+            rules = frozenset(node.rules)
+            assert found.state.segment(rules) == expected.state.segment(rules), where
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_random_session_ends_where_the_definition_does(seed: int, spark: SparkEngine) -> None:
+    follow(seed, spark)

@@ -1,0 +1,121 @@
+"""Terms go by fingerprints: the same in every process, and a clash is found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from spark.conftest import CLUSTER
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.spark.engine import SparkEngine
+from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.scratch import Folder
+from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, decoded, enter, unseen, write_terms
+from zodiacedge.errors import EvaluationProblem
+from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.terms import IRI, BlankNode, Literal, boolean, decimal, double, integer, literal, string
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from zodiacedge.terms import Term
+
+TERMS: list[Term] = [
+    IRI("http://e/a"),
+    IRI(""),
+    BlankNode("a"),
+    Literal("a"),
+    Literal(""),
+    string("a", "en"),
+    literal("a", "http://e/type"),
+    integer(2),
+    integer(-2),
+    double(0.0),
+    double(2.0),
+    decimal(2.0),
+    boolean(True),  # noqa: FBT003
+    literal("2026-01-01T00:00:00Z", "http://www.w3.org/2001/XMLSchema#dateTime"),
+]
+
+
+def entries(terms: Iterable[Term]) -> Dictionary:
+    dictionary = Dictionary()
+    dictionary.encode_all(terms)
+    return dictionary
+
+
+def test_terms_come_back_from_their_columns(tmp_path: Path) -> None:
+    hashing = Hashing()
+    dictionary = entries(TERMS)
+    part = write_terms(Folder(str(tmp_path)), columns_of(dictionary, hashing))
+    keys = hashing.keys(dictionary)
+    assert part.rows == len(TERMS) == len(np.unique(keys))
+    assert Terms((part,)).decode(keys) == dict(zip(keys.tolist(), TERMS, strict=True))
+    assert Terms((part,)).decode(keys[3:5]) == dict(zip(keys[3:5].tolist(), TERMS[3:5], strict=True))
+    other = Dictionary()
+    other.encode(IRI("first"))
+    enter(Terms((part,)).read(), other)
+    assert {other.decode(n) for n in range(len(other))} == {IRI("first"), *TERMS}
+
+
+def test_a_fingerprint_is_the_same_in_another_process_and_another_with_another_seed() -> None:
+    script = (
+        "from zodiacedge.engine.spark.vocabulary import Hashing\nfrom zodiacedge.terms import IRI, integer\n"
+        "print(Hashing().key(IRI('http://e/a')), Hashing().key(integer(2)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    own = [Hashing().key(IRI("http://e/a")), Hashing().key(integer(2))]
+    assert list(map(int, done.stdout.split())) == own
+    assert Hashing(seed=1).key(IRI("http://e/a")) not in own
+
+
+def test_many_terms_have_many_fingerprints() -> None:
+    dictionary = Dictionary()
+    dictionary.encode_integers(np.arange(200_000))
+    dictionary.encode_all(IRI(f"http://e/{n}") for n in range(50_000))
+    dictionary.encode_all(double(n / 10) for n in range(50_000))
+    keys = Hashing().keys(dictionary)
+    assert len(np.unique(keys)) == len(dictionary)
+    # A good hash puts as many into each of 256 equal stretches.
+    sizes = np.bincount(keys >> 55, minlength=256)
+    assert sizes.min() > 0.8 * sizes.mean()
+    assert sizes.max() < 1.2 * sizes.mean()
+
+
+def test_a_clash_among_new_terms_and_with_known_ones_is_found(tmp_path: Path) -> None:
+    weak = Hashing(bits=4)
+    many = columns_of(entries([integer(n) for n in range(40)]), weak)
+    with pytest.raises(EvaluationProblem, match="E005"):
+        unseen(many, Terms())
+    names = [IRI(f"n{n}") for n in range(200)]
+    keys = weak.keys_of(names)
+    first = names[0]
+    second = next(name for name in names[1:] if keys[name] == keys[first])
+    known = Terms((write_terms(Folder(str(tmp_path)), columns_of(entries([first]), weak)),))
+    with pytest.raises(EvaluationProblem, match="have the same fingerprint"):
+        unseen(columns_of(entries([second]), weak), known)
+    assert len(unseen(columns_of(entries([first]), weak), known)) == 0
+
+
+@pytest.mark.parametrize("options", [Options(), Options(way="rounds", gather_rows=0)], ids=["small", "large"])
+def test_a_change_with_a_clash_fails_and_leaves_all_as_it_was(options: Options, java: None) -> None:  # noqa: ARG001
+    kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=8, options=options), Settings())
+    with kb.change() as change:
+        change.add_facts("p(a, b) .")
+    before = kb.facts()
+    with pytest.raises(EvaluationProblem, match="seed=1"), kb.change() as change:
+        change.add_facts(" ".join(f"p(n{n}, {n}) ." for n in range(60)))
+    assert kb.facts() == before
+    assert kb.version == 1
+
+
+def test_decoding_needs_no_order() -> None:
+    hashing = Hashing()
+    table = columns_of(entries(TERMS), hashing)
+    assert set(decoded(table).values()) == set(TERMS)
