@@ -101,11 +101,7 @@ class NodeChange:
             if not spots:
                 continue
             rows = draft.touched(relation)
-            marks = draft.flags(relation, rows, self._own)
-            before, outside, own = marks & BEFORE != 0, marks & OUTSIDE != 0, marks & OWN != 0
-            gone = rows[before & ~outside & ~own]
-            new = rows[outside & ~before]
-            lost = rows[own & ~outside & (marks & OUTSIDE_BEFORE != 0)]
+            gone, new, lost = _sorted_out(rows, draft.flags(relation, rows, self._own))
             if len(lost):
                 self._lost[relation] = lost
             for spot in spots:
@@ -327,6 +323,24 @@ class NodeChange:
         if self._shape.typed and relation.member_of != NO_CLASS:
             return TYPED, np.insert(rows, 1, relation.member_of, axis=1)
         return relation, rows
+
+
+def _sorted_out(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids, Ids]:
+    """Return the rows that are gone, those that are new outside, and own ones that lost support outside."""
+    if len(rows) == 1:
+        # The usual case, and much quicker without arrays.
+        mark = int(marks[0])
+        none = rows[:0]
+        gone = mark & BEFORE and not mark & (OUTSIDE | OWN)
+        new = mark & OUTSIDE and not mark & BEFORE
+        lost = mark & OWN and not mark & OUTSIDE and mark & OUTSIDE_BEFORE
+        return rows if gone else none, rows if new else none, rows if lost else none
+    before, outside, own = marks & BEFORE != 0, marks & OUTSIDE != 0, marks & OWN != 0
+    return (
+        rows[before & ~outside & ~own],
+        rows[outside & ~before],
+        rows[own & ~outside & (marks & OUTSIDE_BEFORE != 0)],
+    )
 
 
 def _kind(atom: Atom) -> tuple[Relation, int]:

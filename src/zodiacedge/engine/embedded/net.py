@@ -14,7 +14,6 @@ from zodiacedge.engine.embedded.table import Table, count_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from collections.abc import Set as AbstractSet
 
     import numpy as np
     from numpy.typing import NDArray
@@ -36,18 +35,28 @@ class EmbeddedNet:
         self._came, self._went = found
         self._later = later
         self._looking = threading.Lock()
+        # The tables to look at, by identity.
+        self._waiting: frozenset[int] | None = None
         self._counts: tuple[dict[Predicate, int], dict[Predicate, int]] | None = None
         store.keep_for(self)
 
     def commit(self) -> None:
         """Take note that the change is about to be committed."""
+        self._waiting = None
         for one in self._later.values():
             one.commit()
 
-    def look_before(self, changing: AbstractSet[int]) -> None:
+    def look_before(self, changing: set[int]) -> None:
         """Compare tables now that will be others soon."""
+        if not self._later:
+            return
         with self._looking:
-            for relation in [name for name, one in self._later.items() if one.is_among(changing)]:
+            if self._waiting is None:
+                self._waiting = frozenset().union(*(one.tables() for one in self._later.values()))
+            if self._waiting.isdisjoint(changing):
+                return
+            self._waiting = None
+            for relation in [r for r, one in self._later.items() if not changing.isdisjoint(one.tables())]:
                 self._compare(relation)
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:

@@ -27,7 +27,6 @@ from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -138,7 +137,7 @@ class Terms:
 class Reader(Protocol):
     """Somebody who will look at tables later, unless they change before."""
 
-    def look_before(self, changing: AbstractSet[int]) -> None:
+    def look_before(self, changing: set[int]) -> None:
         """Look now, if some tables, by identity, are among those to look at."""
 
 

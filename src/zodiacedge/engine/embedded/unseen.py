@@ -15,8 +15,6 @@ from zodiacedge.engine.embedded.overlay import Piece
 from zodiacedge.engine.embedded.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.overlay import Overlay
@@ -49,10 +47,10 @@ class Unseen:
             self.going = [minus if table is overlay.minus else table for table in self.going]
         self.overlays = []
 
-    def is_among(self, tables: AbstractSet[int]) -> bool:
-        """Whether some tables, by identity, are among those to look at."""
+    def tables(self) -> set[int]:
+        """Return the tables to look at, by identity."""
         pieces = (piece.table for piece in (*self.olds, *self.news))
-        return any(id(table) in tables for table in (*pieces, *self.coming, *self.going))
+        return {id(table) for table in (*pieces, *self.coming, *self.going)}
 
     def compare(self) -> tuple[list[Ids], list[Ids]]:
         """Return the rows that came and those that went; rows may repeat."""
