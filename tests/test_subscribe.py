@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.errors import CheckProblem, UsageProblem
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import Predicate, fact
+from zodiacedge.maintenance.change import Change
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
@@ -32,6 +34,17 @@ def change(kb: KnowledgeBase, text: str, remove: str = "") -> ze.ChangeReport:
         if remove:
             c.remove_rules(remove)
     return c.report
+
+
+@pytest.mark.usefixtures("heard")
+def test_a_commit_that_ctrl_c_meets_is_told_all_the_same(kb: KnowledgeBase) -> None:
+    told: list[ze.Notice] = []
+    kb.subscribe("q/1", told.append)
+    one = Change(add_facts=(fact("q", A),))
+    with pytest.raises(KeyboardInterrupt):
+        kb.apply(one, committed=lambda _: signal.raise_signal(signal.SIGINT))
+    assert (kb.version, kb.facts()) == (1, {fact("q", A)})
+    assert [notice.inserted for notice in told] == [{fact("q", A)}]
 
 
 def test_a_subscriber_gets_the_net_facts_of_each_commit(kb: KnowledgeBase) -> None:

@@ -293,17 +293,24 @@ class KnowledgeBase:
             prefixes: Made known to later texts, once it is committed.
             committed: Called with the report before subscribers are.
         """
+        interrupted: KeyboardInterrupt | None = None
         with self._alone():
             with self._asking():
                 program, attempt, report = self._worked_out(change, dry=False)
                 # Everything that can fail lies behind us, and nothing can interrupt what follows.
-                with uninterrupted():
-                    self._program, self._state = program, attempt.commit()
-                    self._version = report.version_after
-                    self._prefixes.update(prefixes or {})
-                    if committed:
-                        committed(report)
+                try:
+                    with uninterrupted():
+                        self._program, self._state = program, attempt.commit()
+                        self._version = report.version_after
+                        self._prefixes.update(prefixes or {})
+                        if committed:
+                            committed(report)
+                except KeyboardInterrupt as problem:
+                    # It was put off until now, and the change is in force: all must hear of it first.
+                    interrupted = problem
             self._subscribers.tell(report)
+        if interrupted:
+            raise interrupted
         return report
 
     def dry_run(
