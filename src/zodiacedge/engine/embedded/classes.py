@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 _CLASSES = (Shape.CLASSES, Shape.CLASSES_UNEQUAL)
+# What an index costs for each row.
+_SECONDS_PER_ROW = 3e-8
 _FIRST, _SECOND = Variable("X"), Variable("Y")
 
 
@@ -44,6 +46,9 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment, module: Module | Non
     changed = touched[(marks & OUTSIDE_BEFORE != 0) != (marks & OUTSIDE != 0)]
     if not len(changed):
         return 0
+    pairs_held = own.tables[relation]
+    if not pairs_held.has_index(1) and len(pairs_held) * _SECONDS_PER_ROW > draft.seconds_left():
+        raise GaveUpError
     ends = np.unique(changed)
     before = ask(draft, pairs, [(ends[:, None], NO_CLASS)], own, old=True)
     members = np.unique(np.concatenate((ends, before.ravel())))

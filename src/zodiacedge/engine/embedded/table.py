@@ -308,6 +308,10 @@ class Table:
         self.record[T_SLOTS] = 0
         self.record[T_SLOT_COUNT] = 0
 
+    def has_index(self, mask: int) -> bool:
+        """Whether the index on some columns is there already."""
+        return mask in self._masks
+
     def need_index(self, mask: int) -> tuple[int, int]:
         """Return the number of the index on some columns, and its columns; build it, unless it is there.
 
