@@ -43,7 +43,7 @@ def test_a_commit_that_ctrl_c_meets_is_told_all_the_same(kb: KnowledgeBase) -> N
     one = Change(add_facts=(fact("q", A),))
     with pytest.raises(KeyboardInterrupt):
         kb.apply(one, committed=lambda _: signal.raise_signal(signal.SIGINT))
-    assert (kb.version, kb.facts()) == (1, {fact("q", A)})
+    assert (kb.version, kb.facts()) == (1, frozenset({fact("q", A)}))
     assert [notice.inserted for notice in told] == [{fact("q", A)}]
 
 

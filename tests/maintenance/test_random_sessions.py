@@ -14,7 +14,7 @@ from strategies import Seeded
 from strategies.changes import RandomSession, random_session
 from strategies.scale import examples
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.attempt import MEANS
+from zodiacedge.engine.embedded.choose import MEANS
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import ZodiacError

@@ -12,10 +12,12 @@ from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.partitioned import positions
 from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.scratch import Relation
+from zodiacedge.engine.spark.scratch import TYPED, Content, Part, Relation, Segment
+from zodiacedge.engine.spark.sizes import Sizes
 from zodiacedge.errors import EvaluationProblem, LimitReached
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.parser import parse_program
+from zodiacedge.terms import iri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,3 +150,21 @@ def test_strict_mode_and_limits_hold_on_plans(make_engine: Callable[[Options], S
 )
 def test_which_argument_a_node_keeps(text: str, expected: dict[Relation, int] | None) -> None:
     assert positions(parse_program(text).rules) == expected
+
+
+def test_what_a_region_reads_and_is_expected_to_derive() -> None:
+    stated = Segment(
+        {Relation("e", 2): Content.of(Part("", 40)), TYPED: Content.of(Part("", 9, {1: 5, 2: 4}))}
+    )
+    rules = parse_program(
+        "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(X, Z), e(Z, Y) . c: C(X) :- C(X), D(X) ."
+    ).rules
+    sizes = Sizes(stated, {}, {iri("C"): 1, iri("D"): 2})
+    sizes.add(rules[:1], None)
+    assert sizes.total == 40 + 40
+    # What the first node will derive, ten times; what both read counts once.
+    sizes.add(rules[1:2], None)
+    assert sizes.total == 80 + 400
+    # Members of two classes are read, and what the node had is what it is expected to have.
+    sizes.add(rules[2:], Segment({Relation("x", 2): Content.of(Part("", 3))}))
+    assert sizes.total == 480 + 9 + 3

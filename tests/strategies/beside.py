@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.attempt import MEANS
+from zodiacedge.engine.embedded.choose import MEANS
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.knowledge import KnowledgeBase

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.attempt import Policy
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect
+from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.engine.embedded.store import Relation, Segment, Store, Terms
 

@@ -12,6 +12,7 @@
     shape, programs           what a change asks of a node's rules, planned once
     maintain, backward        one node brought up to date; classes: symmetric and transitive ones
     inherit                   what nodes take over from nodes that are no more
+    choose                    whether a node is maintained or evaluated anew
     attempt, engine, query    a whole change; states; questions
 
 They are best read in this order.

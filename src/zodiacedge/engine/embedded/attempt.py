@@ -8,7 +8,6 @@ quicker. A node of rules that were not together before is evaluated on what ther
 from __future__ import annotations
 
 import heapq
-import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
+    from zodiacedge.engine.embedded.choose import Choice
     from zodiacedge.engine.embedded.table import Table
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
@@ -39,35 +39,8 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
-# So few rows that came or went are always worth a try.
-_FEW = 32
-# What maintaining a node costs at least, and what each row costs that came or went.
-_LEAST_SECONDS = 0.0003
-_SECONDS_PER_ROW = 3e-6
-# What each row costs in a table without row-set.
-_SECONDS_PER_UNREADY_ROW = 1e-7
-# The share of an evaluation that this may come to.
-_SHARE_TO_BEGIN = 0.6
-# How long a change may maintain nodes in vain, all together: so many seconds, or such a share of what
-# evaluating all nodes took the last time, if that is more. A node gets no more of it than it is worth.
-_PATIENCE = 0.003
-_SHARE_OF_ESTIMATE = 0.06
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
-MEANS = ("choose", "maintain", "anew", "give up")
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """How nodes are evaluated: by modules or not, by which means, and how facts go.
-
-    The means are chosen by what a change is like. To be sure that each is right, tests ask for one: to
-    maintain whatever it takes, to evaluate anew, or to begin to maintain and give up as soon as possible.
-    """
-
-    modules: bool = True
-    means: str = "choose"
-    backward: bool = True
 
 
 @dataclass(slots=True)
@@ -82,14 +55,12 @@ class Work:
     graph: HyperGraph
     effect: EmbeddedEffect
     settings: Settings
-    policy: Policy
+    choice: Choice
     same_functions: bool
     shapes: dict[frozenset[str], NodeShape]
     readers: dict[Relation, tuple[int, ...]]
     """The nodes of the graph that read a relation, as far as somebody asked."""
     total: int
-    estimate: float
-    """Seconds that evaluating all nodes from nothing took the last time."""
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
     """The segments of nodes that were not there before or were evaluated anew."""
     gone: list[frozenset[str]] = field(default_factory=list)
@@ -98,8 +69,6 @@ class Work:
     dropped: dict[str, Dropped] = field(default_factory=dict)
     explicit: dict[Relation, Table] = field(default_factory=dict)
     _heirs: Mapping[frozenset[str], Heir] = field(default_factory=dict)
-    _wasted: float = 0.0
-    """Seconds that went into nodes which were given up."""
 
     def draft(self) -> Draft:
         """Work the change out, node after node in topological order."""
@@ -135,14 +104,14 @@ class Work:
         self._heirs = inheritance.heirs
         for keys in self.gone:
             self.total -= len(self.store.segments[keys])
-            self.estimate -= self.store.segments[keys].seconds
+            self.choice.estimate -= self.store.segments[keys].seconds
             self.shapes.pop(keys, None)
             for key in keys - self.rules.keys():
                 self.dropped.pop(key, None)
         for keys, heir in self._heirs.items():
             self.segments[keys] = heir.segment
             self.total += len(heir.segment)
-            self.estimate += heir.segment.seconds
+            self.choice.estimate += heir.segment.seconds
         formed = (self.graph.node_of(next(iter(line.keys))) for line in lines)
         return [(node.rank, node.id) for node in formed]
 
@@ -203,7 +172,7 @@ class Work:
             shape.rules,
             self.settings.registry,
             watch.step,
-            modules=self.policy.modules,
+            modules=self.choice.policy.modules,
             turn=self.settings.turn,
         ).evaluate()
         watch.step(result.rounds, len(result.segment))
@@ -223,7 +192,7 @@ class Work:
         estimate = before.seconds if before is not None else 0.0
         self._report(watch, result.rounds, len(result.segment), means, start, estimate)
         result.segment.seconds = time.thread_time() - begun
-        self.estimate += result.segment.seconds - (before.seconds if before is not None else 0.0)
+        self.choice.estimate += result.segment.seconds - (before.seconds if before is not None else 0.0)
 
     def _maintained(
         self,
@@ -234,67 +203,51 @@ class Work:
     ) -> tuple[int | None, str]:
         """Maintain a node; return by how many facts it grows, or why it must be evaluated anew."""
         draft = inheritance.draft
-        start = 0.0
         if not self.same_functions:
             return None, "functions changed"
         # Where bindings were dropped, only evaluating anew tells how many are now.
         if any(key in self.before_dropped for key in shape.rules):
             return None, "bindings were dropped"
-        if self.policy.means == "anew" or (heir and self.before is None):
+        if heir and self.before is None:
             return None, ""
-        if self.policy.means == "choose":
-            touched, seconds = self._prospect(draft, shape, before)
-            if touched > _FEW and seconds > before.seconds * _SHARE_TO_BEGIN:
-                return None, "much changed"
-            if seconds > max(before.seconds * _SHARE_TO_BEGIN, _PATIENCE):
-                return None, "quicker"
-            start = time.thread_time()
-            draft.deadline = start + self._patience_for(before)
-        elif self.policy.means == "give up":
-            draft.deadline = 0.0
+        why = self.choice.anew_because(draft, shape, before)
+        if why is not None:
+            return None, why
+        grown = None
+        self.choice.begin(draft, before)
         try:
-            if self.policy.modules and not heir:
-                grown = reexamine(draft, shape, before, shape.module)
-                if grown is not None:
-                    return grown, ""
-            suspects = inheritance.suspects(heir.line.keys, shape) if heir else {}
-            added = heir.line.added if heir else ()
-            change = NodeChange(
-                draft, shape, before, backward=self.policy.backward, suspects=suspects, added=added
-            )
-            grown = change.process()
+            grown = self._change_of(inheritance, shape, before, heir)
+            why = "" if grown is not None else "bindings are dropped"
         except GaveUpError:
-            draft.forget(before)
-            self._wasted += time.thread_time() - start
-            return None, "given up"
+            why = "given up"
         finally:
-            draft.deadline = math.inf
+            self.choice.end(draft, in_vain=grown is None)
         if grown is None:
             draft.forget(before)
-            return None, "bindings are dropped"
-        if heir:
+        return grown, why
+
+    def _change_of(
+        self, inheritance: Inheritance, shape: NodeShape, before: Segment, heir: Heir | None
+    ) -> int | None:
+        draft, backward = inheritance.draft, self.choice.policy.backward
+        if heir is None:
+            grown = reexamine(draft, shape, before, shape.module) if self.choice.policy.modules else None
+            if grown is not None:
+                return grown
+            return NodeChange(draft, shape, before, backward=backward).process()
+        suspects = inheritance.suspects(heir.line.keys, shape)
+        added = heir.line.added
+        change = NodeChange(draft, shape, before, backward=backward, suspects=suspects, added=added)
+        grown = change.process()
+        if grown is not None:
             inheritance.settle(heir)
-        return grown, ""
+        return grown
 
     def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeShape:
         found = self.shapes.get(keys)
         if found is None:
             found = self.shapes[keys] = NodeShape(own)
         return found
-
-    def _prospect(self, draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, float]:
-        """Return about how many rows came or went of what a node reads, and the least that this costs."""
-        read = [one for one in draft.touched_relations() if shape.spots(self.store, one)]
-        touched = sum(map(draft.touched_count, read))
-        # Rows are looked up among those that the node reads, and among those that it derives.
-        looked_at = [table for one in read for table in draft.bases_of((one,))]
-        unready = sum(len(table) for table in (*looked_at, *before.tables.values()) if not table.has_row_set)
-        return touched, _LEAST_SECONDS + touched * _SECONDS_PER_ROW + unready * _SECONDS_PER_UNREADY_ROW
-
-    def _patience_for(self, before: Segment) -> float:
-        """Return how long a node may be maintained in vain."""
-        left = max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
-        return max(min(left, before.seconds), _LEAST_SECONDS)
 
     def _report(
         self, watch: _Watch, rounds: int, facts: int, means: str, start: float, estimate: float

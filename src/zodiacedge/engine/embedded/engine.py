@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.attempt import Policy, Work
+from zodiacedge.engine.embedded.attempt import Work
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows_with
+from zodiacedge.engine.embedded.choose import Choice, Policy
 from zodiacedge.engine.embedded.net import EmbeddedNet
 from zodiacedge.engine.embedded.query import EmbeddedQuery
 from zodiacedge.engine.embedded.store import TYPED, Relation, Store
@@ -153,12 +154,11 @@ class EmbeddedState:
             graph,
             effect,
             settings,
-            self.policy,
+            Choice(self.policy, self.seconds),
             settings.registry is self.registry,
             self.shapes,
             self.readers if graph is self.graph else {},
             self.rows,
-            self.seconds,
         )
         draft = work.draft()
         return EmbeddedAttempt(self, work, draft)
@@ -213,7 +213,7 @@ class EmbeddedAttempt:
             self.work.graph,
             self.work.shapes,
             self.work.total,
-            self.work.estimate,
+            self.work.choice.estimate,
             self.work.readers,
         )
 

@@ -12,6 +12,7 @@
     values      what looks at values, by the embedded engine's kernels
     nodes       one node on data frames: by a plan, in rounds, from what came and went
     partitioned one recursive node in parts that never need each other
+    sizes       how much a region of nodes reads and derives
     ways        which of these ways a node takes, and why
     attempt     one change: nodes in topological order, each by its way
     state       one version: names of files and counts; what can be asked of them

@@ -24,16 +24,16 @@ from zodiacedge.engine.spark.net import SparkNet
 from zodiacedge.engine.spark.nodes import Node, Result, Setting, owners_of
 from zodiacedge.engine.spark.region import Outcome, Region
 from zodiacedge.engine.spark.scratch import Part, Relation, Segment
+from zodiacedge.engine.spark.sizes import Sizes
 from zodiacedge.engine.spark.vocabulary import Terms, columns_of, write_terms
-from zodiacedge.engine.spark.ways import Way, expected_rows, way_alone
+from zodiacedge.engine.spark.ways import Way, way_alone
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
-from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
     from zodiacedge.engine.spark.batch import SparkEffect
@@ -148,34 +148,23 @@ class _Work:
         options = self.before.place.options
         if options.way == "gathered":
             return nodes, None
-        rows = fitting = 0
-        read: Wanted = {}
-        derived = _Expected(self._size)
+        sizes = Sizes(self.stated, self.segments, self._keys)
+        fitting = 0
         for node in nodes if options.way == "choose" else nodes[:1]:
-            rules = [self.rules[key] for key in node.rules]
-            atoms = [atom for rule in rules for atom in body_atoms(rule.body)]
-            for relation, classes in wanted_by(atoms, self._keys).items():
-                want(read, relation, classes)
-            derived.add(rules, self.segments.get(frozenset(node.rules)))
-            rows = derived.total + sum(self._rows(relation, classes) for relation, classes in read.items())
-            if rows > options.gather_rows or options.way != "choose":
+            sizes.add([self.rules[key] for key in node.rules], self.segments.get(frozenset(node.rules)))
+            if sizes.total > options.gather_rows or options.way != "choose":
                 break
             fitting += 1
         if fitting:
             return nodes[:fitting], None
         rules = [self.rules[key] for key in nodes[0].rules]
-        return nodes[:1], way_alone(rules, options.way, rows, options.gather_rows)
+        return nodes[:1], way_alone(rules, options.way, sizes.total, options.gather_rows)
 
     def _is_small(self, nodes: Sequence[HyperNode]) -> bool:
         """Whether what nodes read and have is so little that telling all that changed costs nothing."""
         rules = [self.rules[key] for node in nodes for key in node.rules]
         wanted = wanted_by((a for rule in rules for a in (rule.head, *body_atoms(rule.body))), self._keys)
         return sum(self._rows(relation, classes) for relation, classes in wanted.items()) <= _TOLD_AT_ONCE
-
-    def _size(self, atom: Atom) -> int:
-        """Count what all owners have that an atom may match."""
-        ((relation, classes),) = wanted_by((atom,), self._keys).items()
-        return self._rows(relation, classes)
 
     def _rows(self, relation: Relation, classes: frozenset[int] | None) -> int:
         """Count what all owners have of a relation, or of some classes."""
@@ -424,22 +413,3 @@ class _Work:
         place = self.before.place
         region = Region({}, {}, inputs, {}, self.terms, place.scratch.folder, place.hashing, net=True)
         return place.jobs.one(regions.run, region, "comparing what is visible")
-
-
-class _Expected:
-    """How many rows nodes are expected to derive, each from what those before it are."""
-
-    def __init__(self, size: Callable[[Atom], int]) -> None:
-        self._size = size
-        self._coming: list[tuple[Atom, int]] = []
-        self.total = 0
-
-    def add(self, rules: Sequence[Rule], kept: Segment | None) -> None:
-        """Take a node, with what it has if it has something already."""
-        rows = expected_rows(rules, self._rows, None if kept is None else kept.rows)
-        self.total += rows
-        if kept is None:
-            self._coming += [(rule.head, rows) for rule in rules]
-
-    def _rows(self, atom: Atom) -> int:
-        return self._size(atom) + sum(rows for head, rows in self._coming if unifiable(head, atom))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.attempt import Policy
+from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.spark.scratch import Part, Scratch, Segment
 from zodiacedge.engine.spark.vocabulary import Hashing
 

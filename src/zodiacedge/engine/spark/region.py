@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
-from zodiacedge.engine.embedded.attempt import Policy
+from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
 from zodiacedge.engine.embedded.store import NO_CLASS, Store

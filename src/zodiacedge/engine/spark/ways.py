@@ -15,17 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.partitioned import Positions, positions
-from zodiacedge.language.ast import Atom
 from zodiacedge.plan.variants import recursive_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from zodiacedge.language.ast import Rule
 
 WAYS = ("choose", "gathered", "partitioned", "rounds")
-# How many facts a recursive node is taken to derive from each that it reads, when nothing else is known.
-_GROWTH = 10
 
 
 @dataclass(frozen=True)
@@ -41,16 +38,6 @@ def is_recursive(rules: Sequence[Rule]) -> bool:
     """Whether a node's rules feed each other."""
     heads = [rule.head for rule in rules]
     return any(recursive_places(rule, heads) for rule in rules)
-
-
-def expected_rows(rules: Sequence[Rule], size: Callable[[Atom], int], known: int | None) -> int:
-    """Return how many rows a node is expected to derive: as last time, or as its smallest inputs suggest."""
-    if known is not None:
-        return known
-    smallest = (
-        min((size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1) for rule in rules
-    )
-    return sum(smallest) * (_GROWTH if is_recursive(rules) else 1)
 
 
 def way_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> Way:
