@@ -160,7 +160,8 @@ class Work:
             grown, why = self._maintained(inheritance, shape, before, heir)
             if grown is not None:
                 self.total += grown
-                self._report(watch, 0, len(before) + grown, "maintained", start, before.seconds)
+                facts = len(before) + grown
+                self._report(watch, watch.rounds, facts, "maintained", start, before.seconds)
                 return
             # What the node had goes, whatever comes instead.
             self.total -= len(before)
@@ -265,15 +266,17 @@ class _Watch:
     place: int = 0
     before: int = 0
     shape: NodeShape = field(init=False)
+    rounds: int = 0
 
     def begin(self, place: int, shape: NodeShape, before: int) -> None:
-        self.place, self.shape, self.before = place, shape, before
+        self.place, self.shape, self.before, self.rounds = place, shape, before, 0
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)
         self.settings.turn.pass_on()
 
     def step(self, rounds: int, facts: int) -> None:
+        self.rounds = max(self.rounds, rounds)
         span = next(iter(self.shape.rules.values())).span
         labels = self.shape.labels
         self.meter.look(labels[0], span)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.store import Segment
     from zodiacedge.engine.embedded.versions import Draft
     from zodiacedge.language.ast import Argument, Conjunct
+    from zodiacedge.plan.algebra import Step
+    from zodiacedge.plan.order import Statistics
 
     Ids = NDArray[np.int32]
     Given = Sequence[tuple[Ids, int]]
@@ -67,7 +69,14 @@ class Question:
         self.hidden = hidden
         self.wanted = frozenset(a for a in head if isinstance(a, Variable))
         self.programs: list[Program] = []
+        self._planned: tuple[tuple[int, ...], tuple[Step, ...]] | None = None
         self._relations: tuple[Relation, ...] | None = None
+
+    def steps(self, statistics: Statistics, sizes: tuple[int, ...]) -> tuple[Step, ...]:
+        """Return the plan, that of the last time unless some table has grown or shrunk much since."""
+        if self._planned is None or not _are_near(sizes, self._planned[0]):
+            self._planned = sizes, arrange(self.body, (), self.place, statistics, self.wanted)
+        return self._planned[1]
 
     def relations(self, draft: Draft) -> tuple[Relation, ...] | None:
         """Return the relations whose tables the body reads, or None where new ones may come at any time."""
@@ -152,15 +161,18 @@ def _kept(
             and program.overlays == overlays
             and program.bases == bases
         ):
-            if all(_is_near(len(table), size) for table, size in zip(bases, program.sizes, strict=True)):
+            if _are_near(tuple(map(len, bases)), program.sizes):
                 return program
             question.programs.remove(program)
             return None
     return None
 
 
-def _is_near(now: int, then: int) -> bool:
-    return then <= _OUTGROWN * (now + _OUTGROWN) and now <= _OUTGROWN * (then + _OUTGROWN)
+def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
+    return len(now) == len(then) and all(
+        b <= _OUTGROWN * (a + _OUTGROWN) and a <= _OUTGROWN * (b + _OUTGROWN)
+        for a, b in zip(now, then, strict=True)
+    )
 
 
 def _program(
@@ -176,24 +188,24 @@ def _program(
 ) -> Program:
     given = Table(width)
     reads = _reads(draft, question, [(given, member_of)], own, old=old, lasting=True)
-    target, assembly, frame = _assembled(draft, question, reads)
     sizes = tuple(map(len, bases))
+    target, assembly, frame = _assembled(draft, question, reads, question.steps(reads, sizes))
     return Program(member_of, old, bases, overlays, sizes, given, target, assembly, frame)
 
 
 def _ask_once(draft: Draft, question: Question, given: Given, own: Segment | None, *, old: bool) -> Ids:
     parts = [(Table.of(rows), member_of) for rows, member_of in given]
     reads = _reads(draft, question, parts, own, old=old, lasting=False)
-    target, assembly, frame = _assembled(draft, question, reads)
+    steps = arrange(question.body, (), question.place, reads, question.wanted)
+    target, assembly, frame = _assembled(draft, question, reads, steps)
     execute(assembly, frame, draft.registry, draft.watch, draft.seconds_left())
     draft.errors = draft.errors or assembly.errors(0)[0] > 0
     return target.rows
 
 
 def _assembled(
-    draft: Draft, question: Question, reads: VersionReads
+    draft: Draft, question: Question, reads: VersionReads, steps: tuple[Step, ...]
 ) -> tuple[Table, Assembly, NDArray[np.int64]]:
-    steps = arrange(question.body, (), question.place, reads, question.wanted)
     target = Table(len(question.head))
     target.need_rows()
     assembly = Assembly(draft.store, reads, draft.registry)
