@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
-from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
+from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem, nearest
 from zodiacedge.language.ast import Aggregate, Variable, variables
 from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import ground, parse_program, parse_query
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from datetime import timedelta
     from types import ModuleType, TracebackType
 
     import pandas as pd
@@ -46,10 +48,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from zodiacedge.engine.api import Answer, Attempt, Batch, Dropped, Effect, Engine, Progress, State
+    from zodiacedge.engine.embedded.batch import EmbeddedEffect
+    from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import Load, LoadReport, ProgressCallback
     from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule
     from zodiacedge.maintenance.subscribe import Notice, Subscription
+    from zodiacedge.store.durable import DurableStore, Swept
+    from zodiacedge.store.entry import Entry
     from zodiacedge.terms import IRI
 
     Facts: TypeAlias = str | Iterable[Sequence[object]] | pa.Table
@@ -61,7 +67,13 @@ _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 
 
 def open_kb(  # noqa: PLR0913 - each is an option that users set alone
+    path: str | os.PathLike[str] | None = None,
     *,
+    create: bool = False,
+    read_only: bool = False,
+    at: int | None = None,
+    functions: Iterable[Callable[..., object] | Function] = (),
+    aggregates: Iterable[Callable[..., object] | Fold] = (),
     engine: str = "embedded",
     master: str = "",
     scratch: str = "",
@@ -70,9 +82,15 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     strict: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> KnowledgeBase:
-    """Open a knowledge base in memory.
+    """Open a knowledge base: one in memory, or a store that outlives the process.
 
     Args:
+        path: The folder of a store; without one, everything is in memory.
+        create: Whether to make the store if there is none.
+        read_only: Whether to leave writing to another process, and see the last version it committed.
+        at: The version to see, for reading only; the last one if not given.
+        functions: What rules may call as `func:name(…)`, by name; the rules of a store may need them at once.
+        aggregates: Aggregates likewise.
         engine: Which engine evaluates: `embedded`, `spark`, or `reference`, the definition on Python sets.
         master: Where Spark runs, `local[*]` if not given; `scratch` is a folder for its working files that
             the whole cluster sees, and another `seed` gives terms other fingerprints.
@@ -82,8 +100,31 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
         strict: Whether an evaluation error fails the change instead of dropping its binding.
         progress: Called with the node and round at which the engine is.
     """
-    settings = Settings(limits=limits or Limits(), strict=strict, progress=progress)
-    return KnowledgeBase(_engine(engine, master, scratch, seed), settings)
+    registry = Registry()
+    for one in functions:
+        registry = registry.with_function(one if isinstance(one, Function) else Function(_name(one), one))
+    for fold in aggregates:
+        registry = registry.with_fold(fold if isinstance(fold, Fold) else Fold(_name(fold), fold))
+    settings = Settings(registry, limits or Limits(), strict, progress)
+    kb = KnowledgeBase(_engine(engine, master, scratch, seed), settings)
+    if path is not None:
+        if engine != "embedded":
+            raise StoreProblem(
+                Diagnostic("D011", f"the engine {engine} cannot open a store", 'choose engine="embedded"')
+            )
+        from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
+
+        kb.open_store(DurableStore.open(Path(path), create=create, writable=not read_only and at is None), at)
+    elif create or read_only or at is not None:
+        raise UsageProblem(
+            Diagnostic("U008", "create, read_only and at are for stores", "name its folder: ze.open('farm')")
+        )
+    return kb
+
+
+def _name(call: Callable[..., object]) -> str:
+    found = getattr(call, "__name__", "")
+    return found if isinstance(found, str) else ""
 
 
 def _engine(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
@@ -226,6 +267,97 @@ class KnowledgeBase:
         # The threads that are inside the engine, all but one of them waiting for their turn again.
         self._inside: set[int] = set()
         self._subscribers = Subscribers()
+        self._store: DurableStore | None = None
+        self._unregistered: tuple[Diagnostic, ...] = ()
+
+    def open_store(self, store: DurableStore, at: int | None = None) -> None:
+        """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
+        from zodiacedge.store import replay  # noqa: PLC0415 - only who has a store pays for it
+
+        try:
+            empty = cast("EmbeddedState", self._state)
+            base, records = store.base(at, empty, self._host(), self._settings.registry)
+            self._program, self._state, self._version = base.program, base.state, base.version
+            self._prefixes, self._unregistered = base.prefixes, base.unregistered
+            if records:
+                store.check_changes(self._unregistered, dry=True)
+            for record in records:
+                change, entry = replay.change_again(record, cast("EmbeddedState", self.state))
+                self.apply(change, prefixes=entry.prefixes)
+                replay.check(store.root, entry, cast("EmbeddedState", self.state))
+        except BaseException:
+            store.close()
+            raise
+        self._store = store
+
+    def __enter__(self) -> Self:
+        """Return this; the end of the block closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Fold the log of a store into its table, and let others write. What is in memory stays readable."""
+        if self._store is None:
+            return
+        try:
+            if self._store.writable:
+                self.fold()
+        finally:
+            self._store.close()
+
+    def fold(self) -> None:
+        """Bring the table of a store up to this version; what is in memory only has none."""
+        if self._store is None:
+            return
+        with self._alone(), self._asking() as state:
+            self._store.fold(self._version, self._program, self.prefixes, cast("EmbeddedState", state))
+
+    @property
+    def recovered(self) -> tuple[Diagnostic, ...]:
+        """What was found when the store was opened, and mended."""
+        return self._store.recovered if self._store else ()
+
+    def log(self) -> tuple[Entry, ...]:
+        """Return who changed what, version by version, as far as the store keeps it."""
+        return tuple(self._required_store().entries())
+
+    def at(self, version: int) -> KnowledgeBase:
+        """Return an earlier version of the store, for reading."""
+        from zodiacedge.store.durable import DurableStore  # noqa: PLC0415
+
+        there = KnowledgeBase(self._engine, self._settings)
+        there.open_store(DurableStore(self._required_store().root, writable=False), version)
+        return there
+
+    def rollback(self, version: int, message: str = "") -> ChangeReport:
+        """Make a new version that has the rules and explicit facts of an earlier one."""
+        from zodiacedge.store.replay import change_back  # noqa: PLC0415
+
+        with self._alone():
+            records = self._required_store().records(version, self._version)
+            return self.apply(change_back(records), message=message or f"back to version {version}")
+
+    def vacuum(self, kept: timedelta | None = None) -> Swept:
+        """Fold, and remove from a store what no version of the last time needs: a week if not given."""
+        store = self._required_store()
+        self.fold()
+        with self._alone():
+            return store.vacuum() if kept is None else store.vacuum(kept)
+
+    def _required_store(self) -> DurableStore:
+        if self._store is None:
+            raise UsageProblem(
+                Diagnostic("U018", "this knowledge base is in memory and has no versions", "open a store")
+            )
+        return self._store
 
     @property
     def version(self) -> int:
@@ -272,31 +404,39 @@ class KnowledgeBase:
         """Let all reads of a `with` block see one version: a change of another thread waits meanwhile."""
         return self._turn
 
-    def change(self) -> Transaction:
-        """Begin a change: `with kb.change() as c: …` commits at the end of the block."""
-        return Transaction(self)
+    def change(self, message: str = "") -> Transaction:
+        """Begin a change: `with kb.change() as c: …` commits at the end of the block.
+
+        The log of a store keeps the message.
+        """
+        return Transaction(self, message)
 
     def apply(
         self,
         change: Change,
         *,
+        message: str = "",
         prefixes: Mapping[str, str] | None = None,
         committed: Callable[[ChangeReport], None] | None = None,
     ) -> ChangeReport:
         """Carry out a change as one transaction, or raise and leave everything as it was.
+
+        That of a store is on disk when this returns.
 
         Subscribers are told before it returns; what they raise comes as one `ExceptionGroup`, and the change
         is committed all the same.
 
         Args:
             change: What comes and goes.
+            message: What the log of a store says about it.
             prefixes: Made known to later texts, once it is committed.
             committed: Called with the report before subscribers are.
         """
         interrupted: KeyboardInterrupt | None = None
         with self._alone():
             with self._asking():
-                program, attempt, report = self._worked_out(change, dry=False)
+                program, effect, attempt, report = self._worked_out(change, dry=False)
+                ticket = self._recorded(effect, attempt, report, message, prefixes or {})
                 # Everything that can fail lies behind us, and nothing can interrupt what follows.
                 try:
                     with uninterrupted():
@@ -306,9 +446,24 @@ class KnowledgeBase:
                         if committed:
                             committed(report)
                 except KeyboardInterrupt as problem:
+                    if self._version != report.version_after:
+                        raise
                     # It was put off until now, and the change is in force: all must hear of it first.
                     interrupted = problem
+                except Exception:
+                    if self._store:
+                        self._store.withdraw()
+                    raise
+            if self._store and (self._subscribers or self._store.is_long):
+                self._store.sync(ticket)
             self._subscribers.tell(report)
+            if self._store and self._store.is_long:
+                # The log has all of it: if the table cannot be written now, closing tells.
+                with suppress(StoreProblem):
+                    self.fold()
+        if self._store:
+            # Outside: threads whose changes come close together wait for the disk together.
+            self._store.sync(ticket)
         if interrupted:
             raise interrupted
         return report
@@ -339,7 +494,7 @@ class KnowledgeBase:
                 collecting.remove_facts(remove_facts)
             change = collecting.collected()
         with self._alone(), self._asking():
-            return self._worked_out(change, dry=True)[2]
+            return self._worked_out(change, dry=True)[3]
 
     def subscribe(
         self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
@@ -372,8 +527,30 @@ class KnowledgeBase:
             found = tuple(differences(state, fresh, program, pause))
             return Verification(self._version, engine.name, facts, summed, found)
 
-    def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Attempt, ChangeReport]:
+    def _recorded(
+        self,
+        effect: Effect,
+        attempt: Attempt,
+        report: ChangeReport,
+        message: str,
+        prefixes: Mapping[str, str],
+    ) -> int:
+        """Write a change to the log of the store, if there is one, before it is in force."""
+        if self._store is None:
+            return 0
+        known = self._prefixes.items()
+        return self._store.record(
+            report,
+            cast("EmbeddedEffect", effect),
+            cast("EmbeddedAttempt", attempt),
+            message=message,
+            prefixes={prefix: base for prefix, base in prefixes.items() if (prefix, base) not in known},
+        )
+
+    def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Effect, Attempt, ChangeReport]:
         start = time.perf_counter()
+        if self._store:
+            self._store.check_changes(self._unregistered, dry=dry)
         before = self._state
         effect = self._effect(change)
         self._turn.pass_on()
@@ -395,7 +572,7 @@ class KnowledgeBase:
             warnings,
             time.perf_counter() - start,
         )
-        return prepared.program, attempt, report
+        return prepared.program, effect, attempt, report
 
     @contextmanager
     def _asking(self) -> Iterator[State]:
@@ -482,6 +659,10 @@ class KnowledgeBase:
 
     def _register(self, registry: Registry) -> None:
         self._settings = replace(self._settings, registry=registry)
+        if self._unregistered:
+            from zodiacedge.store.restore import missing_calls  # noqa: PLC0415 - only for the rules of a store
+
+            self._unregistered = missing_calls(self.rules, self._host())
 
     def _host(self) -> Host:
         registry = self._settings.registry
@@ -559,9 +740,10 @@ class Prepared:
 class Transaction:
     """Collects a change; the `with` block commits it, an exception in the block drops it."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: KnowledgeBase, message: str = "") -> None:
         """Begin with nothing to do."""
         self._kb = kb
+        self._message = message
         self._add_rules: list[Rule] = []
         self._remove_rules: list[str | Rule] = []
         self._add_facts: list[Fact] = []
@@ -584,7 +766,9 @@ class Transaction:
     ) -> None:
         """Commit, unless the block failed."""
         if kind is None:
-            self._kb.apply(self.collected(), prefixes=self._prefixes, committed=self._committed)
+            self._kb.apply(
+                self.collected(), message=self._message, prefixes=self._prefixes, committed=self._committed
+            )
 
     def _committed(self, report: ChangeReport) -> None:
         self._report = report

@@ -57,7 +57,7 @@ def farm(save: Save) -> None:
 
 def without_times(text: str) -> str:
     text = re.sub(r"[0-9]+\.[0-9]{3} s$", "0.000 s", text, flags=re.MULTILINE)
-    return re.sub(r"^evaluated: .*$", "evaluated: some", text, flags=re.MULTILINE)
+    return re.sub(r"^visited: .*$", "visited: some", text, flags=re.MULTILINE)
 
 
 def entries(done: Done, name: str = "changes") -> list[dict[str, object]]:
@@ -85,14 +85,14 @@ version 1 to 2 in 0.000 s
 rules: 0 added, 0 removed
 explicit facts: 2 added, 1 removed
 visible facts: +0 (alarm -1, reading +1)
-evaluated: some
+visited: some
 
 louder.session:1
 version 2 to 3 in 0.000 s
 rules: 1 added (alarm), 1 removed (alarm)
 explicit facts: 0 added, 0 removed
 visible facts: +1 (alarm +1)
-evaluated: some
+visited: some
 
 predicate  derived
 alarm            1

@@ -19,11 +19,13 @@ from zodiacedge.language.printer import format_atom, format_predicate, format_ru
 from zodiacedge.language.safety import resolve
 from zodiacedge.language.unify import unifiable
 from zodiacedge.maintenance.program import Program, names_in
+from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.api import Batch, Effect, State
+    from zodiacedge.language.ast import Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     coming = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
     known = state.stated_predicates({predicate.name for predicate in coming})
     if not change.add_rules and not change.remove_rules and coming <= known:
-        return _prepare_facts(program, effect)
+        return _prepare_facts(program, effect, coming)
     found: list[Diagnostic] = []
     added: dict[str, Rule] = {}
     for rule in change.add_rules:
@@ -84,7 +86,8 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     placed = {ground(atom): atom for atom in change.stated}
     found += check(_subject(program, _Parts(added, removed, placed, change), state, host))
     resolved = {key: resolve(rule) for key, rule in added.items()}
-    aggregated = [rule for key, rule in program.aggregated.items() if key not in removed]
+    leaving = [program.rules[key] for key in removed]
+    aggregated = [rule for rule in _aggregating(program, coming) if rule not in leaving]
     aggregated += [rule for rule in resolved.values() if rule.aggregate]
     found += _forbidden_facts(aggregated, effect, placed)
     errors = [d for d in found if d.severity == "error"]
@@ -114,6 +117,10 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
     loaded = {f.predicate for f in change.add_facts if f not in placed}
     loaded |= {predicate for batch in change.loaded for predicate in batch.predicates()}
     names |= {predicate.name for predicate in loaded} | {atom.predicate.name for atom in placed.values()}
+    if any(rule.head.relation == RDF_TYPE for rule in (*added.values(), *gone)):
+        # A head of any class may be one of every class.
+        classes = (rule.head for rule in program.aggregated.values())
+        names |= {RDF_TYPE, *(head.predicate.name for head in classes if head.relation == RDF_TYPE)}
     near = program.near(names, [rule.label for rule in added.values()])
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
 
@@ -130,12 +137,21 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
     )
 
 
-def _prepare_facts(program: Program, effect: Effect) -> Prepared:
+def _prepare_facts(program: Program, effect: Effect, coming: Collection[Predicate]) -> Prepared:
     found = list(_idle_facts(effect))
-    errors = list(_forbidden_facts(program.aggregated.values(), effect, ()))
+    errors = list(_forbidden_facts(_aggregating(program, coming), effect, ()))
     if errors:
-        raise CheckProblem([*found, *errors])
+        raise CheckProblem(errors)
     return Prepared(program, (), (), tuple(found))
+
+
+def _aggregating(program: Program, coming: Collection[Predicate]) -> list[Rule]:
+    """Return the rules with an aggregate that define what some facts to come may be of."""
+    return [
+        rule
+        for rule in program.aggregated.values()
+        if rule.head.predicate in coming or (coming and rule.head.predicate.name == RDF_TYPE)
+    ]
 
 
 def _named(program: Program, one: str | Rule, found: list[Diagnostic]) -> Iterator[str]:

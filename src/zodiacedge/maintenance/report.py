@@ -16,7 +16,7 @@ from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from zodiacedge.engine.api import Dropped, Net, NodeRun
     from zodiacedge.errors import Diagnostic
@@ -95,7 +95,7 @@ class ChangeReport:
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
             f"visible facts: {sum(grown.values()):+,}{predicates}",
-            f"evaluated: {number_of(len(self.nodes), 'hyper-node')}",
+            f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_means(self.nodes))}",
         ]
         lines += _first(
             f"dropped: {number_of(found.count, 'binding')} of rule {_cut(rule)}, for example {found.example}"
@@ -165,6 +165,11 @@ def _first(items: Iterable[str]) -> list[str]:
     listed = list(items)
     more = len(listed) - _MOST
     return [*listed[:_MOST], f"and {more:,} more"] if more > 0 else listed
+
+
+def _by_means(nodes: Iterable[NodeRun]) -> Iterator[str]:
+    for means, count in Counter(node.means.partition(",")[0] for node in nodes).most_common():
+        yield f"{means} {count:,}"
 
 
 def _cut(rule: str) -> str:

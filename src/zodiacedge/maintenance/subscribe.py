@@ -66,6 +66,10 @@ class Subscribers:
         self._waiting: deque[ChangeReport] = deque()
         self._telling = False
 
+    def __len__(self) -> int:
+        """Return how many want to be told."""
+        return len(self._all)
+
     def add(self, name: str, callback: Callable[[Notice], object]) -> Subscription:
         """Let somebody be told of a predicate from the next commit on."""
         found = Subscription(name, callback, self._all)

@@ -57,12 +57,14 @@ class Work:
     settings: Settings
     choice: Choice
     same_functions: bool
-    shapes: dict[frozenset[str], NodeShape]
+    known_shapes: Mapping[frozenset[str], NodeShape]
     readers: dict[Relation, tuple[int, ...]]
     """The nodes of the graph that read a relation, as far as somebody asked."""
     total: int
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
     """The segments of nodes that were not there before or were evaluated anew."""
+    shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
+    """The shapes of nodes that were not known yet."""
     gone: list[frozenset[str]] = field(default_factory=list)
     """The nodes that are no more."""
     runs: list[NodeRun] = field(default_factory=list)
@@ -75,6 +77,16 @@ class Work:
         nodes = self.graph.nodes
         watch = _Watch(self.settings, Meter(self.settings.limits), len(nodes))
         draft = Draft(self.store, self.settings.registry, watch.look, watch.step)
+        try:
+            self._work_out(draft, watch)
+        except BaseException:
+            # Whatever was interrupted half-way, nobody goes on from it.
+            draft.discard()
+            raise
+        return draft
+
+    def _work_out(self, draft: Draft, watch: _Watch) -> None:
+        nodes = self.graph.nodes
         self.dropped.update(self.before_dropped)
         self._state_facts(draft)
         inheritance = Inheritance(draft, self.store, self.before, self.rules)
@@ -89,13 +101,15 @@ class Work:
                     seen.add(node.id)
                     heapq.heappush(waiting, (node.rank, node.id))
             if not waiting:
-                return draft
+                break
             node = nodes[heapq.heappop(waiting)[1]]
             own = {key: self.rules[key] for key in node.rules}
             shape = self._shape(frozenset(own), own)
-            watch.begin(len(self.runs), shape, self.total)
+            watch.begin(len(self.runs), shape)
             self.settings.turn.pass_on()
             self._visit(inheritance, shape, watch)
+        if self.runs:
+            watch.finish(self.total)
 
     def _formed(self, inheritance: Inheritance) -> list[tuple[int, int]]:
         """Hand over what nodes had that are no more; return rank and id of those that were not there."""
@@ -105,7 +119,6 @@ class Work:
         for keys in self.gone:
             self.total -= len(self.store.segments[keys])
             self.choice.estimate -= self.store.segments[keys].seconds
-            self.shapes.pop(keys, None)
             for key in keys - self.rules.keys():
                 self.dropped.pop(key, None)
         for keys, heir in self._heirs.items():
@@ -165,7 +178,6 @@ class Work:
                 return
             # What the node had goes, whatever comes instead.
             self.total -= len(before)
-            watch.before = self.total
         begun = time.thread_time()
         view = draft.snapshot(shape.atoms, before)
         result = NodeEvaluation(
@@ -245,8 +257,9 @@ class Work:
         return grown
 
     def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeShape:
-        found = self.shapes.get(keys)
-        if found is None:
+        # What is known was found out with the same functions, and from rules that were written the same way.
+        found = self.known_shapes.get(keys) if self.same_functions else None
+        if found is None or any(found.rules[key] is not rule for key, rule in own.items()):
             found = self.shapes[keys] = NodeShape(own)
         return found
 
@@ -254,12 +267,13 @@ class Work:
         self, watch: _Watch, rounds: int, facts: int, means: str, start: float, estimate: float
     ) -> None:
         seconds = time.perf_counter() - start
+        watch.before += facts
         self.runs.append(NodeRun(watch.shape.labels, rounds, facts, seconds, means, estimate))
 
 
 @dataclass(slots=True)
 class _Watch:
-    # Called while a node runs: limits and progress.
+    # Called while a node runs: limits and progress. `before` are the facts of the nodes visited before it.
     settings: Settings
     meter: Meter
     nodes: int
@@ -268,8 +282,12 @@ class _Watch:
     shape: NodeShape = field(init=False)
     rounds: int = 0
 
-    def begin(self, place: int, shape: NodeShape, before: int) -> None:
-        self.place, self.shape, self.before, self.rounds = place, shape, before, 0
+    def begin(self, place: int, shape: NodeShape) -> None:
+        self.place, self.shape, self.rounds = place, shape, 0
+
+    def finish(self, total: int) -> None:
+        """Compare all facts with their limit: some nodes may have lost what others gained."""
+        self.meter.count(total, 0, self.shape.labels[0], next(iter(self.shape.rules.values())).span)
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)

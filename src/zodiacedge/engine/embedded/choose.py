@@ -73,7 +73,8 @@ class Choice:
         self._begun = time.thread_time()
         if self.policy.means == "choose":
             left = max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
-            draft.deadline = self._begun + max(min(left, before.seconds), _LEAST_SECONDS)
+            worth = max(before.seconds, _PATIENCE / 2)
+            draft.deadline = self._begun + max(min(left, worth), _LEAST_SECONDS)
         elif self.policy.means == "give up":
             draft.deadline = 0.0
 

@@ -68,7 +68,7 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment, module: Module | Non
     overlay = draft.overlay(own, relation)
     overlay.remove(found.sift(inside, present=False))
     overlay.add(there.sift(found.rows, present=False))
-    draft.count(1, overlay.grown)
+    draft.count(1, len(own) + overlay.grown)
     return draft.settle(own)
 
 

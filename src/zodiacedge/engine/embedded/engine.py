@@ -160,8 +160,7 @@ class EmbeddedState:
             self.readers if graph is self.graph else {},
             self.rows,
         )
-        draft = work.draft()
-        return EmbeddedAttempt(self, work, draft)
+        return EmbeddedAttempt(self, work, work.draft())
 
 
 @dataclass(frozen=True)
@@ -187,6 +186,15 @@ class EmbeddedAttempt:
         """Bindings that evaluation errors dropped, by rule key."""
         return self.work.dropped
 
+    def _shapes(self) -> dict[frozenset[str], NodeShape]:
+        known = self.before.shapes
+        if not self.work.same_functions:
+            known.clear()
+        for keys in self.work.gone:
+            known.pop(keys, None)
+        known.update(self.work.shapes)
+        return known
+
     def commit(self) -> EmbeddedState:
         """Put the change in force."""
         store = self.before.store
@@ -211,7 +219,7 @@ class EmbeddedAttempt:
             registry,
             self.before.policy,
             self.work.graph,
-            self.work.shapes,
+            self._shapes(),
             self.work.total,
             self.work.choice.estimate,
             self.work.readers,

@@ -286,13 +286,12 @@ class NodeChange:
             rows = ask(self._draft, self._shape.all_heads(key), (), self._own, old=False)
             found = _union(found, self._heads(key, rows))
         frontier = self._absent(found)
-        rounds = grown = 0
+        rounds = 0
         while frontier:
             self._draft.check_time()
             self._add(frontier)
             rounds += 1
-            grown += sum(map(len, frontier.values()))
-            self._draft.count(rounds, grown)
+            self._draft.count(rounds, len(self._own) + self._draft.grown(self._own))
             if not self._shape.recursive:
                 break
             frontier = self._absent(self._from_own(self._not_outside(frontier), old=False))

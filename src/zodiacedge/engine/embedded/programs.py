@@ -143,8 +143,9 @@ def ask(draft: Draft, question: Question, given: Given, own: Segment | None, *, 
     program = _kept(question, member_of, old, bases, overlays)
     if program is None:
         program = _program(draft, question, rows.shape[1], member_of, bases, overlays, own, old=old)
-        del question.programs[_MOST_PROGRAMS - 1 :]
-        question.programs.insert(0, program)
+        # Others were made for tables that are no more.
+        current = [one for one in question.programs if one.bases == bases]
+        question.programs = [program, *current[: _MOST_PROGRAMS - 1]]
     found = program.run(draft, rows)
     if len(found) > _MOST_ROWS:
         question.programs.remove(program)

@@ -107,8 +107,9 @@ class Terms:
         """Return the id of a term that rules mention: there are few of them, asked for often."""
         found = self._constants.get(term)
         if found is None:
-            found = self._constants[term] = self.dictionary.encode(term)
+            found = self.dictionary.encode(term)
             self._mentioned[found] = term
+            self._constants[term] = found
         return found
 
     def mentioned(self, number: int) -> Term | None:

@@ -294,13 +294,7 @@ class Table:
     def need_rows(self) -> None:
         """Build the row-set, unless it is there."""
         if self._slots is None:
-            try:
-                self._new_slots(len(self))
-                fill_slots(self.at)
-            except BaseException:
-                # Others have this table too: half a row-set must not be taken for one.
-                self.forget_rows()
-                raise
+            self._fill_new_slots(len(self))
 
     def forget_rows(self) -> None:
         """Drop the row-set; it follows when it is needed."""
@@ -363,8 +357,7 @@ class Table:
         if count + more > self.capacity:
             self._resize(max(count + more, int(self.capacity * _GROWTH)))
         if self._slots is not None and _too_full(count + more, len(self._slots)):
-            self._new_slots(max(count + more, int(count * _GROWTH)))
-            fill_slots(self.at)
+            self._fill_new_slots(max(count + more, int(count * _GROWTH)))
         for number in range(len(self._masks)):
             used = int(self.record[_index(number) + I_USED])
             if _too_full(used + more, len(self._heads[number])):
@@ -383,8 +376,7 @@ class Table:
         if self.capacity > count + count // 8 + _FIRST_ROWS:
             self._resize(count + _FIRST_ROWS)
         if self._slots is not None and len(self._slots) > 2 * _slots_for(count):
-            self._new_slots(count)
-            fill_slots(self.at)
+            self._fill_new_slots(count)
         for number, heads in enumerate(self._heads):
             used = int(self.record[_index(number) + I_USED])
             if len(heads) > 2 * _slots_for(used):
@@ -392,15 +384,30 @@ class Table:
 
     def _resize(self, capacity: int) -> None:
         count = len(self)
-        self._rows = _resized(self._rows, capacity * max(self.arity, 1), count * self.arity)
-        self.record[T_ROWS] = MEMORY.address(self._rows)
-        self.record[T_CAPACITY] = capacity
-        for number, following in enumerate(self._next):
-            self._next[number] = _resized(following, capacity, count)
-            self.record[_index(number) + I_NEXT] = MEMORY.address(self._next[number])
-        for number, previous in enumerate(self._previous):
-            self._previous[number] = _resized(previous, capacity, count)
-            self.record[_index(number) + I_PREVIOUS] = MEMORY.address(self._previous[number])
+        rows = _resized(self._rows, capacity * max(self.arity, 1), count * self.arity)
+        following = [_resized(one, capacity, count) for one in self._next]
+        previous = [_resized(one, capacity, count) for one in self._previous]
+        arrays = (rows, *following, *previous)
+        addresses = np.array([MEMORY.address(array) for array in arrays], np.int64)
+        places = [T_ROWS]
+        places += [_index(number) + I_NEXT for number in range(len(following))]
+        places += [_index(number) + I_PREVIOUS for number in range(len(previous))]
+        where, record = np.array(places), self.record
+        # No call from here on: an interrupt finds all of it done, or nothing.
+        self._rows = rows
+        self._next = following
+        self._previous = previous
+        record[where] = addresses
+        record[T_CAPACITY] = capacity
+
+    def _fill_new_slots(self, rows: int) -> None:
+        try:
+            self._new_slots(rows)
+            fill_slots(self.at)
+        except BaseException:
+            # Others have this table too: half a row-set must not be taken for one.
+            self.forget_rows()
+            raise
 
     def _new_slots(self, rows: int) -> None:
         self._slots = np.zeros(_slots_for(rows), np.int32)
@@ -416,15 +423,27 @@ class Table:
 
     def _need_previous(self) -> None:
         for number in range(len(self._previous), len(self._masks)):
-            self._previous.append(np.zeros(self.capacity, np.int32))
-            self.record[_index(number) + I_PREVIOUS] = MEMORY.address(self._previous[number])
-            fill_previous(self.at, number)
+            previous = np.zeros(self.capacity, np.int32)
+            try:
+                self._previous.append(previous)
+                self.record[_index(number) + I_PREVIOUS] = MEMORY.address(previous)
+                fill_previous(self.at, number)
+            except BaseException:
+                self.record[_index(number) + I_PREVIOUS] = 0
+                del self._previous[number:]
+                raise
 
     def _grow_heads(self, number: int, keys: int) -> None:
         old = self._heads[number]
-        self._heads[number] = np.zeros(_slots_for(keys), np.int32)
-        self._describe_heads(number)
-        move_heads(self.at, number, MEMORY.address(old), len(old))
+        heads = np.zeros(_slots_for(keys), np.int32)
+        try:
+            self._heads[number] = heads
+            self._describe_heads(number)
+            move_heads(self.at, number, MEMORY.address(old), len(old))
+        except BaseException:
+            self._heads[number] = old
+            self._describe_heads(number)
+            raise
 
     def _describe_heads(self, number: int) -> None:
         here = _index(number)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Column = Callable[[Dictionary, Ids], Ids]
 
 _MICROSECONDS = 1_000_000
+# No text has more letters: Arrow counts their bytes in 32 bits.
+_LONGEST = 2**31 - 1
 _WHOLE = "^-?[0-9]{1,18}$"
 _REAL = r"^-?[0-9]{1,100}\.[0-9]{1,100}([eE][+-]?[0-9]{1,2})?$"
 
@@ -166,8 +168,8 @@ def _part(dictionary: Dictionary, asked: Ids) -> Ids:
     for (first, *length), places in _groups(*asked.T[1:]):
         texts = strings(dictionary, asked[places, 0])
         start = int(payloads[first])
-        stop = max(start + int(payloads[length[0]]), 1) - 1 if length else None
-        start = max(start, 1) - 1
+        stop = min(max(start + int(payloads[length[0]]), 1) - 1, _LONGEST) if length else None
+        start = min(max(start, 1) - 1, _LONGEST)
         if stop is not None and stop <= start:
             stop = start
         results[places] = encoded_strings(dictionary, pc.utf8_slice_codeunits(texts, start, stop))

@@ -453,6 +453,20 @@ class Draft:
             if overlay.base is not None and (len(overlay.plus) or len(overlay.minus)):
                 yield overlay.base
 
+    def discard(self) -> None:
+        """Let overlays go, whatever they hold."""
+        for (_, name), (segment, _) in self._in_use.items():
+            segment.overlays.pop(name, None)
+        self._in_use.clear()
+
+    def grown(self, segment: Segment) -> int:
+        """Return by how many facts a segment grows or shrinks so far."""
+        return sum(
+            overlay.grown
+            for (_, name), (owner, overlay) in self._in_use.items()
+            if owner is segment and isinstance(name, Relation)
+        )
+
     def close(self) -> None:
         """Leave overlays behind as they were found: empty."""
         for (_, name), (segment, overlay) in self._in_use.items():
