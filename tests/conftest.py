@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from xdist.remote import Producer
 
     from zodiacedge.engine.api import Engine
 
@@ -34,6 +37,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 settings.load_profile("zodiac")
+
+
+class _SparkTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Hands out tests one by one, but those on Spark all to one worker: a session is dear to start."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Choose who runs which test, where `--dist loadgroup` asks for groups."""
+    return _SparkTogether(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 # An engine keeps nothing between two runs; a fixture of the session serves hypothesis too.

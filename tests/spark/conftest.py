@@ -27,13 +27,11 @@ CLUSTER = Cluster(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in this folder: all of it runs in one worker, for the session's sake."""
-    for item in items:
-        if item.path.resolve().is_relative_to(HERE):
-            item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("spark"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what lies in this folder."""
+    if item.path.resolve().is_relative_to(HERE):
+        item.add_marker(pytest.mark.spark)
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

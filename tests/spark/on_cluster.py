@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
+
+import pyspark
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -27,6 +30,8 @@ PROGRAMS = ("aggregates", "dropped_bindings", "mutual_recursion")
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.sql.codegen.wholeStage": "false",
+    # Kernels from a shipped archive would be compiled anew by every worker; little data needs no compiler.
+    "spark.executorEnv.ZODIAC_PURE_PYTHON": "1",
 }
 CLUSTER = Cluster("local-cluster[2,1,1024]", SETTINGS)
 ROUNDS = 8
@@ -88,6 +93,8 @@ def main() -> None:
         **killed(executors),
     }
     engine.jobs.session.stop()
+    # A cluster of this kind works in a folder of Spark's own installation.
+    shutil.rmtree(Path(pyspark.__file__).parent / "work", ignore_errors=True)
     print(json.dumps(outcome))  # noqa: T201 - the outcome goes to the test
 
 

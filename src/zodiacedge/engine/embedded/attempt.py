@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER
 from zodiacedge.engine.embedded.classes import reexamine
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
 from zodiacedge.engine.embedded.maintain import NodeChange
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
+# Patience doubles so many times.
+_MOST_TRIES = 6
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
 
@@ -205,6 +208,8 @@ class Work:
         estimate = before.seconds if before is not None else 0.0
         self._report(watch, result.rounds, len(result.segment), means, start, estimate)
         result.segment.seconds = time.thread_time() - begun
+        if before is not None and why in {GIVEN_UP, QUICKER}:
+            result.segment.tries = min(before.tries + 1, _MOST_TRIES)
         self.choice.estimate += result.segment.seconds - (before.seconds if before is not None else 0.0)
 
     def _maintained(
@@ -232,7 +237,7 @@ class Work:
             grown = self._change_of(inheritance, shape, before, heir)
             why = "" if grown is not None else "bindings are dropped"
         except GaveUpError:
-            why = "given up"
+            why = GIVEN_UP
         finally:
             self.choice.end(draft, in_vain=grown is None)
         if grown is None:

@@ -23,14 +23,19 @@ _FEW = 32
 # What maintaining a node costs at least, and what each row costs that came or went.
 _LEAST_SECONDS = 0.0003
 _SECONDS_PER_ROW = 3e-6
-# What each row costs in a table without row-set.
-_SECONDS_PER_UNREADY_ROW = 1e-7
+# What each row costs in a table without row-set, and once more in one without indexes.
+_SECONDS_PER_UNREADY_ROW = 6e-8
 # The share of an evaluation that this may come to.
 _SHARE_TO_BEGIN = 0.6
 # How long a change may maintain nodes in vain, all together: so many seconds, or such a share of what
 # evaluating all nodes took the last time, if that is more. A node gets no more of it than it is worth.
 _PATIENCE = 0.003
 _SHARE_OF_ESTIMATE = 0.06
+# The share of an evaluation of everything that tables may cost which later changes will need again.
+_SHARE_TO_INVEST = 0.3
+
+GIVEN_UP = "given up"
+QUICKER = "quicker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class Choice:
     """Seconds that evaluating all nodes from nothing took the last time."""
     _wasted: float = 0.0
     _begun: float = 0.0
+    _ready: float = 0.0
+    """Seconds to make the tables ready that the node at hand looks into."""
 
     def anew_because(self, draft: Draft, shape: NodeShape, before: Segment) -> str | None:
         """Return why a node should be evaluated anew, or None if it should be maintained."""
@@ -62,21 +69,30 @@ class Choice:
             return ""
         if self.policy.means != "choose":
             return None
-        touched, seconds = _prospect(draft, shape, before)
+        touched, unready = _prospect(draft, shape, before)
+        seconds = _LEAST_SECONDS + touched * _SECONDS_PER_ROW
         worth = before.seconds * _SHARE_TO_BEGIN
         if touched > _FEW and seconds > worth:
             return "much changed"
-        return "quicker" if seconds > max(worth, _PATIENCE) else None
+        # Tables that are ready serve later changes too, so this one may pay for them what it may waste; and
+        # more where that was not enough the last time.
+        self._ready = unready * _SECONDS_PER_UNREADY_ROW
+        allowed = max(worth - seconds, self._left, self.estimate * _SHARE_TO_INVEST if before.tries else 0.0)
+        return QUICKER if self._ready > allowed else None
 
     def begin(self, draft: Draft, before: Segment) -> None:
         """Start the clock: from now on the node is maintained."""
         self._begun = time.thread_time()
         if self.policy.means == "choose":
-            left = max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
-            worth = max(before.seconds, _PATIENCE / 2)
-            draft.deadline = self._begun + max(min(left, worth), _LEAST_SECONDS)
+            # What was given up may have lacked a table that is ready: each time it gets longer.
+            worth = max(before.seconds, _PATIENCE / 2) * 2.0**before.tries
+            draft.deadline = self._begun + self._ready + max(min(self._left, worth), _LEAST_SECONDS)
         elif self.policy.means == "give up":
             draft.deadline = 0.0
+
+    @property
+    def _left(self) -> float:
+        return max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
 
     def end(self, draft: Draft, *, in_vain: bool) -> None:
         """Stop the clock."""
@@ -85,11 +101,11 @@ class Choice:
             self._wasted += time.thread_time() - self._begun
 
 
-def _prospect(draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, float]:
-    """Return about how many rows came or went of what a node reads, and the least that this costs."""
+def _prospect(draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, int]:
+    """Return about how many rows came or went of what a node reads, and how many stand in unready tables."""
     read = [one for one in draft.touched_relations() if shape.spots(draft.store, one)]
     touched = sum(map(draft.touched_count, read))
     # Rows are looked up among those that the node reads, and among those that it derives.
     looked_at = [table for one in read for table in draft.bases_of((one,))]
-    unready = sum(len(table) for table in (*looked_at, *before.tables.values()) if not table.has_row_set)
-    return touched, _LEAST_SECONDS + touched * _SECONDS_PER_ROW + unready * _SECONDS_PER_UNREADY_ROW
+    tables = (*looked_at, *before.tables.values())
+    return touched, sum(len(table) * (2 - table.has_row_set - table.has_indexes) for table in tables)

@@ -64,13 +64,14 @@ class Segment:
 
     `hidden` are the rows of the aggregates of a node's rules, by rule key: groups, then results. `overlays`
     are what changes under way do to the tables, and to the hidden ones; `seconds` is what the last evaluation
-    from nothing took.
+    from nothing took, and `tries` how often in a row maintaining it was given up before.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
     hidden: dict[str, Table] = field(default_factory=dict)
     overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
     seconds: float = 0.0
+    tries: int = 0
 
     def __len__(self) -> int:
         """Return the number of facts."""

@@ -302,6 +302,11 @@ class Table:
         self.record[T_SLOTS] = 0
         self.record[T_SLOT_COUNT] = 0
 
+    @property
+    def has_indexes(self) -> bool:
+        """Whether there is an index already."""
+        return bool(self._masks)
+
     def has_index(self, mask: int) -> bool:
         """Whether the index on some columns is there already."""
         return mask in self._masks

@@ -7,6 +7,7 @@ executors have it already (`docs/spark.md` tells how).
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -144,7 +145,9 @@ def _kernel_cache() -> str:
 def package_archive() -> Path:
     """Write the package into a zip archive that Python imports from, and return its place."""
     root = Path(__file__).resolve().parents[2]
-    target = Path(tempfile.mkdtemp(prefix="zodiacedge-package-")) / "zodiacedge.zip"
+    folder = Path(tempfile.mkdtemp(prefix="zodiacedge-package-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = folder / "zodiacedge.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(root.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
