@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.errors import UsageProblem
+from zodiacedge.errors import StoreProblem, UsageProblem
 from zodiacedge.knowledge import open_kb
 
 
@@ -42,11 +42,21 @@ def test_open_takes_what_the_knowledge_base_takes() -> None:
     assert ze.open(engine="reference").version == 0
 
 
-@pytest.mark.parametrize("store", ["farm.store", Path("farm.store")])
-def test_a_store_to_open_is_refused_with_words(store: str | Path) -> None:
+@pytest.mark.parametrize("option", [{"create": True}, {"read_only": True}, {"at": 1}])
+def test_options_of_a_store_want_a_store(option: dict[str, int]) -> None:
     with pytest.raises(UsageProblem) as caught:
-        ze.open(store)  # type: ignore[call-arg, arg-type]
+        ze.open(**option)  # type: ignore[arg-type]
     (found,) = caught.value.diagnostics
     assert found.code == "U008"
-    assert "farm.store cannot be opened" in found.message
-    assert "ze.open()" in found.note
+
+
+@pytest.mark.parametrize("store", ["farm.store", Path("farm.store")])
+def test_a_store_that_is_not_there_is_refused_with_words(
+    store: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreProblem) as caught:
+        ze.open(store)
+    (found,) = caught.value.diagnostics
+    assert found.code == "D001"
+    assert "there is no store farm.store" in found.message

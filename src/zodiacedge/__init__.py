@@ -18,13 +18,10 @@ The folders are the stages, in that order; `docs/architecture.md` tells more. Mo
 
 from __future__ import annotations
 
-from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic, ZodiacError
     from zodiacedge.knowledge import Answers, KnowledgeBase, Prepared, Transaction
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from zodiacedge.maintenance.report import ChangeReport
     from zodiacedge.maintenance.subscribe import Notice, Subscription
     from zodiacedge.maintenance.verify import Difference, Verification
+    from zodiacedge.store.entry import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
 
 __version__ = "0.1.0"
@@ -43,6 +41,7 @@ __all__ = [
     "ChangeReport",
     "Diagnostic",
     "Difference",
+    "Entry",
     "Fact",
     "KnowledgeBase",
     "Limits",
@@ -66,28 +65,9 @@ _HOMES = {
     "zodiacedge.maintenance.report": ("ChangeReport",),
     "zodiacedge.maintenance.subscribe": ("Notice", "Subscription"),
     "zodiacedge.maintenance.verify": ("Difference", "Verification"),
+    "zodiacedge.store.entry": ("Entry",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
 }
-_Options = ParamSpec("_Options")
-
-
-def _in_memory(make: Callable[_Options, KnowledgeBase]) -> Callable[_Options, KnowledgeBase]:
-    from zodiacedge.errors import Diagnostic, UsageProblem  # noqa: PLC0415 - as all names here
-
-    @wraps(make)
-    def opened(*args: _Options.args, **options: _Options.kwargs) -> KnowledgeBase:
-        if args:
-            raise UsageProblem(
-                Diagnostic(
-                    "U008",
-                    f"{args[0]} cannot be opened: a knowledge base lives in memory, there are no stores yet",
-                    "open an empty one with ze.open(), and load files in a change: c.load(…)",
-                )
-            )
-        return make(*args, **options)
-
-    return opened
-
 
 if not TYPE_CHECKING:
     # Names are loaded when they are asked for: the command line must be ready for Ctrl-C before it loads
@@ -97,7 +77,7 @@ if not TYPE_CHECKING:
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(home)
-        found = _in_memory(module.open_kb) if name == "open" else getattr(module, name)
+        found = getattr(module, "open_kb" if name == "open" else name)
         globals()[name] = found
         return found
 

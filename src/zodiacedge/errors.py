@@ -9,6 +9,7 @@ The exception tree::
     ├── LoadProblem             a file or a value that cannot be read or written
     ├── LimitReached            a limit on facts, rounds, seconds or memory
     ├── EvaluationProblem       an evaluation error in strict mode
+    ├── StoreProblem            a store that cannot be opened, read or written
     └── UsageProblem            a call or an option that makes no sense
 
 A `Diagnostic` has a stable code (`docs/diagnostics.md` lists them), says what is wrong and what to
@@ -171,6 +172,10 @@ class LimitReached(ZodiacError):
 
 class EvaluationProblem(ZodiacError):
     """An evaluation error in strict mode."""
+
+
+class StoreProblem(ZodiacError):
+    """A store that cannot be opened, read or written."""
 
 
 class UsageProblem(ZodiacError):

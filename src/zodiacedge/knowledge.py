@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from zodiacedge.io import Load, LoadReport, ProgressCallback
     from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule
     from zodiacedge.maintenance.subscribe import Notice, Subscription
+    from zodiacedge.store.diff import VersionDiff
     from zodiacedge.store.durable import DurableStore, Swept
     from zodiacedge.store.entry import Entry
     from zodiacedge.terms import IRI
@@ -321,6 +322,11 @@ class KnowledgeBase:
             self._store.fold(self._version, self._program, self.prefixes, cast("EmbeddedState", state))
 
     @property
+    def store(self) -> DurableStore | None:
+        """Where changes are kept, if not in memory only."""
+        return self._store
+
+    @property
     def recovered(self) -> tuple[Diagnostic, ...]:
         """What was found when the store was opened, and mended."""
         return self._store.recovered if self._store else ()
@@ -344,6 +350,21 @@ class KnowledgeBase:
         with self._alone():
             records = self._required_store().records(version, self._version)
             return self.apply(change_back(records), message=message or f"back to version {version}")
+
+    def diff(self, before: int, after: int) -> VersionDiff:
+        """Return the rules and visible facts that tell two versions of the store apart."""
+        from zodiacedge.store.diff import VersionDiff  # noqa: PLC0415
+
+        first, second = self.at(before), self.at(after)
+        rules, facts = (set(first.rules), set(second.rules)), (first.facts(), second.facts())
+        return VersionDiff(
+            before,
+            after,
+            tuple(rule for rule in second.rules if rule not in rules[0]),
+            tuple(rule for rule in first.rules if rule not in rules[1]),
+            facts[1] - facts[0],
+            facts[0] - facts[1],
+        )
 
     def vacuum(self, kept: timedelta | None = None) -> Swept:
         """Fold, and remove from a store what no version of the last time needs: a week if not given."""

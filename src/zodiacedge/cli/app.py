@@ -22,13 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _COMMANDS = {
+    "apply": "change rules and facts of a store as one transaction",
     "bench": "measure, with every count checked before a time is printed",
     "check": "parse and check rule files; all findings at once",
     "demo": "the wind farm of the paper, with a story a newcomer can follow",
+    "diff": "what tells two versions of a store apart",
     "generate": "write the data sets of the benchmarks to files",
     "graph": "draw the hyper rule dependency graph",
+    "init": "make a durable store",
+    "log": "who changed what in a store, version by version",
     "plan": "show the join order of each rule, as a whole and for each change",
+    "query": "ask a store, its last version or an earlier one",
+    "rollback": "make a new version of a store that equals an earlier one",
+    "rules": "the rules in force in a store",
     "run": "load, materialise, answer queries, export",
+    "stats": "rows and bytes of a store",
+    "vacuum": "fold the log of a store, and remove what no version needs",
+    "verify": "compare a store with an evaluation from nothing",
 }
 _Command = TypeVar("_Command", bound="Callable[..., None]")
 

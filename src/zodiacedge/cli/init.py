@@ -1,0 +1,73 @@
+"""`zodiac init`: make a durable store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.programs import read_rules
+from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, store_argument, writing
+from zodiacedge.errors import CheckProblem
+from zodiacedge.store.layout import Layout
+from zodiacedge.store.problems import already_a_store
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("init")
+@store_argument
+@click.option("--rules", multiple=True, metavar="FILE", help="Rules: files, folders, globs.")
+@click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
+@click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
+@click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
+@click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the command.")
+@click.option("-m", "--message", default="", help="What the log says about it.")
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    rules: tuple[str, ...],
+    facts: tuple[str, ...],
+    header: bool,
+    base: str,
+    strict: bool,
+    message: str,
+) -> None:
+    r"""Make a store in a folder that is empty or not there yet.
+
+    The rules and facts given are its first version.
+
+    \b
+    Example:
+      zodiac init farm.zodiac --rules farm.rules --facts readings.csv
+    """
+    reading = read_rules(rules)
+    if reading.errors:
+        raise CheckProblem(reading.findings)
+    if Layout(Path(store)).marker.exists():
+        raise already_a_store(Path(store))
+    with console.progress(), writing(console, store, create=True, strict=strict) as kb:
+        loads = []
+        if rules or facts:
+            with kb.change(message or "made") as change:
+                for file in reading.files:
+                    change.add_rules(file.text, file.name)
+                if facts:
+                    change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
+            loads = change.loads
+    warnings = change.report.warnings if rules or facts else ()
+    console.findings(warnings)
+    show_bad_lines(console, loads)
+    show_counts(console, kb)
+    if console.as_json:
+        seconds = change.report.seconds if rules or facts else 0.0
+        console.json(
+            counts(kb)
+            | {"seconds": seconds, "loads": [one.to_dict() for one in loads]}
+            | {"warnings": [one.to_dict() for one in warnings]}
+        )

@@ -1,0 +1,78 @@
+"""`zodiac query`: ask a store."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.stores import reading, refuse_binary_on_a_terminal, show_answers, store_argument
+from zodiacedge.io import Format, csv_line
+from zodiacedge.language.printer import format_term
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+    from zodiacedge.knowledge import Answers
+
+
+@click.command("query")
+@store_argument
+@click.argument("query", metavar="QUERY")
+@click.option("--at", type=int, metavar="VERSION", help="The version to ask; the last if not given.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json", "arrow")),
+    default="table",
+    show_default=True,
+    help="How to write the rows.",
+)
+@common
+def command(console: Console, *, store: str, query: str, at: int | None, form: str) -> None:
+    r"""Answer a query on the last version of a store, or an earlier one.
+
+    Somebody else may be writing meanwhile.
+
+    \b
+    Example:
+      zodiac query farm.zodiac '?- alarm(T) .'
+      zodiac query farm.zodiac '?- alarm(T) .' --at 3 --format csv > alarms.csv
+    """
+    if form == "arrow":
+        refuse_binary_on_a_terminal(form)
+    with reading(console, store, at) as kb:
+        answers = kb.query(query)
+    console.findings(answers.warnings)
+    if answers.dropped:
+        console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
+    if console.as_json or form == "json":
+        console.json(
+            {
+                "version": kb.version,
+                "query": query,
+                "columns": list(answers.columns),
+                "rows": [[format_term(t) for t in row] for row in answers.rows],
+                "warnings": [w.to_dict() for w in answers.warnings],
+            }
+        )
+    elif form == "csv":
+        _csv(answers)
+    elif form == "arrow":
+        _arrow(answers)
+    else:
+        show_answers(console, answers)
+
+
+def _arrow(answers: Answers) -> None:
+    from zodiacedge.io.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
+
+    write_columnar(sys.stdout.buffer, Format.ARROW, "", len(answers.columns), answers.rows)
+
+
+def _csv(answers: Answers) -> None:
+    click.echo(",".join(answers.columns))
+    for row in answers.rows:
+        click.echo(csv_line(row))

@@ -1,0 +1,34 @@
+"""`zodiac rollback`: a new version that undoes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.stores import counts, store_argument, writing
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("rollback")
+@store_argument
+@click.argument("version", type=int, metavar="VERSION")
+@click.option("-m", "--message", default="", help="What the log says about it.")
+@common
+def command(console: Console, *, store: str, version: int, message: str) -> None:
+    r"""Make a new version that has the rules and explicit facts of an earlier one.
+
+    Nothing is lost: the versions between stay in the log.
+
+    \b
+    Example:
+      zodiac rollback farm.zodiac 3 -m "the new sensor lies"
+    """
+    with console.progress(), writing(console, store) as kb:
+        report = kb.rollback(version, message)
+    console.text(str(report))
+    if console.as_json:
+        console.json(counts(kb) | report.to_dict())

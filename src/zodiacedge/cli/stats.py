@@ -1,0 +1,48 @@
+"""`zodiac stats`: what a store holds, and what that takes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.stores import counts, reading, show_counts, store_argument
+from zodiacedge.store.size import sizes
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("stats")
+@store_argument
+@common
+def command(console: Console, *, store: str) -> None:
+    r"""Count facts per predicate, and the bytes that the store takes.
+
+    \b
+    Example:
+      zodiac stats farm.zodiac --json
+    """
+    started = time.perf_counter()
+    with reading(console, store) as kb:
+        seconds = time.perf_counter() - started
+        explicit, derived = kb.explicit_counts(), kb.derived()
+        taken = sizes(Path(store))
+    names = sorted({*explicit, *derived})
+    if names:
+        rows = [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]
+        console.table(("predicate", "explicit", "derived"), rows)
+    show_counts(console, kb)
+    console.text(
+        f"table {taken.table:,} bytes, log {taken.log:,} bytes, in use {taken.files:,} files; "
+        f"opened in {seconds:.3f} s"
+    )
+    if console.as_json:
+        console.json(
+            counts(kb)
+            | {"explicit_per_predicate": explicit, "rules": len(kb.rules), "seconds": seconds}
+            | {"table_bytes": taken.table, "log_bytes": taken.log, "files": taken.files}
+        )

@@ -1,0 +1,52 @@
+"""`zodiac vacuum`: fold the log, and sweep."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.stores import store_argument, writing
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("vacuum")
+@store_argument
+@click.option(
+    "--keep-days",
+    type=click.FloatRange(min=0),
+    default=7.0,
+    show_default=True,
+    metavar="DAYS",
+    help="Versions of this time stay.",
+)
+@common
+def command(console: Console, *, store: str, keep_days: float) -> None:
+    r"""Remove files that no version needs, and versions that are older than wanted.
+
+    The last version always stays.
+
+    \b
+    Example:
+      zodiac vacuum farm.zodiac --keep-days 30
+    """
+    with writing(console, store) as kb:
+        swept = kb.vacuum(timedelta(days=keep_days))
+    console.text(
+        f"removed {many(swept.files, 'file')}, {swept.bytes:,} bytes; "
+        f"versions {swept.first_version} to {kb.version} are kept"
+    )
+    if console.as_json:
+        console.json(
+            {
+                "version": kb.version,
+                "first_version": swept.first_version,
+                "files": swept.files,
+                "bytes": swept.bytes,
+            }
+        )

@@ -1,0 +1,38 @@
+"""`zodiac verify`: a store against an evaluation from nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.stores import reading, store_argument
+from zodiacedge.knowledge import ENGINES
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("verify")
+@store_argument
+@click.option("--at", type=int, metavar="VERSION", help="The version to verify; the last if not given.")
+@click.option("--against", type=click.Choice(ENGINES), default="embedded", help="The engine that evaluates.")
+@common
+def command(console: Console, *, store: str, at: int | None, against: str) -> None:
+    r"""Evaluate the rules of a store from nothing and compare all facts; print their digest.
+
+    The exit code is 1 if anything differs.
+
+    \b
+    Example:
+      zodiac verify farm.zodiac
+    """
+    with reading(console, store, at) as kb, console.progress():
+        found = kb.verify(against)
+    console.text(str(found))
+    if console.as_json:
+        console.json(found.to_dict())
+    if not found.ok:
+        sys.exit(1)

@@ -1,0 +1,359 @@
+"""A store as a whole: open it, append a version, fold, find versions again, sweep."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded import stored
+from zodiacedge.errors import StoreProblem
+from zodiacedge.language.printer import format_rule
+from zodiacedge.store import log
+from zodiacedge.store.entry import Entry, FactChange, entry_of, packed
+from zodiacedge.store.layout import Layout
+from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.problems import (
+    damaged_log,
+    damaged_table,
+    no_version,
+    not_a_store,
+    read_only,
+    unregistered,
+    unusable,
+    unwritable,
+)
+from zodiacedge.store.restore import graph_digest, owners_of, program_of, state_of
+from zodiacedge.store.table import Commit, FactTable, Snapshot, segment_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from zodiacedge.engine.embedded.batch import EmbeddedEffect
+    from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.errors import Diagnostic
+    from zodiacedge.language.checks import Host
+    from zodiacedge.maintenance.program import Program
+    from zodiacedge.maintenance.report import ChangeReport
+    from zodiacedge.store.log import Record
+
+# A log of more bytes is folded: what is left to replay takes seconds at most.
+FOLD_BYTES = 4 << 20
+KEPT = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a commit holds: the program and the state that replaying goes on from."""
+
+    version: int
+    program: Program
+    prefixes: dict[str, str]
+    state: EmbeddedState
+    unregistered: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a vacuum removed, and the first version that is left."""
+
+    files: int
+    bytes: int
+    first_version: int
+
+
+class DurableStore:
+    """A store that is open: for its one writer, or for reading."""
+
+    def __init__(self, root: Path, *, writable: bool) -> None:
+        """Open what is there."""
+        self.layout = Layout(root)
+        self.layout.check()
+        self.fold_bytes = FOLD_BYTES
+        self._table = FactTable(self.layout)
+        self._lock = WriterLock(self.layout.lock) if writable else None
+        self._writer: log.LogWriter | None = None
+        self._signatures: dict[PartKey, tuple[int, int]] = {}
+        self._files: list[str] = []
+        self._folded = 0
+        self._closed = False
+        self.recovered: tuple[Diagnostic, ...] = ()
+
+    @classmethod
+    def open(cls, root: Path, *, create: bool, writable: bool) -> DurableStore:
+        """Open a store, or make it if there is none and that is wanted."""
+        if create and writable and not Layout(root).marker.exists():
+            return cls.create(root)
+        return cls(root, writable=writable)
+
+    @classmethod
+    def create(cls, root: Path) -> DurableStore:
+        """Make a store in a folder that is empty or not there yet."""
+        layout = Layout(root)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            if any(root.iterdir()):
+                raise not_a_store(root, "the folder is not empty")
+            layout.log.mkdir()
+            FactTable(layout).create(Snapshot(0, (), {}, moment=_now()))
+        except OSError as error:
+            raise unwritable(root, error) from error
+        layout.mark()
+        return cls(root, writable=True)
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self.layout.root
+
+    @property
+    def writable(self) -> bool:
+        """Whether this is the writer."""
+        return self._lock is not None
+
+    # Versions
+
+    def base(
+        self, at: int | None, empty: EmbeddedState, host: Host, registry: Registry
+    ) -> tuple[Base, list[Record]]:
+        """Load the last commit, of those up to a version if one is given, and the records behind it."""
+        commits = list(self._table.commits())
+        if not commits:
+            raise damaged_table(self.layout.delta_log, "holds no commit of a store")
+        found = next((one for one in commits if at is None or one.snapshot.version <= at), None)
+        if found is None:
+            raise no_version(at or 0, commits[-1].snapshot.version, self._last(commits))
+        records = self._records(found.snapshot.version, at, self._scan(found))
+        last = records[-1].version if records else found.snapshot.version
+        if at is not None and last != at:
+            raise no_version(at, commits[-1].snapshot.version, self._last(commits))
+        program, unregistered = program_of(self.root, found.snapshot, host)
+        files = self._table.files(found)
+        parts = self._table.parts(files, owners_of(program))
+        state = state_of(self.root, empty, program, found.snapshot, parts, registry)
+        if self.writable:
+            self._files, self._folded = files, found.snapshot.version
+            self._signatures = stored.signatures(state)
+        base = Base(found.snapshot.version, program, dict(found.snapshot.prefixes), state, unregistered)
+        return base, records
+
+    def _scan(self, commit: Commit) -> log.Scan:
+        chain = bytes.fromhex(commit.snapshot.chain) if commit.snapshot.chain else log.NO_CHAIN
+        return log.Scan(0, chain, commit.snapshot.version, follows=True)
+
+    def _last(self, commits: list[Commit]) -> int:
+        records = self._records(commits[0].snapshot.version, None, self._scan(commits[0]))
+        return records[-1].version if records else commits[0].snapshot.version
+
+    def _records(self, after: int, upto: int | None, scan: log.Scan) -> list[Record]:
+        """Return the records of the versions behind one, up to another; start the writer if that is all."""
+        if upto is not None and upto <= after:
+            return []
+        files = log.files(self.layout.log)
+        begin = max((n for n, (first, _) in enumerate(files) if first <= after + 1), default=0)
+        found: list[Record] = []
+        path: Path | None = None
+        base = replace(scan)
+        for number, (first, path) in enumerate(files[begin:], begin):
+            if first > scan.version + 1:
+                why = f"version {scan.version + 1} is missing before it"
+                raise damaged_log(path, 0, 0, why, scan.version)
+            for record in log.read_file(path, first, scan, last=number == len(files) - 1):
+                if record.version > after:
+                    found.append(record)
+                if record.version == upto:
+                    # What follows, damaged or not, is nothing to this version.
+                    return found
+        if self.writable and upto is None and self._writer is None:
+            if scan.torn:
+                self.recovered += (scan.torn,)
+            if scan.version < base.version:
+                # The table is ahead of the log: somebody took its files away.
+                scan, path = base, None
+            if not found and not scan.torn:
+                # The table has all of it: what comes now begins a file that is swept by itself one day.
+                path = None
+            self._writer = log.LogWriter(self.layout.log, scan, path)
+        return found
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield what the log says of each version that is kept, the oldest first."""
+        files = log.files(self.layout.log)
+        for number, (first, path) in enumerate(files):
+            for record in log.read_file(path, first, log.Scan(), last=number == len(files) - 1):
+                yield said(record)
+
+    def records(self, after: int, upto: int) -> list[Record]:
+        """Return the records of the versions behind one, up to another."""
+        files = log.files(self.layout.log)
+        if not files or files[0][0] > after + 1:
+            first = files[0][0] - 1 if files else upto
+            raise no_version(after, first, upto)
+        return self._records(after, upto, log.Scan(version=after))
+
+    # Writing
+
+    def check_changes(self, missing: tuple[Diagnostic, ...], *, dry: bool) -> None:
+        """Raise where nothing may be changed, or where rules call what nobody registered."""
+        if missing:
+            raise unregistered(self.root, missing)
+        if not dry:
+            self._required_writer()
+
+    def record(
+        self,
+        report: ChangeReport,
+        effect: EmbeddedEffect,
+        attempt: EmbeddedAttempt,
+        *,
+        message: str,
+        prefixes: dict[str, str],
+    ) -> int:
+        """Write the record of a version; return a ticket for `sync`."""
+        writer = self._required_writer()
+        came, went = stored.effect_pieces(effect)
+        entry = Entry(
+            report.version_after,
+            _now(),
+            _author(),
+            message,
+            tuple(format_rule(rule, {}) for rule in report.rules_added),
+            tuple(format_rule(rule, {}) for rule in report.rules_removed),
+            report.facts_added,
+            report.facts_removed,
+            stored.explicit_after(effect),
+            stored.rows_after(attempt),
+            prefixes,
+        )
+        facts = [FactChange(comes, *one) for comes, side in ((True, came), (False, went)) for one in side]
+        return writer.append(packed(entry, facts))
+
+    def withdraw(self) -> None:
+        """Take the last record back: its change did not come about."""
+        self._required_writer().withdraw()
+
+    def sync(self, ticket: int) -> None:
+        """Wait until a record is on disk."""
+        self._required_writer().sync(ticket)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the log is worth folding."""
+        return self._writer is not None and self._writer.size > self.fold_bytes
+
+    def fold(self, version: int, program: Program, prefixes: dict[str, str], state: EmbeddedState) -> None:
+        """Bring the table up to the version that the log has."""
+        writer = self._required_writer()
+        if version == self._folded:
+            return
+        writer.sync_all()
+        now = stored.signatures(state)
+        changed = [key for key, signature in now.items() if self._signatures.get(key) != signature]
+        gone = [key for key in self._signatures if key not in now]
+
+        def parts() -> Iterator[tuple[PartKey, pa.Table | None]]:
+            for key in gone:
+                yield key, None
+            yield from stored.tables(state, changed)
+
+        snapshot = Snapshot(
+            version,
+            tuple(format_rule(rule, {}) for rule in program.rules.values()),
+            prefixes,
+            {segment_name(keys): one.seconds for keys, one in state.store.segments.items()},
+            {key: (one.count, one.example) for key, one in state.dropped.items()},
+            len(state.store.explicit),
+            state.rows,
+            graph_digest(program),
+            chain=writer.chain.hex(),
+            moment=_now(),
+        )
+        try:
+            self._files = self._table.commit(snapshot, self._files, parts())
+        except StoreProblem:
+            # Not again with every change: the log may grow a while.
+            self.fold_bytes *= 2
+            raise
+        self._signatures, self._folded = now, version
+        writer.rotate()
+
+    def close(self) -> None:
+        """Let others write."""
+        self._closed = True
+        if self._writer is not None:
+            self._writer.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _required_writer(self) -> log.LogWriter:
+        if self._closed:
+            raise unusable(self.root, "it is closed")
+        if self._writer is None:
+            raise read_only(self.root)
+        return self._writer
+
+    # Sweeping
+
+    def vacuum(self, kept: timedelta = KEPT, tell: Callable[[Path], None] | None = None) -> Swept:
+        """Remove what no version of the last time needs: old parts of the log, and unreferenced files."""
+        self._required_writer()
+        since = datetime.now(UTC) - kept
+        commits = list(self._table.commits())
+        needed = [commits[0]]
+        for one in commits[1:]:
+            # A version of the time that is kept may start from the last commit before it.
+            if datetime.fromisoformat(needed[-1].snapshot.moment) <= since:
+                break
+            needed.append(one)
+        oldest = needed[-1]
+        used = {self.root / name for one in needed for name in self._table.files(one)}
+        doomed = [path for path in self.root.glob("relation=*/segment=*/*") if path not in used]
+        files = log.files(self.layout.log)
+        following = [first for first, _ in files[1:]]
+        doomed += [
+            path
+            for (_, path), after in zip(files, following, strict=False)
+            if after <= oldest.snapshot.version + 1
+        ]
+        # Delta can do without its older entries once it has a checkpoint.
+        self._table.checkpoint(oldest)
+        doomed += [p for p in self.layout.delta_log.glob("[0-9]*") if int(p.name[:20]) < oldest.number]
+        freed = 0
+        for path in doomed:
+            freed += path.stat().st_size
+            path.unlink()
+            if tell:
+                tell(path)
+        return Swept(len(doomed), freed, oldest.snapshot.version)
+
+
+def said(record: Record) -> Entry:
+    """Return what a record says, or raise: its checksum holds, so somebody else wrote it."""
+    try:
+        entry = entry_of(record.payload)
+    except ValueError as error:
+        why = f"it does not say what a record says: {error}"
+        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error
+    if entry.version != record.version:
+        why = f"it is of version {entry.version} instead of {record.version}"
+        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1)
+    return entry
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _author() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # An account without a name, as containers have.
+        return "unknown"

@@ -1,0 +1,135 @@
+"""What a record of the log says: the change itself, who made it, and what it came to.
+
+A payload is a JSON document behind its length, and the facts behind it as Arrow streams, one for each
+predicate that comes or goes, in the columns of `engine.parts`. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from zodiacedge.engine.parts import PartKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LENGTH = struct.Struct("<I")
+# More rows than this are worth packing.
+_MANY = 1000
+_NOBODY: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One version: what changed, when, by whom and why, and how much there is afterwards."""
+
+    version: int
+    moment: str
+    author: str
+    message: str
+    rules_added: tuple[str, ...]
+    rules_removed: tuple[str, ...]
+    facts_added: int
+    facts_removed: int
+    explicit: int
+    """The number of explicit facts afterwards."""
+    derived: int
+    """The number of facts in all segments afterwards."""
+    prefixes: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the entry as plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """Facts of one predicate that come or go."""
+
+    comes: bool
+    key: PartKey
+    table: pa.Table
+
+
+def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
+    """Return the payload of a record."""
+    streams: list[bytes] = []
+    listed: list[dict[str, object]] = []
+    for one in facts:
+        streams.append(_stream(one.table))
+        listed.append(
+            {
+                "comes": one.comes,
+                "predicate": one.key.predicate,
+                "arity": one.key.arity,
+                "bytes": len(streams[-1]),
+            }
+        )
+    document = json.dumps(entry.to_dict() | {"facts": listed}, ensure_ascii=False).encode()
+    return b"".join((_LENGTH.pack(len(document)), document, *streams))
+
+
+def entry_of(payload: bytes) -> Entry:
+    """Return what a payload says but for the facts; raise ValueError where it is none."""
+    document = _document(payload)
+    try:
+        return Entry(
+            _whole(document["version"]),
+            str(document["moment"]),
+            str(document["author"]),
+            str(document["message"]),
+            tuple(map(str, document["rules_added"])),
+            tuple(map(str, document["rules_removed"])),
+            _whole(document["facts_added"]),
+            _whole(document["facts_removed"]),
+            _whole(document["explicit"]),
+            _whole(document["derived"]),
+            {str(prefix): str(base) for prefix, base in document["prefixes"].items()},
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the record lacks {error}") from error
+
+
+def facts_of(payload: bytes) -> Iterator[FactChange]:
+    """Yield the facts of a payload; raise ValueError where it is none."""
+    (start,) = _LENGTH.unpack_from(payload)
+    start += _LENGTH.size
+    try:
+        for one in _document(payload)["facts"]:
+            end = start + _whole(one["bytes"])
+            key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
+            with pa.ipc.open_stream(pa.py_buffer(payload[start:end])) as stream:
+                yield FactChange(bool(one["comes"]), key, stream.read_all())
+            start = end
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the record lacks {error}") from error
+
+
+def _document(payload: bytes) -> dict[str, Any]:
+    if len(payload) < _LENGTH.size:
+        raise ValueError("the record is too short")
+    (length,) = _LENGTH.unpack_from(payload)
+    document = json.loads(payload[_LENGTH.size : _LENGTH.size + length])
+    if not isinstance(document, dict):
+        raise ValueError("the record is no document")  # noqa: TRY004 - it is the value of a file
+    return document
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and value >= 0:
+        return value
+    raise ValueError(f"{value!r} is no count")
+
+
+def _stream(table: pa.Table) -> bytes:
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if len(table) > _MANY else None)
+    out = io.BytesIO()
+    with pa.ipc.new_stream(out, table.schema, options=options) as stream:
+        stream.write_table(table)
+    return out.getvalue()

@@ -1,0 +1,119 @@
+"""What can be wrong with a store, each with its code: D001 and on."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, StoreProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def no_store(root: Path) -> StoreProblem:
+    """Nothing is there."""
+    return _problem("D001", f"there is no store {root}", "make one: zodiac init, or ze.open(…, create=True)")
+
+
+def not_a_store(root: Path, why: str) -> StoreProblem:
+    """Something else is there."""
+    return _problem("D002", f"{root} is not a store: {why}", "name a folder that is empty or not there yet")
+
+
+def already_a_store(root: Path) -> StoreProblem:
+    """A store where another was to be made."""
+    note = "change it with zodiac apply, or name another folder"
+    return _problem("D014", f"{root} is a store already", note)
+
+
+def locked(root: Path, holder: str) -> StoreProblem:
+    """Somebody else writes."""
+    note = "wait until it is done, or read only: zodiac query, or ze.open(…, read_only=True)"
+    return _problem("D003", f"the store {root} has a writer already: {holder}", note)
+
+
+def damaged_log(path: Path, record: int, offset: int, why: str, sound: int) -> StoreProblem:
+    """A record of the log is not what was written."""
+    return _problem(
+        "D004",
+        f"record {record} of {path}, at byte {offset}, is damaged: {why}",
+        f"restore the file from a copy; version {sound} and those before can still be read: --at {sound}",
+    )
+
+
+def damaged_table(path: Path, why: str) -> StoreProblem:
+    """A file of the table is not what was written."""
+    return _problem("D005", f"{path} {why}", "restore the file from a copy of the store")
+
+
+def newer_format(path: Path, made: object, known: int) -> StoreProblem:
+    """A later version of this program wrote it."""
+    return _problem(
+        "D006",
+        f"{path} has the format {made}, and this version reads up to {known}",
+        "use a newer version of zodiacedge",
+    )
+
+
+def unwritable(path: Path, error: OSError) -> StoreProblem:
+    """The disk does not take it."""
+    note = "check the disk"
+    if error.errno in _FULL:
+        note = "make room on the disk; nothing was changed"
+    elif error.errno in _FORBIDDEN:
+        note = "check its rights, or read only: zodiac query, or ze.open(…, read_only=True)"
+    return _problem("D007", f"{path} cannot be written: {error.strerror or error}", note)
+
+
+def no_version(wanted: int, first: int, last: int) -> StoreProblem:
+    """A version that is not there yet, or no more."""
+    kept = f"versions {first} to {last} are kept" if first < last else f"only version {last} is kept"
+    return _problem("D008", f"there is no version {wanted}", f"{kept}; zodiac log lists them")
+
+
+def read_only(root: Path) -> StoreProblem:
+    """A change to what is only read."""
+    return _problem("D009", f"the store {root} is open for reading only", "open it without read_only and at")
+
+
+def not_reproduced(root: Path, version: int, why: str) -> StoreProblem:
+    """What is stored does not fit together."""
+    return _problem(
+        "D010",
+        f"version {version} of the store {root} does not come to what was recorded: {why}",
+        "restore the store from a copy; zodiac query --at reads earlier versions",
+    )
+
+
+def unusable(root: Path, why: str) -> StoreProblem:
+    """A store that is not open any more."""
+    return _problem("D012", f"the store {root} takes no more changes: {why}", "open it again")
+
+
+def unregistered(root: Path, missing: Iterable[Diagnostic]) -> StoreProblem:
+    """Rules call what the host has not registered."""
+    names = "; ".join(dict.fromkeys(one.message for one in missing))
+    return _problem(
+        "D013",
+        f"the rules of the store {root} cannot be evaluated: {names}",
+        "register it when the store is opened: ze.open(…, functions=[…], aggregates=[…])",
+    )
+
+
+def torn(path: Path, offset: int) -> Diagnostic:
+    """A record that was never acknowledged."""
+    return Diagnostic(
+        "W014",
+        f"the last record of {path}, at byte {offset}, was not written to its end and is left out",
+        "its change was never acknowledged: a process was killed, or the power failed",
+        severity="warning",
+    )
+
+
+def _problem(code: str, message: str, note: str) -> StoreProblem:
+    return StoreProblem(Diagnostic(code, message, note))

@@ -1,0 +1,77 @@
+"""From records of the log back to changes: to make them again, or to undo them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from zodiacedge.engine.embedded import stored
+from zodiacedge.errors import ZodiacError
+from zodiacedge.maintenance.change import Change
+from zodiacedge.store.durable import said
+from zodiacedge.store.entry import facts_of
+from zodiacedge.store.problems import damaged_log, not_reproduced
+from zodiacedge.store.restore import rules_of
+from zodiacedge.store.terms import facts_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from zodiacedge.engine.embedded.engine import EmbeddedState
+    from zodiacedge.errors import StoreProblem
+    from zodiacedge.language.ast import Fact
+    from zodiacedge.store.entry import Entry
+    from zodiacedge.store.log import Record
+
+
+def change_again(record: Record, state: EmbeddedState) -> tuple[Change, Entry]:
+    """Return the change of a record, its facts loaded as those of a file are."""
+    entry = said(record)
+    batch = state.batch()
+    gone: list[Fact] = []
+    try:
+        for one in facts_of(record.payload):
+            if one.comes:
+                stored.add_part(batch, one.key, one.table)
+            else:
+                gone += facts_in(one.key, one.table)
+        added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
+    except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
+        raise _unreadable(record, error) from error
+    return Change(added, removed, (), tuple(gone), (batch,) if batch.predicates() else ()), entry
+
+
+def check(root: Path, entry: Entry, state: EmbeddedState) -> None:
+    """Raise if a state is not what a record says that its change came to."""
+    explicit = len(state.store.explicit)
+    if (explicit, state.rows) != (entry.explicit, entry.derived):
+        why = f"{explicit:,} and {state.rows:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
+        raise not_reproduced(root, entry.version, why)
+
+
+def change_back(records: Iterable[Record]) -> Change:
+    """Return the one change that undoes all of some records, given in their order."""
+    rules: dict[str, bool] = {}
+    facts: dict[Fact, bool] = {}
+    # The oldest speaks last: what it took away was there before all of them.
+    for record in reversed(list(records)):
+        entry = said(record)
+        rules |= dict.fromkeys(entry.rules_added, False) | dict.fromkeys(entry.rules_removed, True)
+        try:
+            for one in facts_of(record.payload):
+                facts |= dict.fromkeys(facts_in(one.key, one.table), not one.comes)
+        except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
+            raise _unreadable(record, error) from error
+    return Change(
+        rules_of(text for text, back in rules.items() if back),
+        rules_of(text for text, back in rules.items() if not back),
+        tuple(fact for fact, back in facts.items() if back),
+        tuple(fact for fact, back in facts.items() if not back),
+    )
+
+
+def _unreadable(record: Record, error: Exception) -> StoreProblem:
+    why = f"its facts cannot be read: {error}"
+    return damaged_log(record.path, record.number, record.offset, why, record.version - 1)

@@ -1,0 +1,105 @@
+"""From a commit back to a program and a state: rules are parsed and checked, facts are loaded as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from zodiacedge.engine.api import Dropped
+from zodiacedge.engine.embedded import stored
+from zodiacedge.errors import StoreProblem, ZodiacError
+from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.checks import Subject, check
+from zodiacedge.language.parser import parse_program
+from zodiacedge.language.safety import resolve
+from zodiacedge.maintenance.program import Program
+from zodiacedge.store.layout import short_hash
+from zodiacedge.store.problems import damaged_table, not_reproduced
+from zodiacedge.store.table import Snapshot, segment_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from zodiacedge.engine.embedded.engine import EmbeddedState
+    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.errors import Diagnostic
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.language.checks import Host
+
+# A function or an aggregate that nobody registered.
+_UNREGISTERED = "C009"
+
+
+def rules_of(texts: Iterable[str]) -> tuple[Rule, ...]:
+    """Return the rules of some texts, one each, in the form that they are kept in."""
+    return parse_program("\n".join(texts), "<store>").rules
+
+
+def program_of(root: Path, snapshot: Snapshot, host: Host) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """Return the program of a commit, and what it calls that the host has not registered.
+
+    Rules are checked as those of any other text. What is not registered hinders nobody who only reads.
+    """
+    try:
+        rules = rules_of(snapshot.rules)
+        errors = [d for d in check(Subject(rules, host=host)) if d.severity == "error"]
+        missing = tuple(d for d in errors if d.code == _UNREGISTERED)
+        if len(missing) < len(errors):
+            raise StoreProblem(d for d in errors if d.code != _UNREGISTERED)
+        resolved = {rule_key(one): one for one in map(resolve, rules)}
+        return Program().changed(resolved, ()), missing
+    except ZodiacError as error:
+        why = f"its rules are refused: {error.diagnostics[0].message}"
+        raise not_reproduced(root, snapshot.version, why) from error
+
+
+def missing_calls(rules: Iterable[Rule], host: Host) -> tuple[Diagnostic, ...]:
+    """Return what rules call that the host has not registered."""
+    return tuple(d for d in check(Subject(tuple(rules), host=host)) if d.code == _UNREGISTERED)
+
+
+def owners_of(program: Program) -> dict[str, frozenset[str]]:
+    """Return the rules of each segment by its name, the explicit facts included."""
+    nodes = [frozenset[str](), *(frozenset(node.rules) for node in program.graph.nodes.values())]
+    return {segment_name(keys): keys for keys in nodes}
+
+
+def graph_digest(program: Program) -> str:
+    """Return what tells the hyper-nodes of a program from those of another."""
+    return short_hash(owners_of(program))
+
+
+def state_of(  # noqa: PLR0913, PLR0917 - all that a state is made of
+    root: Path,
+    empty: EmbeddedState,
+    program: Program,
+    snapshot: Snapshot,
+    parts: Iterator[tuple[PartKey, pa.Table]],
+    registry: Registry,
+) -> EmbeddedState:
+    """Return the state of a commit."""
+    owners = owners_of(program)
+    try:
+        state = stored.restored(
+            empty,
+            parts,
+            program.rules,
+            program.graph,
+            seconds={owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
+            dropped={key: Dropped(*one) for key, one in snapshot.dropped.items() if key in program.rules},
+            registry=registry,
+        )
+    except (stored.BadPartError, pa.ArrowException) as error:
+        raise damaged_table(root, f"holds a part that cannot be read: {error}") from error
+    except KeyError as error:
+        raise damaged_table(root, f"holds a part of rules that are not there: {error}") from error
+    explicit = len(state.store.explicit)
+    if (explicit, state.rows) != (snapshot.explicit, snapshot.derived):
+        why = (
+            f"{explicit:,} and {state.rows:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"
+        )
+        raise not_reproduced(root, snapshot.version, why)
+    return state

@@ -1,0 +1,332 @@
+"""The Delta table of a store: parts as Parquet files, and commits that hold everything else.
+
+A file is named by the SHA-256 of its bytes, so whatever is read is what was written. A commit's metadata
+holds rules, prefixes, counts and a digest over the names of all files; the digest is checked whenever a
+version is loaded. Commits of other programs are passed over, and what they did is found by the digest.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import time
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zodiacedge.engine.parts import PartKey, column_names
+from zodiacedge.store.layout import FORMAT, Layout, folder_name, short_hash, sync_folder, write_whole
+from zodiacedge.store.problems import damaged_table, newer_format, unwritable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from deltalake.transaction import AddAction
+
+_METADATA = "zodiac"
+_FIRST_ARITY = 4
+_PARTITIONS = ["relation", "segment"]
+_EXPLICIT = "explicit"
+_SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum>[0-9a-f]{64})\.parquet")
+_KINDS = ("explicit", "derived", "aggregate")
+_ROWS_TOGETHER = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a commit says beside the facts."""
+
+    version: int
+    rules: tuple[str, ...]
+    prefixes: dict[str, str]
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What evaluating each segment, by its name, from nothing took."""
+    dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Bindings that evaluation errors dropped, by rule key: how many, and an example."""
+    explicit: int = 0
+    derived: int = 0
+    graph: str = ""
+    """A digest of the hyper-nodes."""
+    digest: str = ""
+    """A digest of all files."""
+    chain: str = ""
+    """The checksum of the log's last record, for the next one to go on from."""
+    moment: str = ""
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of ours: its number in the table's log, and what it says."""
+
+    number: int
+    snapshot: Snapshot
+
+
+def segment_name(owner: frozenset[str]) -> str:
+    """Return the name of a segment: that of the explicit facts, or a hash of the rules of a node."""
+    return f"node-{short_hash(owner)}" if owner else _EXPLICIT
+
+
+class FactTable:
+    """The Delta table in the folder of a store."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Name the place; nothing is read yet."""
+        self._layout = layout
+        self._root = str(layout.root)
+
+    def create(self, snapshot: Snapshot) -> None:
+        """Make the table, without facts."""
+        from deltalake import Schema  # noqa: PLC0415 - heavy, and only stores need it
+        from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
+
+        create_table_with_add_actions(
+            self._root,
+            Schema.from_arrow(_schema(_FIRST_ARITY)),
+            [],
+            mode="error",
+            partition_by=_PARTITIONS,
+            name="zodiac",
+            description="A knowledge base of ZodiacEdge",
+            commit_properties=_properties(_digested(snapshot, ())),
+        )
+        self._sync_log()
+
+    def commits(self) -> Iterator[Commit]:
+        """Yield our commits, the newest first."""
+        names = sorted(self._layout.delta_log.glob("[0-9]" * 20 + ".json"), reverse=True)
+        for path in names:
+            snapshot = self._snapshot(path)
+            if snapshot is not None:
+                yield Commit(int(path.stem), snapshot)
+
+    def _snapshot(self, path: Path) -> Snapshot | None:
+        try:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if '"commitInfo"' in line:
+                    said = json.loads(line)["commitInfo"].get(_METADATA)
+                    return _read_snapshot(path, said) if said else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise damaged_table(path, f"cannot be read: {error}") from error
+        return None
+
+    def files(self, commit: Commit) -> list[str]:
+        """Return the files that the facts of a commit are in, if they are what its digest says."""
+        from deltalake import DeltaTable  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        try:
+            table = DeltaTable(self._root, version=commit.number)
+            found = sorted(pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist())
+        except (DeltaError, OSError) as error:
+            raise damaged_table(self._layout.delta_log, f"cannot be read: {error}") from error
+        for path in found:
+            if not _SAFE_PATH.fullmatch(path):
+                raise damaged_table(self._layout.delta_log, f"names {path!r}, which is no file of a store")
+        if commit.snapshot.digest != _digest(found):
+            version = commit.snapshot.version
+            raise damaged_table(self._layout.root, f"does not hold the files of version {version}")
+        return found
+
+    def parts(
+        self, files: Iterable[str], owners: Mapping[str, frozenset[str]]
+    ) -> Iterator[tuple[PartKey, pa.Table]]:
+        """Yield the parts of some files, each checked; `owners` are the rules of each segment by its name."""
+        for name in files:
+            path = self._layout.root / name
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
+            if f"{sha256(data).hexdigest()}.parquet" != path.name:
+                raise damaged_table(path, "is damaged: its checksum is not its name")
+            yield _read_part(path, data, owners)
+
+    def checkpoint(self, commit: Commit) -> None:
+        """Let Delta start from a commit, without those before."""
+        from deltalake import DeltaTable  # noqa: PLC0415
+
+        DeltaTable(self._root, version=commit.number).create_checkpoint()
+
+    def commit(
+        self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[tuple[PartKey, pa.Table | None]]
+    ) -> list[str]:
+        """Write parts, each in place of what it was before, none where it is gone, as one commit.
+
+        Args:
+            snapshot: What the commit says; its digest is found here.
+            before: The files of the commit before.
+            parts: The parts that changed.
+        """
+        try:
+            return self._commit(snapshot, before, parts)
+        except OSError as error:
+            raise unwritable(self._layout.root, error) from error
+
+    def _commit(
+        self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[tuple[PartKey, pa.Table | None]]
+    ) -> list[str]:
+        from deltalake import DeltaTable, Field  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+        from deltalake.schema import PrimitiveType  # noqa: PLC0415
+        from deltalake.transaction import RemoveAction  # noqa: PLC0415
+
+        by_folder = {path.rsplit("/", 1)[0]: path for path in before}
+        now = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = []
+        widest = 0
+        for key, table in parts:
+            place = _place(key)
+            old = by_folder.pop(place, None)
+            new = None if table is None else self._write(key, table)
+            widest = max(widest, key.arity)
+            if new is not None:
+                by_folder[place] = new.path
+            if old == (new.path if new else None):
+                continue
+            if old is not None:
+                actions.append(RemoveAction(old, data_change=True, deletion_timestamp=now))
+            if new is not None:
+                actions.append(new)
+        files = sorted(by_folder.values())
+        try:
+            delta = DeltaTable(self._root)
+            there = {field.name for field in delta.schema().fields}
+            missing = [name for name in column_names(widest) if name not in there]
+            if missing:
+                delta.alter.add_columns([Field(name, PrimitiveType("string")) for name in missing])
+                delta = DeltaTable(self._root)
+            delta.create_write_transaction(
+                actions,
+                mode="append",
+                schema=delta.schema(),
+                partition_by=_PARTITIONS,
+                commit_properties=_properties(_digested(snapshot, files)),
+                post_commithook_properties=_hooks(),
+            )
+        except DeltaError as error:
+            raise damaged_table(self._layout.delta_log, f"does not take a commit: {error}") from error
+        self._sync_log()
+        return files
+
+    def _write(self, key: PartKey, table: pa.Table) -> AddAction:
+        from deltalake.transaction import AddAction  # noqa: PLC0415
+
+        count = len(table)
+        columns = {
+            "kind": _repeated(key.kind, count),
+            "predicate": _repeated(key.predicate, count),
+            "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
+        }
+        columns |= {name: table.column(name) for name in column_names(key.arity)}
+        out = io.BytesIO()
+        pq.write_table(pa.table(columns), out, compression="zstd", row_group_size=_ROWS_TOGETHER)
+        data = out.getvalue()
+        folder = _place(key)
+        path = f"{folder}/{sha256(data).hexdigest()}.parquet"
+        target = self._layout.root / path
+        if not target.exists():
+            write_whole(target, data)
+            sync_folder(target.parent.parent)
+            sync_folder(self._layout.root)
+        relation, segment = (part.split("=", 1)[1] for part in folder.split("/"))
+        said = {"numRecords": count}
+        values = {"relation": relation, "segment": segment}
+        return AddAction(path, len(data), values, int(time.time() * 1000), True, json.dumps(said))  # noqa: FBT003
+
+    def _sync_log(self) -> None:
+        """Make sure that Delta's log is on disk: it does not see to that itself."""
+        newest = max(self._layout.delta_log.glob("*.json"))
+        handle = os.open(newest, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        sync_folder(self._layout.delta_log)
+
+
+def _place(key: PartKey) -> str:
+    name = folder_name(key.predicate, key.arity, key.kind)
+    return f"relation={name}/segment={segment_name(key.owner)}"
+
+
+def _schema(arity: int) -> pa.Schema:
+    texts = ["relation", "segment", "kind", "predicate"]
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in texts),
+            ("arity", pa.int32()),
+            *((name, pa.string()) for name in column_names(arity)),
+        ]
+    )
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    return pa.array([text]).take(pa.nulls(count, pa.int32()).fill_null(0))
+
+
+def _digest(files: Iterable[str]) -> str:
+    return sha256("\n".join(sorted(files)).encode()).hexdigest()
+
+
+def _digested(snapshot: Snapshot, files: Iterable[str]) -> dict[str, object]:
+    return asdict(snapshot) | {"digest": _digest(files)}
+
+
+def _properties(document: Mapping[str, object]) -> Any:  # noqa: ANN401 - a type of a library loaded late
+    from deltalake import CommitProperties  # noqa: PLC0415
+
+    return CommitProperties(custom_metadata={_METADATA: json.dumps(document, ensure_ascii=False)})
+
+
+def _hooks() -> Any:  # noqa: ANN401 - as above
+    from deltalake import PostCommitHookProperties  # noqa: PLC0415
+
+    # Commits are swept by vacuum, which knows what versions need.
+    return PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+
+
+def _read_snapshot(path: Path, said: str) -> Snapshot:
+    document = json.loads(said)
+    made = document["format"]
+    if not isinstance(made, int) or made > FORMAT:
+        raise newer_format(path, made, FORMAT)
+    return Snapshot(
+        int(document["version"]),
+        tuple(map(str, document["rules"])),
+        {str(prefix): str(base) for prefix, base in document["prefixes"].items()},
+        {str(name): float(taken) for name, taken in document["seconds"].items()},
+        {str(key): (int(count), str(example)) for key, (count, example) in document["dropped"].items()},
+        int(document["explicit"]),
+        int(document["derived"]),
+        str(document["graph"]),
+        str(document["digest"]),
+        str(document["chain"]),
+        str(document["moment"]),
+        made,
+    )
+
+
+def _read_part(path: Path, data: bytes, owners: Mapping[str, frozenset[str]]) -> tuple[PartKey, pa.Table]:
+    try:
+        table = pq.ParquetFile(io.BytesIO(data)).read()
+        kind, predicate, arity = (table.column(name)[0].as_py() for name in ("kind", "predicate", "arity"))
+        owner = owners[path.parent.name.split("=", 1)[1]]
+        table = table.drop_columns(["kind", "predicate", "arity"]) if arity else table
+        key = PartKey(kind, owner, predicate, arity)
+    except (pa.ArrowException, KeyError, IndexError, TypeError) as error:
+        raise damaged_table(path, f"is no part of a store: {error}") from error
+    if kind not in _KINDS or not isinstance(predicate, str) or _place(key) != str(_folder(path)):
+        raise damaged_table(path, "is no part of a store: it stands in another place")
+    return key, table
+
+
+def _folder(path: Path) -> str:
+    return f"{path.parent.parent.name}/{path.parent.name}"

@@ -1,0 +1,210 @@
+"""The commands on stores, from `init` to `vacuum`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import zodiacedge as ze
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Done
+
+    Zodiac = Callable[..., Done]
+    Save = Callable[[str, str], Path]
+
+RULES = """
+r1: alarm(T) :- reading(T, V), V > 50 .
+r2: calm(T) :- turbine(T), not alarm(T) .
+turbine(wt1) .  turbine(wt2) .
+"""
+
+
+@pytest.fixture
+def farm(zodiac: Zodiac, save: Save) -> str:
+    """A store with two versions."""
+    save("farm.rules", RULES)
+    save("reading.csv", "<wt1>,60\n<wt2>,20\n")
+    save("noon.csv", "<wt2>,70\n")
+    done = zodiac("init", "farm", "--rules", "farm.rules", "--facts", "reading.csv")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "version 1: 2 rules, 4 explicit facts, 2 derived facts\n"
+    done = zodiac("apply", "farm", "--add-facts", "reading=noon.csv", "-m", "noon")
+    assert (done.code, done.err) == (0, "")
+    return "farm"
+
+
+def test_init_makes_a_store_once(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("init", farm)
+    assert done.code == 1
+    assert "D014" in done.err
+
+
+def test_init_tells_machines_what_there_is(zodiac: Zodiac, save: Save) -> None:
+    save("farm.rules", RULES)
+    document = zodiac("init", "farm", "--rules", "farm.rules", "--json").document
+    assert document["version"] == 1
+    assert document["explicit"] == 2
+    assert document["derived"] == {"alarm": 0, "calm": 2}
+    assert document["derived_total"] == 2
+
+
+def test_init_makes_nothing_of_rules_with_errors(zodiac: Zodiac, save: Save, folder: Path) -> None:
+    save("bad.rules", "p(X) :- q(Y) .")
+    assert zodiac("init", "farm", "--rules", "bad.rules").code == 1
+    assert not (folder / "farm").exists()
+
+
+def test_apply_reports_and_lists_facts(zodiac: Zodiac, save: Save, farm: str) -> None:
+    save("gone.csv", "<wt2>,70\n")
+    done = zodiac("apply", farm, "--remove-facts", "reading=gone.csv", "--show-facts", "1")
+    assert "version 2 to 3" in done.out
+    assert "+ calm(wt2)\n" in done.out
+    assert "- alarm(wt2)\n- … and 1 more\n" in done.out
+
+
+def test_apply_tells_machines_what_changed(zodiac: Zodiac, save: Save, farm: str) -> None:
+    save("more.rules", "r3: busy(T) :- alarm(T) .")
+    document = zodiac(
+        "apply", farm, "--add-rules", "more.rules", "--remove-rules", "r2", "--show-facts", "9", "--json"
+    ).document
+    assert (document["version_before"], document["version_after"]) == (2, 3)
+    assert document["inserted"] == {"busy": 2}
+    assert document["facts_inserted"] == ["busy(wt1)", "busy(wt2)"]
+    assert document["derived"] == {"alarm": 2, "busy": 2}
+    assert document["explicit"] == 5
+
+
+def test_apply_removes_rules_by_file(zodiac: Zodiac, save: Save, farm: str) -> None:
+    save("r2.rules", "calm(X) :- turbine(X), not alarm(X) .")
+    done = zodiac("apply", farm, "--remove-rules", "r2.rules")
+    assert "1 removed (r2)" in done.out
+
+
+def test_a_dry_run_commits_nothing(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("apply", farm, "--remove-rules", "r1", "--dry-run")
+    assert "dry run on version 2" in done.out
+    assert "r1: " in zodiac("rules", farm).out
+
+
+def test_apply_wants_something_to_do(zodiac: Zodiac, farm: str) -> None:
+    assert zodiac("apply", farm).code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "out"),
+    [
+        ((), "T\nwt1\nwt2\n2 rows\n"),
+        (("--at", "1"), "T\nwt1\n1 row\n"),
+        (("--format", "csv"), "T\n<wt1>\n<wt2>\n"),
+    ],
+)
+def test_query_answers(zodiac: Zodiac, farm: str, options: tuple[str, ...], out: str) -> None:
+    done = zodiac("query", farm, "?- alarm(T) .", *options)
+    assert (done.code, done.out) == (0, out)
+
+
+def test_query_tells_machines(zodiac: Zodiac, farm: str) -> None:
+    for option in ("--json", "--format=json"):
+        document = zodiac("query", farm, "?- alarm(T) .", option).document
+        assert document["rows"] == [["wt1"], ["wt2"]]
+        assert document["version"] == 2
+
+
+def test_query_of_a_version_that_is_not_there(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("query", farm, "?- alarm(T) .", "--at", "9")
+    assert done.code == 1
+    assert "D008" in done.err
+
+
+def test_log_lists_versions_newest_first(zodiac: Zodiac, farm: str) -> None:
+    lines = zodiac("log", farm).out.splitlines()
+    assert lines[0].startswith("version 2  ")
+    assert lines[0].endswith("  noon")
+    assert lines[1] == "  rules +0 -0, facts +1 -0, then 5 explicit facts"
+    document = zodiac("log", farm, "--last", "1", "--json").document
+    assert isinstance(document["versions"], list)
+    (only,) = document["versions"]
+    assert only["message"] == "noon"
+
+
+def test_diff_shows_what_tells_versions_apart(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("diff", farm, "1", "2")
+    assert "+ alarm(wt2)\n" in done.out
+    assert "- calm(wt2)\n" in done.out
+    document = zodiac("diff", farm, "2", "1", "--json").document
+    assert document["inserted"] == {"calm": 1}
+    assert document["facts_deleted"] == ["alarm(wt2)", "reading(wt2, 70)"]
+    assert zodiac("diff", farm, "0", "1").out.startswith("+ r1: alarm(T)")
+    assert zodiac("diff", farm, "2", "2").out == "no fact came or went\n"
+
+
+def test_rollback_makes_a_new_version(zodiac: Zodiac, farm: str) -> None:
+    document = zodiac("rollback", farm, "1", "-m", "a mistake", "--json").document
+    assert document["version_after"] == 3
+    assert zodiac("diff", farm, "1", "3").out == "no fact came or went\n"
+    assert "a mistake" in zodiac("log", farm).out
+
+
+def test_rules_can_be_read_again(zodiac: Zodiac, save: Save, farm: str) -> None:
+    save("again.rules", zodiac("rules", farm).out)
+    assert zodiac("check", "again.rules").code == 0
+    assert zodiac("rules", farm, "--at", "0", "--json").document["rules"] == []
+
+
+def test_stats_counts(zodiac: Zodiac, farm: str) -> None:
+    document = zodiac("stats", farm, "--json").document
+    assert document["explicit"] == 5
+    assert document["explicit_per_predicate"] == {"reading": 3, "turbine": 2}
+    assert document["derived"] == {"alarm": 2, "calm": 0}
+    assert int(str(document["table_bytes"])) > 0
+    assert "version 2: 2 rules" in zodiac("stats", farm).out
+
+
+def test_vacuum_keeps_the_last_version(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("vacuum", farm, "--keep-days", "0")
+    assert done.out.endswith("versions 2 to 2 are kept\n")
+    assert zodiac("verify", farm).code == 0
+    assert zodiac("query", farm, "?- alarm(T) .", "--at", "1").code == 1
+
+
+def test_verify_compares_and_prints_a_digest(zodiac: Zodiac, farm: str) -> None:
+    document = zodiac("verify", farm, "--against", "reference", "--json").document
+    assert document["ok"] is True
+    assert len(str(document["digest"])) == 64
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("query", "none", "?- p(X) ."),
+        ("log", "none"),
+        ("diff", "none", "1", "2"),
+        ("stats", "none"),
+        ("rules", "none"),
+        ("verify", "none"),
+        ("vacuum", "none"),
+        ("rollback", "none", "1"),
+        ("apply", "none", "--remove-rules", "r1"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_store_that_is_not_there_is_one_message(
+    zodiac: Zodiac, folder: Path, command: tuple[str, ...]
+) -> None:
+    done = zodiac(*command)
+    assert done.code == 1
+    assert done.err.startswith("error D001: there is no store none")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_second_writer_is_one_message_and_readers_go_on(zodiac: Zodiac, farm: str) -> None:
+    with ze.open(farm):
+        done = zodiac("apply", farm, "--remove-rules", "r1")
+        assert done.code == 1
+        assert "D003" in done.err
+        assert zodiac("query", farm, "?- alarm(T) .").code == 0

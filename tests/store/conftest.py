@@ -1,0 +1,69 @@
+"""A small store to play with, and what a problem's code is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import zodiacedge as ze
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = """
+    r1: path(X, Y) :- edge(X, Y) .
+    r2: path(X, Z) :- path(X, Y), edge(Y, Z) .
+    r3: reach(X, N) :- AGGREGATE(path(X, Y)) ON X WITH COUNT(Y) AS N .
+    r4: lonely(X) :- node(X), not path(X, _) .
+    r5: rdf:type(X, C) :- kind(X, C) .
+    edge(a, b) .  edge(b, c) .  node(a) .  node(z) .  kind(a, turbine) .  kind(b, "odd") .
+    value(a, 5) .  value(a, 5.0) .  value(a, 5.0e0) .  value(a, -0.5e-7) .  value(a, true) .
+    value(a, "5") .  value(a, "fünf"@de) .  value(a, "x"^^<http://e/t>) .  value(a, "x"^^xsd:integer) .
+    value(a, "2.5"^^xsd:float) .  value(a, "2024-02-29T12:00:00.25Z"^^xsd:dateTime) .
+    value(_:b1, <http://e/ü%20x>) .  value(a, "") .  value(a, "two\\nlines \\"and\\" quotes") .
+    quad(a, b, 3, 4) .  up() .
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where a store may be made."""
+    return tmp_path / "farm.zodiac"
+
+
+@pytest.fixture
+def farm(place: Path) -> Path:
+    """A store with three versions, all folded."""
+    with ze.open(place, create=True) as kb:
+        with kb.change("all there is") as c:
+            c.add_rules(PROGRAM)
+        with kb.change("one more") as c:
+            c.add_facts("edge(c, d) .")
+        with kb.change("a rule less") as c:
+            c.remove_rules("r4")
+    return place
+
+
+@pytest.fixture
+def logged(farm: Path) -> Path:
+    """The same store with two more versions that only the log has."""
+    kb = ze.open(farm)
+    with kb.change("from the log") as c:
+        c.add_facts("edge(d, e) .")
+    with kb.change("from the log too") as c:
+        c.remove_facts("edge(a, b) .")
+    abandon(kb)
+    return farm
+
+
+def abandon(kb: ze.KnowledgeBase) -> None:
+    """Let go of a store as a killed process does: nothing is folded."""
+    assert kb._store is not None
+    kb._store.close()
+
+
+def code(problem: ze.ZodiacError) -> str:
+    """Return the code of the one finding of a problem."""
+    (found,) = problem.diagnostics
+    return found.code

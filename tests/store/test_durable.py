@@ -1,0 +1,249 @@
+"""What a store keeps is what was in memory, version by version."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+import zodiacedge as ze
+from store.conftest import PROGRAM, abandon, code
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_store_opens_as_it_was_closed(place: Path) -> None:
+    with ze.open(place, create=True) as kb, kb.change() as c:
+        c.add_rules(PROGRAM)
+    facts, rules, explicit = kb.facts(), kb.rules, kb.explicit
+    with ze.open(place) as again:
+        assert again.version == 1
+        assert again.facts() == facts
+        assert again.explicit == explicit
+        assert again.rules == rules
+        assert again.derived() == kb.derived()
+        assert again.verify(against="reference").ok
+
+
+def test_what_only_the_log_has_is_replayed(logged: Path) -> None:
+    with ze.open(logged) as kb:
+        assert kb.version == 5
+        assert kb.query("?- edge(d, e), not edge(a, b) .")
+        assert not kb.query("?- path(a, b) .")
+        assert kb.verify(against="reference").ok
+
+
+def test_a_restored_state_is_maintained_like_any_other(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        with kb.change() as c:
+            c.add_facts("edge(d, a) .  kind(c, turbine) .")
+            c.remove_facts("edge(b, c) .")
+            c.add_rules("r9: lonely(X) :- node(X), not path(X, _) .")
+        assert kb.verify(against="reference").ok
+        with kb.change() as c:
+            c.remove_rules("r2")
+            c.remove_facts('kind(b, "odd") .')
+        assert kb.verify(against="reference").ok
+    with ze.open(farm, read_only=True) as kb:
+        assert kb.verify(against="reference").ok
+
+
+def test_prefixes_last(place: Path) -> None:
+    with ze.open(place, create=True) as kb:
+        with kb.change() as c:
+            c.add_rules("@prefix ex: <http://e/> .  ex:p(ex:a, ex:b) .")
+        abandon(kb)
+        for _ in range(2):
+            with ze.open(place) as again:
+                assert again.query("?- ex:p(ex:a, X) .")
+
+
+def test_the_log_says_who_changed_what(farm: Path) -> None:
+    with ze.open(farm, read_only=True) as kb:
+        first, second, third = kb.log()
+    assert [e.message for e in (first, second, third)] == ["all there is", "one more", "a rule less"]
+    assert len(first.rules_added) == 5
+    assert (second.facts_added, second.facts_removed) == (1, 0)
+    assert third.rules_removed[0].startswith("r4: ")
+    assert json.dumps(third.to_dict())
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_every_version_can_be_seen_again(logged: Path, version: int) -> None:
+    with ze.open(logged, at=version) as kb:
+        assert kb.version == version
+        assert kb.verify(against="reference").ok
+        assert bool(kb.query("?- edge(c, d) .")) == (version >= 2)
+        with pytest.raises(ze.ZodiacError) as caught, kb.change() as c:
+            c.add_facts("edge(x, y) .")
+        assert code(caught.value) == "D009"
+
+
+@pytest.mark.parametrize("version", [-1, 6, 99])
+def test_a_version_that_is_not_there_is_refused(logged: Path, version: int) -> None:
+    with pytest.raises(ze.ZodiacError, match="versions 0 to 5 are kept") as caught:
+        ze.open(logged, at=version)
+    assert code(caught.value) == "D008"
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_rolling_back_makes_a_version_that_equals_an_earlier_one(logged: Path, version: int) -> None:
+    with ze.open(logged) as kb:
+        before = kb.at(version)
+        kb.rollback(version)
+        assert kb.version == 6
+        assert kb.facts() == before.facts()
+        assert set(kb.rules) == set(before.rules)
+        assert kb.verify().ok
+
+
+def test_a_refused_change_leaves_no_record(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        with pytest.raises(ze.ZodiacError), kb.change() as c:
+            c.add_rules("bad(X) :- node(Y) .")
+        assert kb.version == 3
+        assert len(kb.log()) == 3
+
+
+def test_a_dry_run_leaves_no_record(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        assert kb.dry_run(add_facts="edge(x, y) .").facts_added == 1
+        assert len(kb.log()) == 3
+
+
+def test_a_store_is_made_only_where_there_is_nothing(place: Path) -> None:
+    place.mkdir()
+    (place / "notes.txt").write_text("mine")
+    with pytest.raises(ze.ZodiacError, match="not empty") as caught:
+        ze.open(place, create=True)
+    assert code(caught.value) == "D002"
+    with pytest.raises(ze.ZodiacError) as caught:
+        ze.open(place)
+    assert code(caught.value) == "D002"
+
+
+def test_only_the_embedded_engine_opens_stores(place: Path) -> None:
+    with pytest.raises(ze.ZodiacError) as caught:
+        ze.open(place, create=True, engine="reference")
+    assert code(caught.value) == "D011"
+
+
+def test_a_long_log_is_folded_on_the_way(farm: Path) -> None:
+    kb = ze.open(farm)
+    assert kb._store is not None
+    kb._store.fold_bytes = 5000
+    for n in range(12):
+        with kb.change() as c:
+            c.add_facts(f"edge(n{n}, n{n + 1}) .")
+    abandon(kb)
+    assert len(list((farm / "_wal").glob("*.log"))) > 1
+    with ze.open(farm) as again:
+        assert again.facts() == kb.facts()
+        assert [entry.version for entry in again.log()] == list(range(1, 16))
+        assert again.at(9).verify().ok
+
+
+def test_threads_share_a_writer(place: Path) -> None:
+    with ze.open(place, create=True) as kb:
+        with kb.change() as c:
+            c.add_rules("r1: path(X, Y) :- edge(X, Y) .")
+
+        def work(name: int) -> None:
+            for n in range(5):
+                with kb.change(f"{name} {n}") as c:
+                    c.add_facts([("edge", name, n)])
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        abandon(kb)
+    with ze.open(place) as again:
+        assert again.version == 21
+        assert again.facts() == kb.facts()
+        assert {e.message for e in again.log()[1:]} == {f"{n} {m}" for n in range(4) for m in range(5)}
+
+
+def test_names_cannot_leave_the_folder(place: Path) -> None:
+    names = ["../../../etc/passwd", "..", "a/b", "x" * 5000, "http://e/%2e%2e/#", "ü" * 300]
+    with ze.open(place, create=True) as kb, kb.change() as c:
+        c.add_facts([(name, ze.iri(name), name) for name in names])
+    assert {path.name for path in place.parent.iterdir()} == {place.name}
+    with ze.open(place) as again:
+        assert again.facts() == kb.facts()
+
+
+def test_a_rule_that_needs_a_function_needs_it_for_changes_only(place: Path) -> None:
+    def double(x: int) -> int:
+        return 2 * x
+
+    with ze.open(place, create=True, functions=[double]) as kb, kb.change() as c:
+        c.add_rules("twice(X, Y) :- value(X, V), Y := func:double(V) .  value(a, 2) .")
+    with ze.open(place) as kb:
+        assert list(kb.query("?- twice(a, Y) .")) == [(4,)]
+        with pytest.raises(ze.ZodiacError, match="func:double") as caught, kb.change() as c:
+            c.add_facts("value(b, 3) .")
+        assert code(caught.value) == "D013"
+        kb.function(double)
+        with kb.change() as c:
+            c.add_facts("value(b, 3) .")
+        assert list(kb.query("?- twice(b, Y) .")) == [(6,)]
+        abandon(kb)
+    with pytest.raises(ze.ZodiacError) as caught:
+        ze.open(place)
+    assert code(caught.value) == "D013"
+    with ze.open(place, functions=[double]) as kb:
+        assert list(kb.query("?- twice(b, Y) .")) == [(6,)]
+
+
+def test_a_vacuum_keeps_what_versions_need_and_no_more(logged: Path) -> None:
+    with ze.open(logged) as kb:
+        orphan = logged / "relation=edge-2-0" / "segment=explicit" / f"{'0' * 64}.parquet"
+        orphan.parent.mkdir(parents=True)
+        orphan.write_bytes(b"left by a killed process")
+        assert kb.vacuum().first_version == 0
+        assert not orphan.exists()
+        assert kb.at(1).verify().ok
+        swept = kb.vacuum(timedelta(0))
+        assert swept.first_version == 5
+        assert swept.files > 0
+        with pytest.raises(ze.ZodiacError, match="only version 5 is kept"):
+            kb.at(3)
+        with kb.change() as c:
+            c.add_facts("edge(y, z) .")
+    with ze.open(logged) as kb:
+        assert kb.version == 6
+        assert kb.verify().ok
+        assert kb.at(5).verify().ok
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_readers_are_welcome(farm: Path) -> None:
+    script = f"""
+import sys, zodiacedge as ze
+kb = ze.open({str(farm)!r})
+with kb.change() as c: c.add_facts("edge(x, y) .")
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        with pytest.raises(ze.ZodiacError, match=f"process {other.pid} on ") as caught:
+            ze.open(farm)
+        assert code(caught.value) == "D003"
+        with ze.open(farm, read_only=True) as kb:
+            assert kb.version == 4
+        other.kill()
+    # What a killed writer leaves behind is no lock.
+    assert str(other.pid) in (farm / "_lock").read_text()
+    with ze.open(farm) as kb:
+        assert kb.version == 4

@@ -1,0 +1,52 @@
+"""A writer that is to be killed: changes a store for ever, and says what was acknowledged.
+
+Run as a program with the folder of a store and a number for its random changes.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import zodiacedge as ze
+
+RULES = (
+    "r1: path(X, Y) :- edge(X, Y) .",
+    "r2: path(X, Z) :- path(X, Y), edge(Y, Z) .",
+    "r3: reach(X, N) :- AGGREGATE(path(X, Y)) ON X WITH COUNT(Y) AS N .",
+)
+
+
+def say(line: str) -> None:
+    """Say something before going on."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main(store: str, seed: int) -> None:
+    """Change the store until somebody ends it."""
+    chance = random.Random(seed)
+    kb = ze.open(store, create=True)
+    assert kb.store is not None
+    # Folding is met often, too.
+    kb.store.fold_bytes = chance.choice((3_000, 20_000, 1_000_000))
+    say(f"open {kb.version}")
+    while True:
+        number = kb.version + 1
+        with kb.change(f"change {number}") as c:
+            # Each version leaves a mark, so that nobody can take one for another.
+            c.add_facts([("mark", number, chance.random())])
+            for _ in range(chance.randint(0, 3)):
+                c.add_facts([("edge", chance.randint(0, 8), chance.randint(0, 8))])
+            c.remove_facts([("edge", chance.randint(0, 8), chance.randint(0, 8))])
+            rule = chance.choice(RULES)
+            if chance.random() < 0.2:
+                (c.remove_rules if chance.random() < 0.4 else c.add_rules)(rule)
+        say(f"done {number}")
+        if chance.random() < 0.05:
+            kb.close()
+            kb = ze.open(store)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
