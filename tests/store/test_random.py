@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import zodiacedge as ze
@@ -15,6 +15,7 @@ from strategies import RandomSession, examples, sessions
 from zodiacedge.engine.embedded import stored
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
 from zodiacedge.language.ast import fact
+from zodiacedge.language.canonical import rule_key
 from zodiacedge.maintenance.change import Change
 from zodiacedge.store.terms import facts_in
 from zodiacedge.terms import BlankNode, from_python, iri, literal, string
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _DATATYPES = [
     f"http://www.w3.org/2001/XMLSchema#{name}" for name in ("integer", "double", "dateTime", "byte")
 ]
-_TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
 
 
 def terms() -> st.SearchStrategy[Term]:
@@ -70,7 +71,8 @@ def _segments(kb: ze.KnowledgeBase) -> dict[frozenset[str], frozenset[ze.Fact]]:
     return {frozenset(node.rules): kb.state.segment(frozenset(node.rules)) for node in kb.graph().order}
 
 
-@settings(max_examples=examples(25))
+# A failing session is worth more than minutes of looking for a smaller one.
+@settings(max_examples=examples(15), phases=(Phase.explicit, Phase.generate))
 @given(session=sessions(most_changes=4), closing=st.lists(st.booleans(), min_size=5, max_size=5))
 def test_a_store_that_is_closed_and_left_in_between_follows_one_in_memory(
     session: RandomSession, closing: list[bool]
@@ -89,7 +91,7 @@ def test_a_store_that_is_closed_and_left_in_between_follows_one_in_memory(
             kb = ze.open(Path(folder) / "kb")
             assert kb.facts() == memory.facts()
             assert kb.explicit == memory.explicit
-            assert kb.rules == memory.rules
+            assert [rule_key(rule) for rule in kb.rules] == [rule_key(rule) for rule in memory.rules]
             assert _segments(kb) == _segments(memory)
             assert isinstance(kb.state, EmbeddedState)
         for version, seen in enumerate(facts):

@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from zodiacedge.engine.embedded import stored
 from zodiacedge.errors import ZodiacError
+from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.safety import resolve
 from zodiacedge.maintenance.change import Change
 from zodiacedge.store.durable import said
 from zodiacedge.store.entry import facts_of
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.engine import EmbeddedState
     from zodiacedge.errors import StoreProblem
-    from zodiacedge.language.ast import Fact
+    from zodiacedge.language.ast import Fact, Rule
     from zodiacedge.store.entry import Entry
     from zodiacedge.store.log import Record
 
@@ -53,20 +55,22 @@ def check(root: Path, entry: Entry, state: EmbeddedState) -> None:
 
 def change_back(records: Iterable[Record]) -> Change:
     """Return the one change that undoes all of some records, given in their order."""
-    rules: dict[str, bool] = {}
+    rules: dict[str, tuple[Rule, bool]] = {}
     facts: dict[Fact, bool] = {}
     # The oldest speaks last: what it took away was there before all of them.
     for record in reversed(list(records)):
         entry = said(record)
-        rules |= dict.fromkeys(entry.rules_added, False) | dict.fromkeys(entry.rules_removed, True)
         try:
+            # A rule that came again may have come in other words.
+            for texts, back in ((entry.rules_added, False), (entry.rules_removed, True)):
+                rules |= {rule_key(resolve(rule)): (rule, back) for rule in rules_of(texts)}
             for one in facts_of(record.payload):
                 facts |= dict.fromkeys(facts_in(one.key, one.table), not one.comes)
         except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
             raise _unreadable(record, error) from error
     return Change(
-        rules_of(text for text, back in rules.items() if back),
-        rules_of(text for text, back in rules.items() if not back),
+        tuple(rule for rule, back in rules.values() if back),
+        tuple(rule for rule, back in rules.values() if not back),
         tuple(fact for fact, back in facts.items() if back),
         tuple(fact for fact, back in facts.items() if not back),
     )

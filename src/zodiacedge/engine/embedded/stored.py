@@ -32,6 +32,7 @@ from zodiacedge.engine.embedded.text_columns import encoded_strings, strings
 from zodiacedge.engine.embedded.versions import by_class
 from zodiacedge.engine.parts import PartKey
 from zodiacedge.language.ast import Variable
+from zodiacedge.language.checks import body_atoms
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
 
 if TYPE_CHECKING:
@@ -235,6 +236,10 @@ def restored(
 ) -> EmbeddedState:
     """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
     store = empty.store
+    # Changes find the readers of a class by the classes that rules mention; evaluating would note them.
+    for rule in rules.values():
+        for atom in (rule.head, *body_atoms(rule.body)):
+            store.relations(atom)
     segments = {
         frozenset(node.rules): Segment(seconds=seconds.get(frozenset(node.rules), 0.0))
         for node in graph.nodes.values()
@@ -258,10 +263,10 @@ def restored(
             _filled(segment.table(relation), some)
     store.show(store.explicit)
     for keys, segment in segments.items():
-        for rule in keys - segment.hidden.keys():
-            aggregate = rules[rule].aggregate
+        for one in keys - segment.hidden.keys():
+            aggregate = rules[one].aggregate
             if aggregate:
-                segment.hidden[rule] = Table(len(aggregate.groups) + len(aggregate.folds))
+                segment.hidden[one] = Table(len(aggregate.groups) + len(aggregate.folds))
         store.add_segment(keys, segment)
     return EmbeddedState(
         store,
