@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spark.test_terms import entries
+from spark.test_spark_terms import entries
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import sift
 from zodiacedge.engine.spark.columns import Reader, Translation
