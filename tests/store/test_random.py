@@ -50,6 +50,7 @@ def test_every_term_comes_back_a_column_at_a_time_and_one_by_one(rows: list[tupl
     facts = {fact("p", *row) for row in rows} | {fact("c", row[0]) for row in rows}
     facts |= {fact("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", *row) for row in rows}
     state = EmbeddedEngine().materialise({}, ze.open().graph(), facts, ze.open().settings)
+    assert isinstance(state, EmbeddedState)
     parts = list(stored.tables(state, stored.signatures(state)))
     assert {one for part in parts for one in facts_in(*part)} == facts
     again = EmbeddedEngine().empty()

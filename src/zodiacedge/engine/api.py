@@ -250,6 +250,19 @@ class Engine(Protocol):
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
 
 
+def materialised(
+    state: State,
+    rules: Mapping[str, Rule],
+    graph: HyperGraph,
+    facts: Iterable[Fact],
+    settings: Settings,
+) -> State:
+    """Return an empty state with rules and facts: one change, as any other."""
+    batch = state.batch()
+    batch.add(facts)
+    return state.attempt(rules, graph, state.effect(batch, state.batch()), settings).commit()
+
+
 def refuse_errors(rules: Mapping[str, Rule], dropped: Mapping[str, Dropped]) -> None:
     """Raise if evaluation errors dropped anything: what strict mode asks for."""
     found = [

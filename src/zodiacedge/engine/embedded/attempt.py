@@ -1,8 +1,8 @@
 """A change on the embedded engine: which nodes it visits, and by which means each is brought up to date.
 
 A node is visited if its rules were not together before, or if an atom of it matches something that came or
-went. One whose rules stay is maintained from what changed, or evaluated anew where that is likely to be
-quicker. A node of rules that were not together before is evaluated on what there is by then.
+went. It is maintained from what changed, and from what it takes over of nodes that are no more, or evaluated
+anew where that is likely to be quicker.
 """
 
 from __future__ import annotations
@@ -28,17 +28,12 @@ from zodiacedge.terms import IRI
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
     from zodiacedge.engine.embedded.choose import Choice
     from zodiacedge.engine.embedded.table import Table
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Argument, Rule
-
-    Ids = NDArray[np.int32]
 
 # Patience doubles so many times.
 _MOST_TRIES = 6

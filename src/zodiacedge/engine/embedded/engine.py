@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.api import materialised
 from zodiacedge.engine.embedded.attempt import Work
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows_with
 from zodiacedge.engine.embedded.choose import Choice, Policy
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, NodeRun, Settings
+    from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, NodeRun, Settings, State
     from zodiacedge.engine.embedded.shape import NodeShape
     from zodiacedge.engine.embedded.versions import Draft
     from zodiacedge.graph.hrdg import HyperGraph
@@ -252,9 +253,6 @@ class EmbeddedEngine:
         graph: HyperGraph,
         facts: Iterable[Fact],
         settings: Settings,
-    ) -> EmbeddedState:
+    ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
-        state = self.empty()
-        batch = state.batch()
-        batch.add(facts)
-        return state.attempt(rules, graph, state.effect(batch, state.batch()), settings).commit()
+        return materialised(self.empty(), rules, graph, facts, settings)

@@ -26,7 +26,6 @@ from zodiacedge.engine.embedded.layout import (
     K_STRING,
 )
 from zodiacedge.engine.embedded.table import Table
-from zodiacedge.engine.embedded.text_columns import encoded_strings, in_columns, strings
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.registered import arrow_type, call_rows, term_of
 from zodiacedge.engine.values import evaluate
@@ -99,6 +98,8 @@ class HostFunction:
         self.known.append_distinct(np.concatenate((asked, results[:, None]), axis=1))
 
     def _by_columns(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
+        from zodiacedge.engine.embedded.text_columns import in_columns  # noqa: PLC0415 - loads Arrow
+
         results = np.empty(len(asked), np.int32)
         for start in range(0, len(asked), BATCH):
             batch = asked[start : start + BATCH]
@@ -124,6 +125,8 @@ class HostFunction:
 def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
     """Return terms as an Arrow array; all of them have Python values of this type."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and only hosts that vectorise need it
+
+    from zodiacedge.engine.embedded.text_columns import strings  # noqa: PLC0415
 
     if kind is str:
         return strings(dictionary, terms)
@@ -170,6 +173,8 @@ def _called(function: Function, columns: Sequence[pa.Array], rows: int, dictiona
 
 def _encoded(dictionary: Dictionary, values: Values) -> Ids:
     import pyarrow as pa  # noqa: PLC0415
+
+    from zodiacedge.engine.embedded.text_columns import encoded_strings  # noqa: PLC0415
 
     if isinstance(values, list):
         return _encoded_one_by_one(dictionary, values)

@@ -16,11 +16,10 @@ import numpy as np
 from zodiacedge.engine.embedded.owners import OWN
 from zodiacedge.engine.embedded.programs import ask
 from zodiacedge.engine.embedded.shape import NodeShape
-from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, in_pairs
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.versions import by_class
 from zodiacedge.language.ast import Variable
-from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -142,7 +141,7 @@ class Inheritance:
 
     def _inherit(self, line: Line, taken: set[int]) -> None:
         keys = line.keys
-        typed = NodeShape({key: self.after[key] for key in keys}).typed
+        typed = in_pairs(self.after[key].head for key in keys)
         heir = self.heirs[keys] = Heir(Segment(), line)
         # The largest segment is taken as it is, the others are poured into it.
         ordered = sorted(line.parents, key=lambda one: -len(self.store.segments[one]))
@@ -231,10 +230,4 @@ class Inheritance:
 
     def _tables(self, rule: Rule, *, typed: bool) -> set[Relation]:
         """Return the relation of the table that a node fills with a rule's heads."""
-        head = rule.head
-        if head.relation == RDF_TYPE and len(head.args) == 2:
-            wanted = head.args[1]
-            if typed or isinstance(wanted, Variable):
-                return {TYPED}
-            return {Relation(RDF_TYPE, 1, self.store.terms.constant(wanted))}
-        return {Relation(head.relation, len(head.args))}
+        return {self.store.filled_by(rule.head, pairs=typed)}

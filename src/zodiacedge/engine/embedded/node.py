@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.execute import execute
 from zodiacedge.engine.embedded.halves import Halves, OtherHalf, only_reads
 from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
-from zodiacedge.engine.embedded.store import Part, Relation, Segment, Store
+from zodiacedge.engine.embedded.store import Part, Segment, Store, in_pairs
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.novalue import NoValue
@@ -98,9 +98,7 @@ class NodeEvaluation:
         self._rows: dict[int, Table] = {}
         self._errors: dict[str, tuple[int, str]] = {}
         self._aggregate_errors: dict[str, tuple[int, str]] = {}
-        self._types_in_pairs = any(
-            r.head.relation == RDF_TYPE and isinstance(r.head.args[-1], Variable) for r in rules.values()
-        )
+        self._types_in_pairs = in_pairs(rule.head for rule in rules.values())
 
     def evaluate(self) -> NodeResult:
         """Evaluate to the fixpoint."""
@@ -267,13 +265,7 @@ class NodeEvaluation:
         return all(part.table.arity == wide for part in parts)
 
     def _target(self, rule: Rule) -> Table:
-        head = rule.head
-        relation = Relation(head.relation, len(head.args))
-        if head.relation == RDF_TYPE and len(head.args) == 2 and not self._types_in_pairs:
-            wanted = head.args[1]
-            if not isinstance(wanted, Variable):
-                relation = Relation(RDF_TYPE, 1, self._store.terms.constant(wanted))
-        return self._segment.table(relation)
+        return self._segment.table(self._store.filled_by(rule.head, pairs=self._types_in_pairs))
 
     def _plans(self, key: str) -> Iterator[tuple[int | None, tuple[Step, ...]]]:
         rule = self._rules[key]

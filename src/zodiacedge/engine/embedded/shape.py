@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.embedded.modules import recognise
 from zodiacedge.engine.embedded.programs import GIVEN, Question
-from zodiacedge.engine.embedded.store import NO_CLASS, Relation, is_any_class
+from zodiacedge.engine.embedded.store import NO_CLASS, Relation, in_pairs, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.variants import recursive_places
-from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +44,7 @@ class NodeShape:
         self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         # A node that derives `rdf:type` with a variable class keeps all of it in one table.
-        self.typed = any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)
+        self.typed = in_pairs(heads)
         self.own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
         self.recursive = any(self.own_places.values())
         # A row that holds an instance: its head, and what it needs of the node itself.

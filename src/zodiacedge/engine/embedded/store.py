@@ -208,6 +208,14 @@ class Store:
             if relation.member_of != NO_CLASS:
                 self._classes.add(relation)
 
+    def filled_by(self, head: Atom, *, pairs: bool) -> Relation:
+        """Return the relation whose table a node fills with a head; `pairs` if all classes are in one."""
+        relation = Relation(head.relation, len(head.args))
+        wanted = head.args[-1] if relation == TYPED and not pairs else None
+        if wanted is None or isinstance(wanted, Variable):
+            return relation
+        return Relation(RDF_TYPE, 1, self.terms.constant(wanted))
+
     def relations(self, atom: Atom) -> list[Relation]:
         """Return the relations whose rows may match an atom."""
         if atom.relation != RDF_TYPE or len(atom.args) != 2:
@@ -310,6 +318,11 @@ class Store:
         behind = (decode(relation.member_of),) if relation.member_of != NO_CLASS else ()
         for row in rows.tolist():
             yield Fact(relation.name, (*(terms[n] for n in row), *behind))
+
+
+def in_pairs(heads: Iterable[Atom]) -> bool:
+    """Whether a node with these heads keeps the members of all classes in one table of pairs."""
+    return any(map(is_any_class, heads))
 
 
 def is_any_class(atom: Atom) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from zodiacedge.engine.embedded.layout import (
     K_BOOLEAN,
@@ -25,7 +27,6 @@ from zodiacedge.engine.embedded.layout import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.dictionary import Dictionary
@@ -58,8 +59,6 @@ def in_columns(function: str, asked: Ids, dictionary: Dictionary) -> tuple[Flags
 
 def strings(dictionary: Dictionary, ids: Ids) -> pa.StringArray:
     """Return the texts of terms that have one as an Arrow array."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and only those with many rows need it
-
     ends, text = dictionary.texts(ids)
     return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(text))
 
@@ -91,15 +90,11 @@ def _taken(function: str, kinds: NDArray[np.int8]) -> Flags:
 
 
 def _is_ascii(texts: pa.StringArray) -> Flags:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     found: Flags = pc.string_is_ascii(texts).to_numpy(zero_copy_only=False)
     return found
 
 
 def _reads_as_number(dictionary: Dictionary, ids: Ids) -> Flags:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     found = dictionary.kinds[ids] != K_STRING
     texts = strings(dictionary, ids[~found])
     reads = pc.or_(pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _REAL))
@@ -122,23 +117,17 @@ def _text(dictionary: Dictionary, number: int) -> str:
 
 
 def _length(dictionary: Dictionary, asked: Ids) -> Ids:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     lengths = pc.utf8_length(strings(dictionary, asked[:, 0])).to_numpy()
     return dictionary.encode_integers(lengths.astype(np.int64))
 
 
 def _joined(dictionary: Dictionary, asked: Ids) -> Ids:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     columns = [strings(dictionary, column) for column in asked.T]
     return encoded_strings(dictionary, pc.binary_join_element_wise(*columns, ""))
 
 
 def _mapped(function: str) -> Column:
     def column(dictionary: Dictionary, asked: Ids) -> Ids:
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         texts = strings(dictionary, asked[:, 0])
         return encoded_strings(dictionary, pc.call_function(function, [texts]))
 
@@ -147,8 +136,6 @@ def _mapped(function: str) -> Column:
 
 def _tested(function: str) -> Column:
     def column(dictionary: Dictionary, asked: Ids) -> Ids:
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         holds = np.zeros(len(asked), np.int64)
         for (part,), places in _groups(asked[:, 1]):
             texts = strings(dictionary, asked[places, 0])
@@ -161,8 +148,6 @@ def _tested(function: str) -> Column:
 
 
 def _part(dictionary: Dictionary, asked: Ids) -> Ids:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     results = np.zeros(len(asked), np.int32)
     payloads = dictionary.payloads
     for (first, *length), places in _groups(*asked.T[1:]):
@@ -177,8 +162,6 @@ def _part(dictionary: Dictionary, asked: Ids) -> Ids:
 
 
 def _replaced(dictionary: Dictionary, asked: Ids) -> Ids:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     results = np.full(len(asked), -1, np.int32)
     for (old, new), places in _groups(asked[:, 1], asked[:, 2]):
         wanted = _text(dictionary, old)
@@ -194,9 +177,6 @@ def _as_text(dictionary: Dictionary, asked: Ids) -> Ids:
 
 
 def _number(dictionary: Dictionary, asked: Ids) -> Ids:
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     ids = asked[:, 0]
     kinds = dictionary.kinds[ids].copy()
     payloads = dictionary.payloads[ids].copy()
@@ -214,9 +194,6 @@ def _number(dictionary: Dictionary, asked: Ids) -> Ids:
 
 def _dated(function: str) -> Column:
     def column(dictionary: Dictionary, asked: Ids) -> Ids:
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         moments = dictionary.payloads[asked[:, 0]]
         if function == "seconds":
             second = np.floor_divide(moments, _MICROSECONDS) % 60

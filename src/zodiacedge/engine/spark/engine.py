@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.api import materialised
 from zodiacedge.engine.embedded.fingerprints import MOST_BITS
 from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.place import Options, Place
@@ -14,7 +15,7 @@ from zodiacedge.engine.spark.vocabulary import Hashing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from zodiacedge.engine.api import Settings
+    from zodiacedge.engine.api import Settings, State
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Rule
 
@@ -63,9 +64,6 @@ class SparkEngine:
         graph: HyperGraph,
         facts: Iterable[Fact],
         settings: Settings,
-    ) -> SparkState:
+    ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
-        state = self.empty()
-        batch = state.batch()
-        batch.add(facts)
-        return state.attempt(rules, graph, state.effect(batch, state.batch()), settings).commit()
+        return materialised(self.empty(), rules, graph, facts, settings)

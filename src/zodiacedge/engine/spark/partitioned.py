@@ -1,7 +1,6 @@
-"""A recursive node whose facts keep an argument: parts by that argument never need each other.
+"""A recursive node whose facts keep an argument (`plan.partition`): parts by it never need each other.
 
-The condition: a position per predicate of the node, such that in every rule the head's variable at its
-position also stands at that position of every atom that the node itself derives. The facts that the node
+The facts that the node
 starts from are dealt out by that argument; all else that its rules read, every task reads whole. Each task
 runs the node to its end on the embedded engine: one stage, no shuffle per round, and no fact in two parts.
 """
@@ -11,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +25,9 @@ from zodiacedge.engine.spark.frames import Frames, tagged, together
 from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation
 from zodiacedge.engine.spark.values import MANIFEST, outcome, raise_failure, told, with_more
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms
-from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
-from zodiacedge.language.unify import unifiable
+from zodiacedge.plan.partition import division, own_atoms
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -41,14 +38,12 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.nodes import Result, Setting
     from zodiacedge.engine.spark.place import Place
-    from zodiacedge.language.ast import Rule
+    from zodiacedge.language.ast import Atom, Rule
     from zodiacedge.terms import Term
 
     Keys = NDArray[np.int64]
 
 Positions = dict[Relation, int]
-# So many assignments of positions are tried; nodes with more predicates than that are rare.
-_MOST_TRIED = 4096
 _PARTS_PER_CORE = 2
 _KEY = "dealt_by"
 
@@ -59,7 +54,7 @@ def positions(rules: Sequence[Rule]) -> Positions | None:
     relations = list(dict.fromkeys(map(_relation, heads)))
     if any(rule.aggregate for rule in rules) or not all(relation.arity for relation in relations):
         return None
-    own = [[atom for atom in _positive(rule) if any(unifiable(h, atom) for h in heads)] for rule in rules]
+    own = [list(own_atoms(rule, heads)) for rule in rules]
     others = [
         atom
         for rule, mine in zip(rules, own, strict=True)
@@ -69,21 +64,8 @@ def positions(rules: Sequence[Rule]) -> Positions | None:
     # A relation that is dealt out cannot be read whole as well.
     if any(_relation(atom) in relations for atom in others) or not all(own):
         return None
-    tried = product(*(range(relation.arity) for relation in relations))
-    for _, chosen in zip(range(_MOST_TRIED), tried, strict=False):
-        found = dict(zip(relations, chosen, strict=True))
-        if all(_keeps(rule, mine, found) for rule, mine in zip(rules, own, strict=True)):
-            return found
-    return None
-
-
-def _keeps(rule: Rule, own: Sequence[Atom], chosen: Positions) -> bool:
-    kept = rule.head.args[chosen[_relation(rule.head)]]
-    return isinstance(kept, Variable) and all(atom.args[chosen[_relation(atom)]] == kept for atom in own)
-
-
-def _positive(rule: Rule) -> list[Atom]:
-    return [conjunct for conjunct in rule.body if isinstance(conjunct, Atom)]
+    way = division(rules)
+    return {relation: way.positions[relation.name, relation.arity] for relation in relations} if way else None
 
 
 def _relation(atom: Atom) -> Relation:

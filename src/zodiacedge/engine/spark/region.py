@@ -18,7 +18,7 @@ from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
-from zodiacedge.engine.embedded.store import NO_CLASS, Store
+from zodiacedge.engine.embedded.store import NO_CLASS, Store, in_pairs
 from zodiacedge.engine.embedded.store import Relation as TableName
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Limits
@@ -27,8 +27,6 @@ from zodiacedge.engine.spark.columns import Reader, Translation, needs_values, s
 from zodiacedge.engine.spark.scratch import TYPED, Content, Folder, Part, Relation, Segment
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, unseen, write_terms
 from zodiacedge.graph.hrdg import HyperGraph
-from zodiacedge.language.ast import Variable
-from zodiacedge.terms import RDF_TYPE
 
 _Name = TypeVar("_Name", TableName, str)
 
@@ -188,8 +186,7 @@ class _Task:
         return Relation("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
     def _keeps_members_together(self, keys: frozenset[str]) -> bool:
-        heads = (self._region.rules[key].head for key in keys)
-        return any(h.relation == RDF_TYPE and isinstance(h.args[-1], Variable) for h in heads)
+        return in_pairs(self._region.rules[key].head for key in keys)
 
     # Out.
 
