@@ -22,9 +22,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from zodiacedge.answers import Answers, Prepared
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic, ZodiacError
-    from zodiacedge.knowledge import Answers, KnowledgeBase, Prepared, Transaction
+    from zodiacedge.knowledge import KnowledgeBase
     from zodiacedge.knowledge import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.maintenance.report import ChangeReport
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from zodiacedge.maintenance.verify import Difference, Verification
     from zodiacedge.store.entry import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
+    from zodiacedge.transaction import Transaction
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,15 +60,17 @@ __all__ = [
     "open",
 ]
 _HOMES = {
+    "zodiacedge.answers": ("Answers", "Prepared"),
     "zodiacedge.engine.limits": ("Limits",),
     "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
-    "zodiacedge.knowledge": ("Answers", "KnowledgeBase", "Prepared", "Transaction", "open"),
+    "zodiacedge.knowledge": ("KnowledgeBase", "open"),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
     "zodiacedge.maintenance.report": ("ChangeReport",),
     "zodiacedge.maintenance.subscribe": ("Notice", "Subscription"),
     "zodiacedge.maintenance.verify": ("Difference", "Verification"),
     "zodiacedge.store.entry": ("Entry",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
+    "zodiacedge.transaction": ("Transaction",),
 }
 
 if not TYPE_CHECKING:

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
-from importlib import import_module
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
+from zodiacedge.answers import Answers, Prepared, columns_of, no_parameters
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem, nearest
-from zodiacedge.language.ast import Aggregate, Variable, variables
+from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import Host, body_atoms, check_query
-from zodiacedge.language.parser import ground, parse_program, parse_query
-from zodiacedge.language.printer import format_argument, format_rule
+from zodiacedge.language.parser import parse_query
+from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.maintenance.change import Change, prepare
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
@@ -34,32 +34,28 @@ from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, differences, digest
-from zodiacedge.terms import Term, Value, from_python, to_python
+from zodiacedge.transaction import Transaction, given_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import timedelta
-    from types import ModuleType, TracebackType
+    from types import TracebackType
 
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
-    from zodiacedge.engine.api import Answer, Attempt, Batch, Dropped, Effect, Engine, Progress, State
+    from zodiacedge.engine.api import Attempt, Batch, Effect, Engine, Progress, State
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
     from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
     from zodiacedge.graph import HyperGraph
-    from zodiacedge.io import Load, LoadReport, ProgressCallback
-    from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule
+    from zodiacedge.io import Load, LoadReport
+    from zodiacedge.language.ast import Fact, Predicate, Query, Rule
     from zodiacedge.maintenance.subscribe import Notice, Subscription
     from zodiacedge.store.diff import VersionDiff
     from zodiacedge.store.durable import DurableStore, Swept
     from zodiacedge.store.entry import Entry
     from zodiacedge.terms import IRI
+    from zodiacedge.transaction import Facts
 
-    Facts: TypeAlias = str | Iterable[Sequence[object]] | pa.Table
 
 ENGINES = ("embedded", "reference")
 # That of a cluster needs more than a process: Java, and a library of its own.
@@ -158,98 +154,6 @@ def _engine(name: str, master: str = "", scratch: str = "", seed: int = 0) -> En
 
 def _shown(rule: Rule) -> str:
     return rule.label or format_rule(rule)
-
-
-def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in names:
-        new, number = name, 1
-        while new in found:
-            number += 1
-            new = f"{name}_{number}"
-        found.append(new)
-    return tuple(found)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise UsageProblem(Diagnostic("U013", f"expected a text, found {value!r}", "write it as a string"))
-
-
-def _columns(query: Query) -> tuple[str, ...]:
-    return tuple(format_argument(c).removeprefix("?") for c in query.columns)
-
-
-def _no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
-    # What cannot get its value with a call: what the query does not have, and what is an aggregate's own.
-    columns = (c for c in query.columns if isinstance(c, Variable))
-    there = dict.fromkeys((*columns, *(v for c in query.body for v in variables(c))))
-    named = [v.name for v in there if not v.anonymous]
-    for v in given:
-        if v.name not in named:
-            near = nearest(v.name, named)
-            hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
-            yield Diagnostic("U009", f"the query has no variable {v.name}", hint)
-        for aggregate in (c for c in query.body if isinstance(c, Aggregate)):
-            if v not in aggregate.groups and any(v in variables(c) for c in aggregate.body):
-                yield Diagnostic(
-                    "U010",
-                    f"{v.name} is a variable inside the AGGREGATE, where a parameter is not seen",
-                    f"group by it, ON {v.name}, or keep what it says outside the AGGREGATE",
-                    aggregate.span,
-                )
-
-
-def _library(name: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError as problem:
-        raise UsageProblem(
-            Diagnostic("U007", f"{name} is not installed", f"install it: pip install {name}")
-        ) from problem
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """The rows of a query, distinct and in the total order, with the names of their columns."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Term, ...], ...]
-    warnings: tuple[Diagnostic, ...] = ()
-    dropped: Dropped | None = None
-
-    def __iter__(self) -> Iterator[tuple[Value | Term, ...]]:
-        """Yield rows as Python values; terms without a value, IRIs among them, stay terms."""
-        for row in self.rows:
-            yield tuple(map(to_python, row))
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    def __bool__(self) -> bool:
-        """Whether there is an answer: yes or no, for a ground query."""
-        return bool(self.rows)
-
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, typed where one type holds a column, else as cells.
-
-        A column that stands twice gets another name the second time, because frames want names of their own:
-        `X` and `X_2`. A frame without columns has no rows either: ask a ground query for its truth.
-        """
-        from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
-
-        return io.table_of(self.rows, _distinct_names(self.columns))
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the rows as a Polars data frame."""
-        return cast("pl.DataFrame", _library("polars").from_arrow(self.to_arrow()))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas data frame."""
-        _library("pandas")
-        return cast("pd.DataFrame", self.to_arrow().to_pandas())
 
 
 class KnowledgeBase:
@@ -623,7 +527,7 @@ class KnowledgeBase:
             warnings += unknown_predicates(body_atoms(query.body), self._known())
             warnings += mistaken_constants(query.body, state.holds)
             answer = state.answer(resolve_query(query), self._settings)
-        return Answers(_columns(query), answer.rows, tuple(warnings), answer.dropped)
+        return Answers(columns_of(query), answer.rows, tuple(warnings), answer.dropped)
 
     def prepare(self, text: str, *parameters: str) -> Prepared:
         """Check and plan a query once, to be answered often, given values for some of its variables.
@@ -639,11 +543,11 @@ class KnowledgeBase:
         """
         given = {name: Variable(name) for name in parameters}
         query, _ = self._checked(text, given.values())
-        return Prepared(self, resolve_query(query, given.values()), given, self._asking)
+        return Prepared(resolve_query(query, given.values()), given, self._asking, lambda: self._settings)
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> tuple[Query, list[Diagnostic]]:
-        query = parse_query(_text(text), prefixes=self._prefixes, given=given)
-        problems = list(_no_parameters(query, given))
+        query = parse_query(given_text(text), prefixes=self._prefixes, given=given)
+        problems = list(no_parameters(query, given))
         if problems:
             raise UsageProblem(problems)
         found = check_query(query, self._host(), given)
@@ -720,191 +624,3 @@ def _nested() -> UsageProblem:
             "functions and progress callbacks ask nothing; nothing is changed within reading()",
         )
     )
-
-
-class Prepared:
-    """A query that was checked and planned: call it with values for its parameters, as often as needed.
-
-    It follows the knowledge base: after a change it is planned again, the next time it is asked.
-    """
-
-    def __init__(
-        self,
-        kb: KnowledgeBase,
-        query: Query,
-        parameters: Mapping[str, Variable],
-        asking: Callable[[], AbstractContextManager[State]],
-    ) -> None:
-        """Use `KnowledgeBase.prepare` instead."""
-        self._kb = kb
-        self._asking = asking
-        self._query = query
-        self._parameters = parameters
-        self.columns = _columns(query)
-        self._planned: tuple[State, Settings, Callable[[Mapping[Variable, Term]], Answer]] | None = None
-
-    def __call__(self, /, **values: object) -> Answers:
-        """Answer the query; a string is a literal, an IRI is made with `zodiacedge.iri`."""
-        if values.keys() != self._parameters.keys():
-            wanted = ", ".join(self._parameters) or "no values"
-            raise UsageProblem(Diagnostic("U009", f"this query takes {wanted}", "give each by its name"))
-        given = {self._parameters[name]: from_python(value) for name, value in values.items()}
-        with self._asking() as state:
-            settings = self._kb.settings
-            if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
-                parameters = tuple(self._parameters.values())
-                self._planned = (state, settings, state.prepare(self._query, parameters, settings))
-            answer = self._planned[2](given)
-        return Answers(self.columns, answer.rows, (), answer.dropped)
-
-
-class Transaction:
-    """Collects a change; the `with` block commits it, an exception in the block drops it."""
-
-    def __init__(self, kb: KnowledgeBase, message: str = "") -> None:
-        """Begin with nothing to do."""
-        self._kb = kb
-        self._message = message
-        self._add_rules: list[Rule] = []
-        self._remove_rules: list[str | Rule] = []
-        self._add_facts: list[Fact] = []
-        self._remove_facts: list[Fact] = []
-        self._loaded: list[Batch] = []
-        self._stated: list[Atom] = []
-        self._prefixes: dict[str, str] = kb.prefixes
-        self._report: ChangeReport | None = None
-        self.loads: list[LoadReport] = []
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Commit, unless the block failed."""
-        if kind is None:
-            self._kb.apply(
-                self.collected(), message=self._message, prefixes=self._prefixes, committed=self._committed
-            )
-
-    def _committed(self, report: ChangeReport) -> None:
-        self._report = report
-
-    def dry_run(self) -> ChangeReport:
-        """Find out what the change would do, as collected so far; nothing is committed."""
-        self._refuse_if_committed()
-        return self._kb.dry_run(self.collected())
-
-    @property
-    def report(self) -> ChangeReport:
-        """What the change did, once it is committed."""
-        if self._report is None:
-            raise UsageProblem(Diagnostic("U002", "the change is not committed yet", "end the with block"))
-        return self._report
-
-    def collected(self) -> Change:
-        """Return the change as collected so far."""
-        return Change(
-            tuple(self._add_rules),
-            tuple(self._remove_rules),
-            tuple(self._add_facts),
-            tuple(self._remove_facts),
-            tuple(self._loaded),
-            tuple(self._stated),
-        )
-
-    def add_rules(self, text: str, name: str = "<text>") -> None:
-        """Add the rules and facts of a program text."""
-        rules, facts = self._read(text, name)
-        self._add_rules += rules
-        self._add_facts += facts
-
-    def remove_rules(self, text: str, name: str = "<text>") -> None:
-        """Remove rules, by label or by text up to variable names."""
-        self._refuse_if_committed()
-        if _text(text).replace("-", "_").strip().isidentifier():
-            self._remove_rules.append(text.strip())
-            return
-        rules, facts = self._read(text, name, stating=False)
-        self._remove_rules += rules
-        self._remove_facts += facts
-
-    def add_facts(self, facts: Facts, relation: str = "") -> None:
-        """Add facts.
-
-        They come as program text, as rows `(predicate, value, …)`, as rows `(value, …)` of the relation
-        given, or as an Arrow table of the relation given.
-        """
-        self._add_facts += self._facts(facts, relation)
-
-    def remove_facts(self, facts: Facts, relation: str = "") -> None:
-        """Remove explicit facts, given as for `add_facts`."""
-        self._remove_facts += self._facts(facts, relation, stating=False)
-
-    def load(
-        self,
-        *sources: str | os.PathLike[str],
-        header: bool = False,
-        base: str = "",
-        strict: bool = False,
-        progress: ProgressCallback | None = None,
-        quarantine: str | os.PathLike[str] | None = None,
-    ) -> LoadReport:
-        """Add the facts of files, folders and globs; formats go by extension.
-
-        All bad lines go to a file in the folder `quarantine`, if one is given, with place and reason.
-        """
-        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
-
-        self._refuse_if_committed()
-
-        with io.quarantine(quarantine) if quarantine is not None else nullcontext() as take:
-
-            def load(pause: Callable[[], None]) -> io.Load:
-                def tell(state: io.Progress) -> None:
-                    if progress:
-                        progress(state)
-                    pause()
-
-                return io.read(
-                    sources, header=header, base=base, strict=strict, progress=tell, on_bad_line=take
-                )
-
-            batch, report = self._kb.batch(load)
-        self._loaded.append(batch)
-        self.loads.append(report)
-        return report
-
-    def _refuse_if_committed(self) -> None:
-        if self._report:
-            raise UsageProblem(
-                Diagnostic("U002", "the change is committed already", "begin another one: kb.change()")
-            )
-
-    def _read(self, text: str, name: str, *, stating: bool = True) -> tuple[list[Rule], list[Fact]]:
-        self._refuse_if_committed()
-        program = parse_program(_text(text), name, self._prefixes)
-        self._prefixes |= dict(program.prefixes)
-        if stating:
-            self._stated += program.facts
-        return list(program.rules), [ground(atom) for atom in program.facts]
-
-    def _facts(self, facts: Facts, relation: str, *, stating: bool = True) -> list[Fact]:
-        self._refuse_if_committed()
-        if isinstance(facts, str):
-            rules, found = self._read(facts, "<text>", stating=stating)
-            if rules:
-                raise UsageProblem(Diagnostic("U003", "expected facts, found a rule", "use add_rules"))
-            return found
-        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
-
-        if hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "schema"):
-            return io.facts_of_table(_library("pyarrow").table(facts), relation)
-        if not hasattr(facts, "__iter__"):
-            hint = "give program text, rows, or an Arrow table or data frame"
-            raise UsageProblem(Diagnostic("U013", f"expected facts, found {facts!r}", hint))
-        return io.facts_of_rows(facts, relation or None)

@@ -15,7 +15,7 @@ from zodiacedge.store.diff import listed
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.knowledge import Transaction
+    from zodiacedge.transaction import Transaction
 
 
 @click.command("apply")

@@ -14,8 +14,8 @@ from zodiacedge.io import Format, csv_line
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
+    from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
-    from zodiacedge.knowledge import Answers
 
 
 @click.command("query")

@@ -16,7 +16,7 @@ from zodiacedge.cli.sessions import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.io import ExportReport, LoadReport, write_facts
-from zodiacedge.knowledge import ALL_ENGINES, Answers, KnowledgeBase, open_kb
+from zodiacedge.knowledge import ALL_ENGINES, KnowledgeBase, open_kb
 from zodiacedge.language.checks import Host, check_query
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_term
@@ -24,6 +24,7 @@ from zodiacedge.language.printer import format_term
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
     from zodiacedge.errors import Diagnostic
     from zodiacedge.maintenance.report import ChangeReport

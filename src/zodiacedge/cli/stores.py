@@ -14,9 +14,9 @@ from zodiacedge.language.printer import format_term
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
     from zodiacedge.io import LoadReport
-    from zodiacedge.knowledge import Answers
 
 
 def store_argument(function: Callable[..., None]) -> Callable[..., None]:

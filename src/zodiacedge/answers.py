@@ -1,0 +1,148 @@
+"""Answers to queries, and queries that were prepared to be answered often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from zodiacedge.errors import Diagnostic, UsageProblem, nearest
+from zodiacedge.language.ast import Aggregate, Variable, variables
+from zodiacedge.language.printer import format_argument
+from zodiacedge.terms import Term, Value, from_python, to_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from types import ModuleType
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from zodiacedge.engine.api import Answer, Dropped, Settings, State
+    from zodiacedge.language.ast import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The rows of a query, distinct and in the total order, with the names of their columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Term, ...], ...]
+    warnings: tuple[Diagnostic, ...] = ()
+    dropped: Dropped | None = None
+
+    def __iter__(self) -> Iterator[tuple[Value | Term, ...]]:
+        """Yield rows as Python values; terms without a value, IRIs among them, stay terms."""
+        for row in self.rows:
+            yield tuple(map(to_python, row))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        """Whether there is an answer: yes or no, for a ground query."""
+        return bool(self.rows)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table, typed where one type holds a column, else as cells.
+
+        A column that stands twice gets another name the second time, because frames want names of their own:
+        `X` and `X_2`. A frame without columns has no rows either: ask a ground query for its truth.
+        """
+        from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
+
+        return io.table_of(self.rows, _distinct_names(self.columns))
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows as a Polars data frame."""
+        return cast("pl.DataFrame", library("polars").from_arrow(self.to_arrow()))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas data frame."""
+        library("pandas")
+        return cast("pd.DataFrame", self.to_arrow().to_pandas())
+
+
+class Prepared:
+    """A query that was checked and planned: call it with values for its parameters, as often as needed.
+
+    It follows the knowledge base: after a change it is planned again, the next time it is asked.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        parameters: Mapping[str, Variable],
+        asking: Callable[[], AbstractContextManager[State]],
+        settings: Callable[[], Settings],
+    ) -> None:
+        """Use `KnowledgeBase.prepare` instead."""
+        self._asking = asking
+        self._settings = settings
+        self._query = query
+        self._parameters = parameters
+        self.columns = columns_of(query)
+        self._planned: tuple[State, Settings, Callable[[Mapping[Variable, Term]], Answer]] | None = None
+
+    def __call__(self, /, **values: object) -> Answers:
+        """Answer the query; a string is a literal, an IRI is made with `zodiacedge.iri`."""
+        if values.keys() != self._parameters.keys():
+            wanted = ", ".join(self._parameters) or "no values"
+            raise UsageProblem(Diagnostic("U009", f"this query takes {wanted}", "give each by its name"))
+        given = {self._parameters[name]: from_python(value) for name, value in values.items()}
+        with self._asking() as state:
+            settings = self._settings()
+            if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
+                parameters = tuple(self._parameters.values())
+                self._planned = (state, settings, state.prepare(self._query, parameters, settings))
+            answer = self._planned[2](given)
+        return Answers(self.columns, answer.rows, (), answer.dropped)
+
+
+def columns_of(query: Query) -> tuple[str, ...]:
+    """Return the names of a query's columns."""
+    return tuple(format_argument(c).removeprefix("?") for c in query.columns)
+
+
+def no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
+    """Find what cannot get its value with a call: what the query lacks, and what is an aggregate's own."""
+    columns = (c for c in query.columns if isinstance(c, Variable))
+    there = dict.fromkeys((*columns, *(v for c in query.body for v in variables(c))))
+    named = [v.name for v in there if not v.anonymous]
+    for v in given:
+        if v.name not in named:
+            near = nearest(v.name, named)
+            hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
+            yield Diagnostic("U009", f"the query has no variable {v.name}", hint)
+        for aggregate in (c for c in query.body if isinstance(c, Aggregate)):
+            if v not in aggregate.groups and any(v in variables(c) for c in aggregate.body):
+                yield Diagnostic(
+                    "U010",
+                    f"{v.name} is a variable inside the AGGREGATE, where a parameter is not seen",
+                    f"group by it, ON {v.name}, or keep what it says outside the AGGREGATE",
+                    aggregate.span,
+                )
+
+
+def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        new, number = name, 1
+        while new in found:
+            number += 1
+            new = f"{name}_{number}"
+        found.append(new)
+    return tuple(found)
+
+
+def library(name: str) -> ModuleType:
+    """Load a library that not everybody has."""
+    try:
+        return import_module(name)
+    except ImportError as problem:
+        raise UsageProblem(
+            Diagnostic("U007", f"{name} is not installed", f"install it: pip install {name}")
+        ) from problem
