@@ -34,6 +34,7 @@ from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, differences, digest
+from zodiacedge.terms import from_python
 from zodiacedge.transaction import Transaction, given_text
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from zodiacedge.store.diff import VersionDiff
     from zodiacedge.store.durable import DurableStore, Swept
     from zodiacedge.store.entry import Entry
+    from zodiacedge.store.slice import Slice
     from zodiacedge.terms import IRI
     from zodiacedge.transaction import Facts
 
@@ -269,6 +271,37 @@ class KnowledgeBase:
             facts[1] - facts[0],
             facts[0] - facts[1],
         )
+
+    def export_slice(self, path: str | os.PathLike[str], /, *slices: str, **values: object) -> Slice:
+        """Write the part that one device needs as a store of its own, for the engine embedded.
+
+            kb.export_slice("wt1.zodiac", "?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
+
+        Args:
+            path: The folder of the new store, empty or not there yet.
+            slices: What goes along: for `?- body .`, or an atom alone, the facts that its atoms match; for
+                `about(X) :- body .` the explicit facts that mention what it finds. `docs/store.md` says which
+                rules go with them.
+            values: Values for variables of these texts.
+        """
+        from zodiacedge.store import slice as slicing  # noqa: PLC0415 - only who needs one pays for it
+        from zodiacedge.store.durable import DurableStore  # noqa: PLC0415
+        from zodiacedge.store.publish import beside  # noqa: PLC0415
+
+        given = {name: from_python(value) for name, value in values.items()}
+        texts = [given_text(one) for one in slices]
+        wishes = slicing.read(texts, given, prefixes=self._prefixes, host=self._host())
+        with self._asking() as state:
+            found = slicing.cut(wishes, self._program, state, self._settings)
+            message = f"version {self._version}: {' '.join(texts)}"
+        slicing.check_calls(Path(path), found, self._host())
+        with beside(Path(path)) as folder:
+            there = KnowledgeBase(_engine("embedded"), self._settings)
+            there.open_store(DurableStore.create(folder))
+            with there:
+                change = Change(found.rules, (), tuple(found.facts))
+                there.apply(change, message=message, prefixes=self._prefixes)
+        return found
 
     def vacuum(self, kept: timedelta | None = None) -> Swept:
         """Fold, and remove from a store what no version of the last time needs: a week if not given."""

@@ -27,6 +27,7 @@ _COMMANDS = {
     "check": "parse and check rule files; all findings at once",
     "demo": "the wind farm of the paper, with a story a newcomer can follow",
     "diff": "what tells two versions of a store apart",
+    "export": "write the facts of a store to files, or a part of it as a store for a device",
     "generate": "write the data sets of the benchmarks to files",
     "graph": "draw the hyper rule dependency graph",
     "init": "make a durable store",

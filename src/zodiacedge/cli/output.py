@@ -1,4 +1,4 @@
-"""Files that commands write: pictures, and folders that must be writable before long work starts."""
+"""Files that commands write: pictures, exports, and folders that must be writable before long work starts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, LoadProblem
+from zodiacedge.io import ExportReport, write_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from zodiacedge.knowledge import KnowledgeBase
 
 
 def write_text(path: Path, text: str) -> None:
@@ -29,6 +32,23 @@ def check_folder(folder: Path) -> None:
         raise _problem(folder, f"{there} is a file")
     if not os.access(there, os.W_OK | os.X_OK):
         raise _problem(folder, f"{there} does not permit it")
+
+
+def export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> ExportReport:
+    """Write the visible facts of predicates that have a rule, or of all, one file for each."""
+    heads = {rule.head.predicate for rule in kb.rules}
+    facts = kb.facts()
+    derived = {f.predicate for f in kb.state.derived()} | heads
+    chosen = facts if everything else {f for f in facts if f.predicate in derived}
+    return write_facts(chosen, out, form=form, predicates=heads)
+
+
+def export_document(report: ExportReport | None) -> dict[str, object]:
+    """Return what machines are told of an export, if there was one."""
+    if report is None:
+        return {}
+    files = [file.path.name for file in report.files]
+    return {"export": {"folder": str(report.folder), "rows": report.rows, "files": files}}
 
 
 def _problem(path: Path, why: str) -> LoadProblem:

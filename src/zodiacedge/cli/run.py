@@ -10,12 +10,12 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.output import check_folder
+from zodiacedge.cli.options import base_option, facts_option, files_options, header_option, strict_option
+from zodiacedge.cli.output import check_folder, export, export_document
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.sessions import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
-from zodiacedge.io import ExportReport, LoadReport, write_facts
 from zodiacedge.knowledge import ALL_ENGINES, KnowledgeBase, open_kb
 from zodiacedge.language.checks import Host, check_query
 from zodiacedge.language.parser import parse_query
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
     from zodiacedge.errors import Diagnostic
+    from zodiacedge.io import LoadReport
     from zodiacedge.maintenance.report import ChangeReport
-
-_FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
 
 
 def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -68,7 +67,7 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("run")
 @click.argument("rules", nargs=-1, required=True, metavar="RULES...")
-@click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
+@facts_option
 @click.option("--engine", type=click.Choice(ALL_ENGINES), default="embedded", show_default=True)
 @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
 @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
@@ -81,16 +80,11 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
     help="Changes to play after that: session files, folders, globs.",
 )
 @click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="Of the export.  [default: csv]")
-@click.option(
-    "--what",
-    type=click.Choice(("derived", "all")),
-    help="Export predicates that have a rule, or all.  [default: derived]",
-)
-@click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
-@click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
+@files_options
+@header_option
+@base_option
 @click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
-@click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the run.")
+@strict_option
 @_limit_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
@@ -173,11 +167,11 @@ def command(  # noqa: PLR0913 - one argument per option
         _show_answers(console, text, answer)
     exported = None
     if out:
-        exported = _export(kb, out, form or "csv", everything=what == "all")
+        exported = export(kb, out, form or "csv", everything=what == "all")
         facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
         console.text(f"wrote {facts_written} to {files} in {out}")
     if console.as_json:
-        document = _document(kb, report, change.loads, answers) | _export_document(exported)
+        document = _document(kb, report, change.loads, answers) | export_document(exported)
         console.json(document | played.document if sessions else document)
     if played.shortfalls:
         sys.exit(1)
@@ -230,21 +224,6 @@ def _show_answers(console: Console, text: str, answers: Answers) -> None:
     console.text(many(len(answers), "row"))
     if answers.dropped:
         console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
-
-
-def _export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> ExportReport:
-    heads = {rule.head.predicate for rule in kb.rules}
-    facts = kb.facts()
-    derived = {f.predicate for f in kb.state.derived()} | heads
-    chosen = facts if everything else {f for f in facts if f.predicate in derived}
-    return write_facts(chosen, out, form=form, predicates=heads)
-
-
-def _export_document(report: ExportReport | None) -> dict[str, object]:
-    if report is None:
-        return {}
-    files = [file.path.name for file in report.files]
-    return {"export": {"folder": str(report.folder), "rows": report.rows, "files": files}}
 
 
 def _document(

@@ -24,6 +24,10 @@ code that made them, so a version is a commit and the records behind it, whateve
     restore   from a commit back to a program and a state
     durable   all of them together: open, append, fold, versions, vacuum
     replay    from records back to changes: to make them again, or to undo them
+    diff      what tells two versions apart
+    slice     the part that one device needs
+    publish   a store that is there whole or not at all
+    size      what a store takes on disk
 
 How facts get in and out of an engine is left to the engine; applying changes to `knowledge`.
 """
