@@ -70,7 +70,9 @@ class Dropped:
 class NodeRun:
     """How one hyper-node was brought up to date, and how long that took.
 
-    Beside it stands what evaluating it from nothing took the last time, 0 if nobody knows.
+    Beside it stands what evaluating it from nothing took the last time, 0 if nobody knows. Derivations are
+    the heads that rules gave on the way, known ones included, as this engine goes about it; None if it does
+    not count them.
     """
 
     rules: tuple[str, ...]
@@ -79,6 +81,7 @@ class NodeRun:
     seconds: float
     means: str = "evaluated"
     estimate: float = 0.0
+    derivations: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

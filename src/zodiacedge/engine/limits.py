@@ -12,6 +12,7 @@ from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
 _STEPS_BETWEEN_LOOKS = 4096
+_SECONDS_TO_FIRST_LOOK = 0.001
 _SECONDS_BETWEEN_LOOKS = 0.02
 
 
@@ -45,7 +46,7 @@ class Meter:
         self._turn = turn
         self._start = time.perf_counter()
         self._steps = 0
-        self._next_look = 0.0
+        self._next_look = _SECONDS_TO_FIRST_LOOK
 
     def step(self, rule: str, span: Span | None) -> None:
         """Count a step of a rule; now and then look at the clock and the memory, and let others work."""

@@ -318,13 +318,14 @@ class ReferenceEngine:
             labels = tuple(rules[k].label or format_rule(rules[k]) for k in keys)
             segment: set[Fact] = set()
             new = True
-            rounds = 0
+            rounds = derivations = 0
             while new:
                 rounds += 1
                 new = False
                 for key in keys:
                     errors = _Errors()
                     for fact in apply(rules[key], visible, settings.registry, errors, meter):
+                        derivations += 1
                         if fact not in segment:
                             segment.add(fact)
                             total += 1
@@ -337,7 +338,8 @@ class ReferenceEngine:
             if settings.strict:
                 refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)
-            runs.append(NodeRun(labels, rounds, len(segment), time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            runs.append(NodeRun(labels, rounds, len(segment), seconds, derivations=derivations))
         return ReferenceMaterialisation(tuple(runs), dropped, segments, visible, stated)
 
 

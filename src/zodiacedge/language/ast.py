@@ -213,9 +213,13 @@ def variables(node: Expression | Conjunct) -> Iterator[Variable]:
     match node:
         case Variable():
             yield node
-        case Atom(args=args) | Call(args=args):
+        case Atom(args=args):
             for arg in args:
-                yield from variables(arg)
+                if isinstance(arg, Variable):
+                    yield arg
+        case Call(args=operands):
+            for one in operands:
+                yield from variables(one)
         case Negation(atom=inner):
             yield from variables(inner)
         case Comparison(left=left, right=right) | Binary(left=left, right=right):

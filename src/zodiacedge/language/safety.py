@@ -87,6 +87,11 @@ def analyse(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> Analy
     )
 
 
+def bound_in(body: tuple[Conjunct, ...]) -> frozenset[Variable]:
+    """Return the variables that a resolved body binds."""
+    return _saturate(_bound_outright(body), [c for c in body if isinstance(c, Binding)])
+
+
 def resolve(rule: Rule) -> Rule:
     """Return a checked rule with its binding equalities made bindings, inside an aggregate too."""
     return replace(rule, body=_resolved(rule.body))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,16 @@ if TYPE_CHECKING:
 _SHORTEST = 4
 # So many questions are answered by looking at every name.
 _FEW = 3
+_NO_DIGITS = str.maketrans("", "", string.digits)
 
 
 class Spelling:
     """Finds those of some known names that are within a slip of the hand.
 
-    Two words are a slip apart where dropping at most one letter from each makes them equal. Short
-    names, and names that differ only in their digits (`p11`, `p12`), are no misspellings. Whoever asks often
-    gets an index, which answers in time near the name's length.
+    Two words are a slip apart where dropping at most one letter from each makes them equal, and one half of
+    both is the same: a hand slips at one place. Short names, and names that differ only in their digits
+    (`p11`, `p12`), are no misspellings. Whoever asks often gets an index, which answers in time near the
+    name's length.
     """
 
     def __init__(self, known: Iterable[str]) -> None:
@@ -33,13 +36,25 @@ class Spelling:
             return None
         self._asked += 1
         near = self._scanned(name.lower()) if self._asked <= _FEW else self._looked_up(name.lower())
-        found = {known for known in near if known != name and _letters(known) != _letters(name)}
+        found = {
+            known
+            for known in near
+            if known != name
+            and _letters(known) != _letters(name)
+            and _share_half(known.lower(), name.lower())
+        }
         return max(sorted(found), key=lambda known: SequenceMatcher(None, name, known).ratio(), default=None)
 
     def _scanned(self, word: str) -> Iterator[str]:
         wanted = frozenset(_one_dropped(word))
+        letters = _letters(word)
         for known in self._names:
-            if abs(len(known) - len(word)) <= 1 and not wanted.isdisjoint(_one_dropped(known.lower())):
+            if (
+                abs(len(known) - len(word)) <= 1
+                and _share_half(known.lower(), word)
+                and _letters(known.lower()) != letters
+                and not wanted.isdisjoint(_one_dropped(known.lower()))
+            ):
                 yield known
 
     def _looked_up(self, word: str) -> Iterator[str]:
@@ -57,5 +72,11 @@ def _one_dropped(word: str) -> Iterator[str]:
         yield word[:place] + word[place + 1 :]
 
 
+def _share_half(one: str, other: str) -> bool:
+    # What a slip leaves alone: nearly half of the letters before it, or behind it.
+    half = (len(other) - 3) // 2
+    return one[:half] == other[:half] or one[len(one) - half :] == other[len(other) - half :]
+
+
 def _letters(word: str) -> str:
-    return "".join(c for c in word if not c.isdigit())
+    return word.translate(_NO_DIGITS)

@@ -123,6 +123,7 @@ class ChangeReport:
                     "means": n.means,
                     "rounds": n.rounds,
                     "facts": n.facts,
+                    "derivations": n.derivations,
                     "seconds": n.seconds,
                     "estimate": n.estimate,
                 }

@@ -22,7 +22,7 @@ from zodiacedge.language.ast import (
     Variable,
     variables,
 )
-from zodiacedge.language.safety import analyse
+from zodiacedge.language.safety import bound_in
 from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
 from zodiacedge.terms import RDF_TYPE
 
@@ -91,7 +91,7 @@ def arrange(
         statistics: Expected matches.
         needed: The variables that are needed behind the body; for those who need every binding, all.
     """
-    final = analyse(body).bound
+    final = bound_in(body)
     waiting = dict(enumerate(body))
     bound: set[Variable] = set()
     steps: list[Step] = []
@@ -112,6 +112,8 @@ def _next(
 ) -> int:
     if delta is not None and delta in waiting:
         return delta
+    if len(waiting) == 1:
+        return next(iter(waiting))
     for place, conjunct in waiting.items():
         if isinstance(conjunct, Atom | Aggregate):
             continue

@@ -8,7 +8,7 @@ runs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,15 +28,14 @@ from zodiacedge.engine.embedded.layout import (
     F_ERRORS,
     F_EXCLUDED,
     F_HOSTS,
-    F_OUT,
     F_OUT_WORDS,
     F_OWN,
     F_OWN_COUNT,
     F_REGISTERS,
     F_SCRATCH,
-    F_SORTED,
     F_SOURCES,
     F_SPEC,
+    F_STATE,
     F_STEPS,
     F_VARIANT_COUNT,
     F_VARIANTS,
@@ -71,6 +70,7 @@ from zodiacedge.engine.embedded.layout import (
     SCRATCH_WORDS,
     SOURCE_WORDS,
     SPEC_WORDS,
+    STATE_WORDS,
     STEP_WORDS,
     UNEQUAL,
     VARIANT_WORDS,
@@ -106,6 +106,8 @@ from zodiacedge.plan.order import used_variables
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from zodiacedge.engine.embedded.host import HostFunction
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.engine.embedded.table import Table
@@ -135,7 +137,7 @@ _FUNCTIONS = {
 }
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": GREATER, ">=": AT_LEAST}
 _RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
-_OUT_WORDS = 1 << 21
+OUT_WORDS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,15 @@ def _rivals(part: Part, others: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(one for one in others if one.member_of in {part.member_of, NO_CLASS})
 
 
+class Frame(NamedTuple):
+    """What the machine runs: its words, and the words of its state; both with their addresses."""
+
+    words: NDArray[np.int64]
+    at: int
+    state: NDArray[np.int64]
+    state_at: int
+
+
 @dataclass(slots=True)
 class Assembly:
     """The variants of one node, and the memory they run in."""
@@ -222,7 +233,7 @@ class Assembly:
     _spec: list[int] = field(default_factory=list)
     _sources: list[int] = field(default_factory=list)
     _excluded: list[int] = field(default_factory=list)
-    _arrays: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = field(default_factory=list)
+    _arrays: list[NDArray[np.int64]] = field(default_factory=list)
     _kept: list[Source] = field(default_factory=list)
     """Everything that is read, so that no table of it goes away."""
     _most_registers: int = 1
@@ -280,25 +291,23 @@ class Assembly:
         self._most_registers = max(self._most_registers, len(registers) + 1)
         self._most_steps = max(self._most_steps, length)
 
-    def frame(self, own: Sequence[Table], rules: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def frame(self, own: Sequence[Table], rules: int) -> Frame:
         """Return the machine's frame; the assembly must outlive it."""
         frame = words(FRAME_WORDS)
-        buffers = self.store.terms.buffers(_OUT_WORDS)
+        state = words(STATE_WORDS)
+        hosts = [word for host in self.hosts for word in (host.known.at, host.wanted.at, host.arity, 0)]
         self._arrays = [
-            np.array(values or [0], np.int64)
-            for values in (
-                self._variants,
-                self._steps,
-                self._spec,
-                self._sources,
-                self._excluded,
-                [table.at for table in own],
-                [0] * self._most_registers,
-                [0] * (2 * self._most_steps),
-                [0] * SCRATCH_WORDS,
-                [word for host in self.hosts for word in (host.known.at, host.wanted.at, host.arity, 0)],
-                [0] * (rules * (1 + self._most_registers)),
-            )
+            _given(self._variants),
+            _given(self._steps),
+            _given(self._spec),
+            _given(self._sources),
+            _given(self._excluded),
+            _given([table.at for table in own]),
+            words(self._most_registers or 1),
+            words(2 * self._most_steps or 1),
+            words(SCRATCH_WORDS),
+            _given(hosts),
+            words(rules * (1 + self._most_registers)),
         ]
         frame[F_ERROR_WORDS] = 1 + self._most_registers
         places = (
@@ -318,11 +327,10 @@ class Assembly:
             frame[place] = MEMORY.address(array)
         frame[F_VARIANT_COUNT] = len(self._variants) // VARIANT_WORDS
         frame[F_OWN_COUNT] = len(own)
-        frame[F_OUT] = MEMORY.address(buffers[0])
-        frame[F_SORTED] = MEMORY.address(buffers[1])
-        frame[F_OUT_WORDS] = _OUT_WORDS
+        frame[F_OUT_WORDS] = OUT_WORDS
         frame[F_DICTIONARY] = self.store.dictionary.address
-        return frame
+        frame[F_STATE] = MEMORY.address(state)
+        return Frame(frame, MEMORY.address(frame), state, int(frame[F_STATE]))
 
     def forget_errors(self) -> None:
         """Count errors from nothing again."""
@@ -552,6 +560,11 @@ class Assembly:
             if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):
                 return False
         return True
+
+
+def _given(values: list[int]) -> NDArray[np.int64]:
+    # Never empty, so that it has an address.
+    return np.array(values or [0], np.int64)
 
 
 def _is_class(source: Source) -> bool:

@@ -23,6 +23,7 @@ from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.versions import Draft, GaveUpError
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
@@ -103,10 +104,10 @@ class Work:
             node = nodes[heapq.heappop(waiting)[1]]
             own = {key: self.rules[key] for key in node.rules}
             shape = self._shape(frozenset(own), own)
-            watch.begin(len(self.runs), shape)
+            watch.begin(len(seen) - len(waiting) - 1, shape)
             self.settings.turn.pass_on()
             self._visit(inheritance, shape, watch)
-        if self.runs:
+        if seen:
             watch.finish(self.total)
 
     def _formed(self, inheritance: Inheritance) -> list[tuple[int, int]]:
@@ -119,6 +120,8 @@ class Work:
             self.choice.estimate -= self.store.segments[keys].seconds
             for key in keys - self.rules.keys():
                 self.dropped.pop(key, None)
+            if self.rules.keys().isdisjoint(keys):
+                self._report_dropped(keys)
         for keys, heir in self._heirs.items():
             self.segments[keys] = heir.segment
             self.total += len(heir.segment)
@@ -126,10 +129,18 @@ class Work:
         formed = (self.graph.node_of(next(iter(line.keys))) for line in lines)
         return [(node.rank, node.id) for node in formed]
 
+    def _report_dropped(self, keys: frozenset[str]) -> None:
+        """Tell of a node none of whose rules is left."""
+        if self.before is not None:
+            rules = [self.before.rule(key) for key in sorted(keys)]
+            labels = tuple(rule.label or format_rule(rule) for rule in rules)
+            estimate = self.store.segments[keys].seconds
+            self.runs.append(NodeRun(labels, 0, 0, 0.0, "dropped", estimate, 0))
+
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
         """Yield the nodes that read what was noted as touched since the last time."""
-        news = dict.fromkeys(draft.news)
-        draft.news.clear()
+        news = dict.fromkeys(draft.touched.news)
+        draft.touched.news.clear()
         for relation in news:
             found = self.readers.get(relation)
             if found is None:
@@ -167,12 +178,24 @@ class Work:
         before = heir.segment if heir else self.store.segments.get(keys)
         start = time.perf_counter()
         why = ""
+        draft.derivations = 0
         if before is not None:
             grown, why = self._maintained(inheritance, shape, before, heir)
             if grown is not None:
                 self.total += grown
                 facts = len(before) + grown
-                self._report(watch, watch.rounds, facts, "maintained", start, before.seconds)
+                self._report(
+                    NodeRun(
+                        shape.labels,
+                        watch.rounds,
+                        facts,
+                        time.perf_counter() - start,
+                        "maintained",
+                        before.seconds,
+                        draft.derivations,
+                    ),
+                    watch,
+                )
                 return
             # What the node had goes, whatever comes instead.
             self.total -= len(before)
@@ -201,7 +224,18 @@ class Work:
         means = result.module or "evaluated"
         means = f"{means}, {why}" if why else means
         estimate = before.seconds if before is not None else 0.0
-        self._report(watch, result.rounds, len(result.segment), means, start, estimate)
+        self._report(
+            NodeRun(
+                shape.labels,
+                result.rounds,
+                len(result.segment),
+                time.perf_counter() - start,
+                means,
+                estimate,
+                draft.derivations + result.derivations,
+            ),
+            watch,
+        )
         result.segment.seconds = time.thread_time() - begun
         if before is not None and why in {GIVEN_UP, QUICKER}:
             result.segment.tries = min(before.tries + 1, _MOST_TRIES)
@@ -263,12 +297,9 @@ class Work:
             found = self.shapes[keys] = NodeShape(own)
         return found
 
-    def _report(
-        self, watch: _Watch, rounds: int, facts: int, means: str, start: float, estimate: float
-    ) -> None:
-        seconds = time.perf_counter() - start
-        watch.before += facts
-        self.runs.append(NodeRun(watch.shape.labels, rounds, facts, seconds, means, estimate))
+    def _report(self, run: NodeRun, watch: _Watch) -> None:
+        watch.before += run.facts
+        self.runs.append(run)
 
 
 @dataclass(slots=True)

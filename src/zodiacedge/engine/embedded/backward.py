@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zodiacedge.engine.embedded.store import by_class
 from zodiacedge.engine.embedded.table import Table
-from zodiacedge.engine.embedded.versions import by_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -45,6 +45,8 @@ class EmbeddedBatch:
     def add(self, facts: Iterable[Fact]) -> None:
         """Take facts."""
         given = list(facts)
+        if not given:
+            return
         numbers = self.store.dictionary.encode_all(term for fact in given for term in fact.args).tolist()
         flat: dict[Relation, list[int]] = {}
         at = 0

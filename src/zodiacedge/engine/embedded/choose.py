@@ -103,8 +103,8 @@ class Choice:
 
 def _prospect(draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, int]:
     """Return about how many rows came or went of what a node reads, and how many stand in unready tables."""
-    read = [one for one in draft.touched_relations() if shape.spots(draft.store, one)]
-    touched = sum(map(draft.touched_count, read))
+    read = shape.read_of(draft.store, draft.touched)
+    touched = sum(map(draft.touched.count, read))
     # Rows are looked up among those that the node reads, and among those that it derives.
     looked_at = [table for one in read for table in draft.bases_of((one,))]
     tables = (*looked_at, *before.tables.values())

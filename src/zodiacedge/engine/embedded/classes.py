@@ -41,7 +41,7 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment, module: Module | Non
         return None
     relation = Relation(module.step.relation, 2)
     pairs = shape.question(("pairs",), lambda: _pairs_of(relation))
-    touched = draft.touched(relation)
+    touched = draft.touched.rows(relation)
     marks = draft.flags(relation, touched, own)
     changed = touched[(marks & OUTSIDE_BEFORE != 0) != (marks & OUTSIDE != 0)]
     if not len(changed):

@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 import tempfile
+from ctypes import addressof, c_byte
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -47,8 +48,11 @@ class Memory:
 
     def address(self, array: NDArray[Any]) -> int:
         """Return the address of an array's first element; the array is flat and its owner keeps it."""
-        # The attribute `ctypes` tells the same, three times as slowly.
-        found: int = array.__array_interface__["data"][0] if array.size else 0
+        try:
+            found = addressof(c_byte.from_buffer(array.data))
+        except (TypeError, ValueError):
+            # It must not be written to, or it is empty. This tells the same, four times as slowly.
+            found = array.__array_interface__["data"][0] if array.size else 0
         if not COMPILED and array.size:
             # A view goes away before the array that it looks at.
             base = array.base

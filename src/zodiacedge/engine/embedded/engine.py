@@ -14,9 +14,8 @@ from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows
 from zodiacedge.engine.embedded.choose import Choice, Policy
 from zodiacedge.engine.embedded.net import EmbeddedNet
 from zodiacedge.engine.embedded.query import EmbeddedQuery
-from zodiacedge.engine.embedded.store import TYPED, Relation, Store
+from zodiacedge.engine.embedded.store import TYPED, Relation, Store, by_class
 from zodiacedge.engine.embedded.table import Table
-from zodiacedge.engine.embedded.versions import by_class
 from zodiacedge.engine.registry import Registry
 from zodiacedge.terms import RDF_TYPE, Term
 
@@ -100,10 +99,11 @@ class EmbeddedState:
 
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of all visible facts."""
-        typed = [table.rows[:, 1] for table in self.store.visible().get(TYPED, ())]
+        store = self.store
+        typed = [segment.tables[TYPED].rows[:, 1] for segment in store.owners(TYPED)]
         classes = np.unique(np.concatenate(typed)).tolist() if typed else []
-        relations = {*self.store.visible(), *(Relation(RDF_TYPE, 1, one) for one in classes)} - {TYPED}
-        return frozenset(map(self.store.predicate, relations))
+        relations = {*store.filled(), *(Relation(RDF_TYPE, 1, one) for one in classes)} - {TYPED}
+        return frozenset(map(store.predicate, relations))
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""

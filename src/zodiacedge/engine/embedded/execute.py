@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.assemble import OUT_WORDS
 from zodiacedge.engine.embedded.layout import (
     DONE,
     F_OUT,
-    F_OUT_WORDS,
     F_SORTED,
-    F_STATE,
     M_BUDGET,
     M_FILLED,
     M_ROUND,
@@ -22,17 +20,13 @@ from zodiacedge.engine.embedded.layout import (
     NEEDS_HOST,
     NEEDS_ROOM,
     NEEDS_TERMS,
-    STATE_WORDS,
 )
 from zodiacedge.engine.embedded.machine import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from zodiacedge.engine.embedded.assemble import Assembly
+    from zodiacedge.engine.embedded.assemble import Assembly, Frame
     from zodiacedge.engine.registry import Registry
 
 # Steps of the machine between two looks, and about how long they take.
@@ -44,7 +38,7 @@ _MORE_TERMS = 4096
 
 def execute(
     assembly: Assembly,
-    frame: NDArray[np.int64],
+    frame: Frame,
     registry: Registry,
     watch: Callable[[int], None],
     seconds: float = math.inf,
@@ -61,18 +55,14 @@ def execute(
     budget = _BUDGET
     if seconds < _SECONDS:
         budget = max(int(_BUDGET * seconds / _SECONDS), _LEAST_BUDGET)
-    state = words(STATE_WORDS)
-    at = frame[F_STATE] = MEMORY.address(state)
-    address = MEMORY.address(frame)
+    state = frame.state
+    state.fill(0)
     dictionary = assembly.store.dictionary
     # Those of this thread: work of the thread that assembled this may wait with something in its own.
-    for place, buffer in zip(
-        (F_OUT, F_SORTED), assembly.store.terms.buffers(int(frame[F_OUT_WORDS])), strict=True
-    ):
-        frame[place] = MEMORY.address(buffer)
+    frame.words[F_OUT], frame.words[F_SORTED] = assembly.store.terms.buffers(OUT_WORDS)
     while True:
         state[M_BUDGET] = budget
-        reason = run(address, at)
+        reason = run(frame.at, frame.state_at)
         if reason == DONE:
             return int(state[M_ROUND])
         if reason == NEEDS_ROOM:

@@ -16,9 +16,8 @@ import numpy as np
 from zodiacedge.engine.embedded.owners import OWN
 from zodiacedge.engine.embedded.programs import ask
 from zodiacedge.engine.embedded.shape import NodeShape
-from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, in_pairs
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, by_class, in_pairs
 from zodiacedge.engine.embedded.table import Table
-from zodiacedge.engine.embedded.versions import by_class
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ class Inheritance:
                 if id(table) not in taken:
                     self.draft.abandon(relation, table)
         for relation, rows in self.unclaimed:
-            self.draft.touch(relation, rows)
+            self.draft.touched.note(relation, rows)
         for heir in self.heirs.values():
             self._pour(heir)
 
@@ -137,7 +136,8 @@ class Inheritance:
         for further in heir.poured:
             for relation, table in further.tables.items():
                 for one, rows in by_class(relation, table.rows):
-                    self.draft.touch(one, rows[self.draft.flags(one, rows, heir.segment) & OWN == 0])
+                    lost = self.draft.flags(one, rows, heir.segment) & OWN == 0
+                    self.draft.touched.note(one, rows[lost])
 
     def _inherit(self, line: Line, taken: set[int]) -> None:
         keys = line.keys

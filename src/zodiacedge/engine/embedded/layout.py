@@ -146,6 +146,7 @@ M_ROUND = 5
 M_FILLED = 6  # rows in the output buffer
 M_TARGET = 7  # the table they are for
 M_BUDGET = 8
+M_DERIVED = 9  # heads that rules gave, known ones included
 M_RULE = 10  # the rule of the variant under way
 M_PASS_ERRORS = 11  # bindings without a value in this pass of the variant
 M_VISITED = 13  # rows that the last fused atom looked at

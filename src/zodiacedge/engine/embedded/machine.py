@@ -57,6 +57,7 @@ from zodiacedge.engine.embedded.layout import (
     K_INTEGER,
     M_BUDGET,
     M_DEPTH,
+    M_DERIVED,
     M_FILLED,
     M_FORWARD,
     M_PASS_ERRORS,
@@ -417,6 +418,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
     row = get(cursors, cursor + 1)
     written = row
     visited = 0
+    derived = 0
     while True:
         fresh = row < 0
         if fresh:
@@ -441,6 +443,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
         following = get(here, I_NEXT)
         while row >= 0 and filled < room and visited < MOST_VISITS:
             if low <= row < high:
+                derived += 1
                 left = load32(rows, 2 * row + column_0) if column_0 >= 0 else value_0
                 right = load32(rows, 2 * row + column_1) if column_1 >= 0 else value_1
                 if not bits or claim_pair(bits, terms, left, right):
@@ -461,6 +464,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
     put(cursors, cursor, number)
     put(cursors, cursor + 1, row)
     put(state, M_VISITED, visited)
+    put(state, M_DERIVED, get(state, M_DERIVED) + derived)
     return filled
 
 
@@ -560,15 +564,15 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     row = get(cursors, cursor + 1)
     written = row
     visited = 0
+    derived = 0
     while True:
         if row < 0:
             if number + 1 < last and filled >= room:
-                put(cursors, cursor, number)
-                put(cursors, cursor + 1, -1)
-                put(state, M_VISITED, visited)
-                return filled
+                written = -1
+                break
             number += 1
             if number >= last:
+                written = -1
                 break
         source = number * SOURCE_WORDS
         table = get(sources, source + S_TABLE)
@@ -598,6 +602,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             if keep and excluding:
                 keep = not is_excluded(sources, source, row, excluded, arity, probe)
             if keep:
+                derived += 1
                 if wide == 2:
                     first = load32(rows, start + column_0) if column_0 >= 0 else value_0
                     second = load32(rows, start + column_1) if column_1 >= 0 else value_1
@@ -622,13 +627,11 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             else:
                 row = row + 1 if row + 1 < high else -1
         if row >= 0:
-            put(cursors, cursor, number)
-            put(cursors, cursor + 1, written)
-            put(state, M_VISITED, visited)
-            return filled
+            break
     put(cursors, cursor, number)
-    put(cursors, cursor + 1, -1)
+    put(cursors, cursor + 1, written)
     put(state, M_VISITED, visited)
+    put(state, M_DERIVED, get(state, M_DERIVED) + derived)
     return filled
 
 
@@ -756,6 +759,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
     bits = get(target, T_BITS)
     terms = get(target, T_TERMS)
     room = min(get(frame, F_OUT_WORDS) // wide, max(SMALL_OUT, get(target, T_COUNT) // SHARE_OF_TABLE))
+    derived = 0
     reason = DONE
     while True:
         if filled >= room or (depth < 0 and filled):
@@ -809,6 +813,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                     store32(out, filled * wide + column, get(key, column))
                 if not bits or claim_pair(bits, terms, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
                     filled += 1
+                derived += 1
             depth -= 1
             forward = 0
         elif not forward:
@@ -845,6 +850,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
     put(state, M_FORWARD, forward)
     put(state, M_POISON, poison)
     put(state, M_FILLED, filled)
+    put(state, M_DERIVED, get(state, M_DERIVED) + derived)
     return reason
 
 

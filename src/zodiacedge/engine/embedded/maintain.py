@@ -18,9 +18,9 @@ from zodiacedge.engine.embedded.backward import Instances, Search, instances_of
 from zodiacedge.engine.embedded.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.owners import BEFORE, OUTSIDE, OUTSIDE_BEFORE, OWN
 from zodiacedge.engine.embedded.programs import ask
-from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, is_any_class
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, by_class
 from zodiacedge.engine.embedded.table import Table
-from zodiacedge.engine.embedded.versions import Delta, Draft, GaveUpError, by_class
+from zodiacedge.engine.embedded.versions import Delta, Draft, GaveUpError
 from zodiacedge.language.ast import Aggregate, Atom
 
 if TYPE_CHECKING:
@@ -96,11 +96,9 @@ class NodeChange:
     def _classify(self) -> None:
         draft, store = self._draft, self._draft.store
         negated: dict[Spot, Given] = {}
-        for relation in list(draft.touched_relations()):
+        for relation in self._shape.read_of(store, draft.touched):
             spots = self._shape.spots(store, relation)
-            if not spots:
-                continue
-            rows = draft.touched(relation)
+            rows = draft.touched.rows(relation)
             gone, new, lost = _sorted_out(rows, draft.flags(relation, rows, self._own))
             if len(lost):
                 self._lost[relation] = lost
@@ -185,14 +183,16 @@ class NodeChange:
     def _heads(self, key: str, rows: Ids) -> Delta:
         if not len(rows):
             return {}
-        head = self._shape.rules[key].head
-        return dict(by_class(Relation(head.relation, len(head.args)), rows))
+        relation = self._shape.heads[key]
+        return {relation: rows} if relation != TYPED else dict(by_class(relation, rows))
 
     def _matching(self, atom: Atom, delta: Delta) -> Given:
         """Return those of some facts that may match an atom."""
-        if is_any_class(atom):
+        if not delta:
+            return []
+        relations = self._shape.relations(self._draft.store, atom)
+        if relations is None:
             return [(rows, one.member_of) for one, rows in delta.items() if one.member_of != NO_CLASS]
-        relations = self._draft.store.relations(atom)
         return [(delta[one], one.member_of) for one in relations if one in delta]
 
     # Aggregates.

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.aggregates import fold_rows
-from zodiacedge.engine.embedded.assemble import Assembly, NodeReads
+from zodiacedge.engine.embedded.assemble import Assembly, Frame, NodeReads
 from zodiacedge.engine.embedded.execute import execute
 from zodiacedge.engine.embedded.halves import Halves, OtherHalf, only_reads
+from zodiacedge.engine.embedded.layout import M_DERIVED
 from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.store import Part, Segment, Store, in_pairs
@@ -33,9 +34,6 @@ from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from zodiacedge.engine.registry import Registry
     from zodiacedge.plan.algebra import Step
@@ -57,6 +55,7 @@ class NodeResult:
     segment: Segment
     rounds: int
     dropped: Mapping[str, Dropped]
+    derivations: int
     module: str = ""
 
 
@@ -96,6 +95,7 @@ class NodeEvaluation:
         self._modules = modules
         self._segment = Segment()
         self._rows: dict[int, Table] = {}
+        self.derivations = 0
         self._errors: dict[str, tuple[int, str]] = {}
         self._aggregate_errors: dict[str, tuple[int, str]] = {}
         self._types_in_pairs = in_pairs(rule.head for rule in rules.values())
@@ -108,7 +108,7 @@ class NodeEvaluation:
             target = self._target(rule)
             evaluate_module(module, self._store.outside, target, rule.head, self._look)
             target.trim()
-            return NodeResult(self._segment, 1, {}, module.shape.value)
+            return NodeResult(self._segment, 1, {}, len(target), module.shape.value)
         if self._divisible():
             rounds = self._run_in_two()
         elif halves := self._halves():
@@ -119,7 +119,7 @@ class NodeEvaluation:
         for table in self._segment.tables.values():
             table.unmark()
             table.trim()
-        return NodeResult(self._segment, rounds, self.dropped())
+        return NodeResult(self._segment, rounds, self.dropped(), self.derivations)
 
     def _divisible(self) -> bool:
         """Whether two threads may each do half: one rule, once, that starts with a large scan."""
@@ -191,6 +191,7 @@ class NodeEvaluation:
             try:
                 rounds = self.run()
                 rounds = max(rounds, second.wait_for(half))
+                self.derivations += other.derivations
             finally:
                 second.stop()
         return other, rounds
@@ -335,13 +336,15 @@ class NodeEvaluation:
         table.append_distinct(rows)
         return table
 
-    def _run(self, assembly: Assembly, frame: NDArray[np.int64], own: Sequence[Table]) -> int:
+    def _run(self, assembly: Assembly, frame: Frame, own: Sequence[Table]) -> int:
         def watch(rounds: int) -> None:
             elsewhere = self._second.facts if self._second else 0
             self._watch(rounds, sum(len(table) for table in own) + elsewhere)
             self._turn.pass_on()
 
-        return execute(assembly, frame, self._registry, watch)
+        rounds = execute(assembly, frame, self._registry, watch)
+        self.derivations += int(frame.state[M_DERIVED])
+        return rounds
 
     def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
         count, registers = errors

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.assemble import Assembly, Source
+from zodiacedge.engine.embedded.assemble import Assembly, Frame, Source
 from zodiacedge.engine.embedded.execute import execute
+from zodiacedge.engine.embedded.layout import M_DERIVED
 from zodiacedge.engine.embedded.store import NO_CLASS, Part, Relation, is_any_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
@@ -101,7 +102,7 @@ class Program:
     given: Table
     target: Table
     assembly: Assembly
-    frame: NDArray[np.int64]
+    frame: Frame
 
     def run(self, draft: Draft, rows: Ids) -> Ids:
         """Answer for some rows."""
@@ -115,6 +116,7 @@ class Program:
             self.given.append_distinct(rows)
         self.assembly.forget_errors()
         execute(self.assembly, self.frame, draft.registry, draft.watch, draft.seconds_left())
+        draft.derivations += self.frame.state.item(M_DERIVED)
         draft.errors = draft.errors or self.assembly.errors(0)[0] > 0
         return self.target.rows.copy()
 
@@ -200,13 +202,14 @@ def _ask_once(draft: Draft, question: Question, given: Given, own: Segment | Non
     steps = arrange(question.body, (), question.place, reads, question.wanted)
     target, assembly, frame = _assembled(draft, question, reads, steps)
     execute(assembly, frame, draft.registry, draft.watch, draft.seconds_left())
+    draft.derivations += frame.state.item(M_DERIVED)
     draft.errors = draft.errors or assembly.errors(0)[0] > 0
     return target.rows
 
 
 def _assembled(
     draft: Draft, question: Question, reads: VersionReads, steps: tuple[Step, ...]
-) -> tuple[Table, Assembly, NDArray[np.int64]]:
+) -> tuple[Table, Assembly, Frame]:
     target = Table(len(question.head))
     target.need_rows()
     assembly = Assembly(draft.store, reads, draft.registry)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.store import Store
+    from zodiacedge.engine.embedded.touched import Touched
     from zodiacedge.language.ast import Argument, Conjunct
 
 
@@ -52,8 +53,12 @@ class NodeShape:
         self.aggregates = {key: rule.aggregate for key, rule in rules.items() if rule.aggregate}
         self.widest_binding = max((len(bindings_of(a)) for a in self.aggregates.values()), default=0)
         self.module = recognise(tuple(rules.values()))
+        self.heads = {key: Relation(rule.head.relation, len(rule.head.args)) for key, rule in rules.items()}
         self._questions: dict[tuple[object, ...], Question] = {}
         self._spots: dict[Relation, tuple[Spot, ...]] = {}
+        self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
+        self._any_class = any(map(is_any_class, self.atoms))
+        self._read: tuple[Relation, ...] | None = None
 
     def own_atoms(self, key: str) -> list[Atom]:
         """Return the atoms of a rule that the node itself derives."""
@@ -64,6 +69,20 @@ class NodeShape:
         """Return the arguments of a rule's head, and of what an instance needs of the node itself."""
         needs = (arg for atom in self.own_atoms(key) for arg in atom.args)
         return (*self.rules[key].head.args, *needs)
+
+    def relations(self, store: Store, atom: Atom) -> tuple[Relation, ...] | None:
+        """Return the relations whose rows may match an atom; None if they are all classes there may be."""
+        if atom not in self._relations:
+            self._relations[atom] = None if is_any_class(atom) else tuple(store.relations(atom))
+        return self._relations[atom]
+
+    def read_of(self, store: Store, touched: Touched) -> list[Relation]:
+        """Return the relations that the node reads, of those of which something was noted."""
+        if self._any_class:
+            return [one for one in touched.relations() if self.spots(store, one)]
+        if self._read is None:
+            self._read = tuple(dict.fromkeys(one for atom in self.atoms for one in store.relations(atom)))
+        return [one for one in self._read if one in touched]
 
     def spots(self, store: Store, relation: Relation) -> tuple[Spot, ...]:
         """Return the spots that read a relation."""

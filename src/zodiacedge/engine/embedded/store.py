@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from zodiacedge.engine.embedded.compiled import MEMORY
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.host import HostFunction
 from zodiacedge.engine.embedded.layout import MASK_COLUMNS as MOST_ARGUMENTS
@@ -128,11 +129,12 @@ class Terms:
             known = self._hosts[key] = (meant, HostFunction(function, arity, registered=registered))
         return known[1]
 
-    def buffers(self, size: int) -> tuple[Ids, Ids]:
-        """Return the two output buffers that all nodes share in a thread, of so many words each."""
-        found: tuple[Ids, Ids] | None = getattr(self._buffers, "pair", None)
+    def buffers(self, size: int) -> tuple[int, int]:
+        """Return where the two output buffers are that all nodes share in a thread, of so many words each."""
+        found: tuple[int, int] | None = getattr(self._buffers, "at", None)
         if found is None:
-            found = self._buffers.pair = (np.empty(size, np.int32), np.empty(size, np.int32))
+            pair = self._buffers.pair = (np.empty(size, np.int32), np.empty(size, np.int32))
+            found = self._buffers.at = MEMORY.address(pair[0]), MEMORY.address(pair[1])
         return found
 
 
@@ -253,6 +255,12 @@ class Store:
         }
         return {relation: tables for relation, tables in found.items() if tables}
 
+    def filled(self) -> Iterator[Relation]:
+        """Yield the relations that have rows."""
+        for relation, owners in self._owners.items():
+            if any(len(segment.tables[relation]) for segment in owners):
+                yield relation
+
     def owners(self, relation: Relation) -> Sequence[Segment]:
         """Return the segments that have a table of a relation."""
         return self._owners.get(relation, ())
@@ -318,6 +326,15 @@ class Store:
         behind = (decode(relation.member_of),) if relation.member_of != NO_CLASS else ()
         for row in rows.tolist():
             yield Fact(relation.name, (*(terms[n] for n in row), *behind))
+
+
+def by_class(relation: Relation, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
+    """Yield rows with those of `rdf:type` as a whole dealt out to their classes."""
+    if relation != TYPED:
+        yield relation, rows
+        return
+    for one in np.unique(rows[:, 1]).tolist():
+        yield Relation(RDF_TYPE, 1, one), rows[rows[:, 1] == one][:, :1]
 
 
 def in_pairs(heads: Iterable[Atom]) -> bool:

@@ -26,10 +26,9 @@ from zodiacedge.engine.embedded.layout import (
     K_STRING,
     K_TAGGED,
 )
-from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, by_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.text_columns import encoded_strings, strings
-from zodiacedge.engine.embedded.versions import by_class
 from zodiacedge.engine.parts import PartKey
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import body_atoms

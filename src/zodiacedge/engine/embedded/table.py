@@ -94,6 +94,7 @@ class Table:
         "_slots",
         "arity",
         "at",
+        "cells",
         "record",
     )
 
@@ -104,6 +105,8 @@ class Table:
             raise ValueError(arity)
         self.arity = arity
         self.record = words(TABLE_WORDS)
+        # The same words: one of them is read and written three times as quickly this way.
+        self.cells = self.record.data
         self.at = MEMORY.address(self.record)
         self._rows: Ids = np.zeros(_FIRST_ROWS * max(arity, 1), np.int32)
         self._slots: Ids | None = None
@@ -112,9 +115,9 @@ class Table:
         self._previous: list[Ids] = []
         self._masks: list[int] = []
         self._bits: NDArray[np.uint8] | None = None
-        self.record[T_ARITY] = arity
-        self.record[T_CAPACITY] = _FIRST_ROWS
-        self.record[T_ROWS] = MEMORY.address(self._rows)
+        self.cells[T_ARITY] = arity
+        self.cells[T_CAPACITY] = _FIRST_ROWS
+        self.cells[T_ROWS] = MEMORY.address(self._rows)
 
     @classmethod
     def of(cls, rows: Ids) -> Table:
@@ -125,12 +128,14 @@ class Table:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return int(self.record[T_COUNT])
+        count: int = self.cells[T_COUNT]
+        return count
 
     @property
     def rows(self) -> Ids:
         """The rows, as a view: one row per line."""
-        return self._rows[: len(self) * self.arity].reshape(len(self), self.arity)
+        count = self.cells[T_COUNT]
+        return self._rows[: count * self.arity].reshape(count, self.arity)
 
     @property
     def nbytes(self) -> tuple[int, int]:
@@ -143,7 +148,8 @@ class Table:
     @property
     def capacity(self) -> int:
         """How many rows there is room for."""
-        return int(self.record[T_CAPACITY])
+        capacity: int = self.cells[T_CAPACITY]
+        return capacity
 
     @property
     def is_marked(self) -> bool:
@@ -161,6 +167,7 @@ class Table:
         for name in Table.__slots__:
             setattr(view, name, getattr(self, name))
         view.record = self.record.copy()
+        view.cells = view.record.data
         view.at = MEMORY.address(view.record)
         view.record[T_LOW] = len(self) * number // of
         view.record[T_HIGH] = len(self) * (number + 1) // of
@@ -248,7 +255,7 @@ class Table:
             heads[:] = 0
             self.record[_index(number) + I_USED] = 0
         # Last, so that a table that was not cleared to the end does not look empty.
-        self.record[T_COUNT] = 0
+        self.cells[T_COUNT] = 0
         self.settle()
 
     @property
@@ -264,7 +271,7 @@ class Table:
         """Take note of rows, new and distinct, that a kernel wrote behind the last one."""
         count = len(self)
         self.forget_rows()
-        self.record[T_COUNT] = count + more
+        self.cells[T_COUNT] = count + more
         for number in range(len(self._masks)):
             self._fill(number, count)
         self.settle()
@@ -289,7 +296,8 @@ class Table:
 
     def settle(self) -> None:
         """Make all rows old: the delta is empty."""
-        self.record[T_LOW] = self.record[T_HIGH] = self.record[T_COUNT]
+        own = self.cells
+        own[T_LOW] = own[T_HIGH] = own[T_COUNT]
 
     def need_rows(self) -> None:
         """Build the row-set, unless it is there."""
@@ -299,8 +307,8 @@ class Table:
     def forget_rows(self) -> None:
         """Drop the row-set; it follows when it is needed."""
         self._slots = None
-        self.record[T_SLOTS] = 0
-        self.record[T_SLOT_COUNT] = 0
+        self.cells[T_SLOTS] = 0
+        self.cells[T_SLOT_COUNT] = 0
 
     @property
     def has_indexes(self) -> bool:
@@ -364,7 +372,7 @@ class Table:
         if self._slots is not None and _too_full(count + more, len(self._slots)):
             self._fill_new_slots(max(count + more, int(count * _GROWTH)))
         for number in range(len(self._masks)):
-            used = int(self.record[_index(number) + I_USED])
+            used = self.cells[_index(number) + I_USED]
             if _too_full(used + more, len(self._heads[number])):
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
 
@@ -416,8 +424,8 @@ class Table:
 
     def _new_slots(self, rows: int) -> None:
         self._slots = np.zeros(_slots_for(rows), np.int32)
-        self.record[T_SLOTS] = MEMORY.address(self._slots)
-        self.record[T_SLOT_COUNT] = len(self._slots)
+        self.cells[T_SLOTS] = MEMORY.address(self._slots)
+        self.cells[T_SLOT_COUNT] = len(self._slots)
 
     def _fill(self, number: int, first: int) -> None:
         while first < len(self):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from zodiacedge.engine.embedded.owners import AFTER, BEFORE, mark_owners
 from zodiacedge.engine.embedded.pair import Pair
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, is_any_class
 from zodiacedge.engine.embedded.table import SCRATCH, Table
+from zodiacedge.engine.embedded.touched import Touched
 from zodiacedge.engine.embedded.unseen import Unseen
-from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +42,24 @@ class GaveUpError(Exception):
     """Evaluating a node anew is quicker than to go on maintaining it."""
 
 
+class _Gains(NamedTuple):
+    # What the tables of a segment gain and lose, and the rows of its aggregates.
+    segment: Segment
+    tables: dict[Relation, Overlay]
+    hidden: dict[str, Overlay]
+
+    def overlays(self) -> Iterator[tuple[Relation | str, Overlay]]:
+        yield from self.tables.items()
+        yield from self.hidden.items()
+
+
+class _Owners(NamedTuple):
+    # Who holds a relation, as `owners` describes it: entries for the kernel, where they are, whose they are.
+    entries: NDArray[np.int64]
+    at: int
+    holders: list[int]
+
+
 @dataclass(slots=True)
 class Draft:
     """A store, and what a change does to it."""
@@ -56,14 +74,12 @@ class Draft:
     """When to give up maintaining the node at hand, on the clock `time.thread_time`: that of this thread."""
     errors: bool = False
     """Whether an evaluation error was met on the next version."""
-    news: list[Relation] = field(default_factory=list)
-    """Relations of which some segment gained or lost rows, as they were noted."""
-    _touched: dict[Relation, Table] = field(default_factory=dict)
-    _whole: dict[Relation, list[Table]] = field(default_factory=dict)
-    """Tables all of whose rows are touched; they are listed when somebody asks."""
-    _pairs: dict[Relation, list[Pair]] = field(default_factory=dict)
-    """Tables and what came in their place; the difference is found when somebody asks."""
-    _in_use: dict[tuple[int, Relation | str], tuple[Segment, Overlay]] = field(default_factory=dict)
+    derivations: int = 0
+    """How many heads questions gave since somebody counted last."""
+    touched: Touched = field(default_factory=Touched)
+    """What segments gained and lost so far."""
+    _in_use: dict[int, _Gains] = field(default_factory=dict)
+    """What tables gain and lose, by the identity of the segment that holds them."""
     _altered: dict[Relation, list[Overlay]] = field(default_factory=dict)
     _owners: dict[Relation, list[Segment]] = field(default_factory=dict)
     """Who holds a relation in the next version, where others do than in the old one."""
@@ -71,7 +87,7 @@ class Draft:
     """Tables of the old version that nobody holds in the next one."""
     _fresh: dict[int, Segment] = field(default_factory=dict)
     """Segments all of whose rows are new to the next version."""
-    _entries: dict[Relation, tuple[NDArray[np.int64], list[int]]] = field(default_factory=dict)
+    _entries: dict[Relation, _Owners] = field(default_factory=dict)
     _bases: dict[Relation, tuple[Table, ...]] = field(default_factory=dict)
 
     def watch(self, rounds: int) -> None:
@@ -114,9 +130,9 @@ class Draft:
         for segment in self.owners(relation):
             if segment is own:
                 continue
-            used = self._in_use.get((id(segment), relation))
-            if used:
-                found += used[1].pieces(empty=empty)
+            used = self._used(segment, relation)
+            if used is not None:
+                found += used.pieces(empty=empty)
             elif empty or segment.tables[relation]:
                 found.append(Piece(segment.tables[relation]))
         return found
@@ -154,13 +170,13 @@ class Draft:
         found = self._entries.get(relation)
         if found is None:
             found = self._entries[relation] = self._described(relation)
-        entries, holders = found
+        holders = found.holders
         marks = np.zeros(len(rows), np.int8)
-        given = np.ascontiguousarray(rows, np.int32).ravel()
         if holders and len(rows):
+            given = np.ascontiguousarray(rows, np.int32).ravel()
             number = holders.index(id(own)) if own is not None and id(own) in holders else -1
             mark_owners(
-                MEMORY.address(entries),
+                found.at,
                 len(holders),
                 number,
                 MEMORY.address(given),
@@ -175,9 +191,9 @@ class Draft:
         """Tell of each row of a relation whether one segment holds it in the next version."""
         found = np.zeros(len(rows), np.bool_)
         for one, given in ((relation, rows), (TYPED, None)):
-            used = self._in_use.get((id(own), one))
+            used = self._used(own, one)
             table = own.tables.get(one)
-            if table is None and not used:
+            if table is None and used is None:
                 continue
             if given is None:
                 if relation.member_of == NO_CLASS:
@@ -185,14 +201,14 @@ class Draft:
                 given = np.insert(rows, 1, relation.member_of, axis=1)  # noqa: PLW2901 - only where needed
             if table:
                 found |= table.mask(given)
-            if used:
-                if len(used[1].minus):
-                    found &= ~used[1].minus.mask(given)
-                if len(used[1].plus):
-                    found |= used[1].plus.mask(given)
+            if used is not None:
+                if len(used.minus):
+                    found &= ~used.minus.mask(given)
+                if len(used.plus):
+                    found |= used.plus.mask(given)
         return found
 
-    def _described(self, relation: Relation) -> tuple[NDArray[np.int64], list[int]]:
+    def _described(self, relation: Relation) -> _Owners:
         entries: list[tuple[int, int, int, int]] = []
         holders: list[int] = []
         groups = [relation] if relation.member_of == NO_CLASS else [relation, TYPED]
@@ -200,11 +216,11 @@ class Draft:
             for segment in self.owners(one):
                 table = segment.tables.get(one)
                 base = _found_by(table)
-                used = self._in_use.get((id(segment), one))
+                used = self._used(segment, one)
                 if id(segment) in self._fresh:
                     entries.append((0, base, 0, relation.member_of))
-                elif used:
-                    entries.append((base, used[1].plus.at, used[1].minus.at, relation.member_of))
+                elif used is not None:
+                    entries.append((base, used.plus.at, used.minus.at, relation.member_of))
                 else:
                     entries.append((base, 0, 0, relation.member_of))
                 holders.append(id(segment))
@@ -212,7 +228,8 @@ class Draft:
                 base = _found_by(table)
                 entries.append((base, 0, base, relation.member_of))
                 holders.append(id(table))
-        return np.array(entries or [(0, 0, 0, 0)], np.int64).ravel(), holders
+        flat = np.array(entries or [(0, 0, 0, 0)], np.int64).ravel()
+        return _Owners(flat, MEMORY.address(flat), holders)
 
     def _forget_entries(self, relation: Relation) -> None:
         if relation == TYPED:
@@ -220,57 +237,29 @@ class Draft:
         else:
             self._entries.pop(relation, None)
 
-    def touch(self, relation: Relation, rows: Ids) -> None:
-        """Note rows that some segment gained or lost."""
-        for one, given in by_class(relation, rows):
-            if len(given):
-                self._touched.setdefault(one, Table(one.arity)).insert(given)
-                self.news.append(one)
-
-    def touched_relations(self) -> Iterable[Relation]:
-        """Return the relations of which some segment gained or lost rows."""
-        if not self._whole and not self._pairs:
-            return self._touched
-        return {**self._touched, **self._whole, **self._pairs}
-
-    def touched(self, relation: Relation) -> Ids:
-        """Return the rows of a relation that some segment gained or lost."""
-        for table in self._whole.pop(relation, ()):
-            self._touched.setdefault(relation, Table(relation.arity)).insert(table.rows)
-        for pair in self._pairs.pop(relation, ()):
-            for rows in pair.differing():
-                self._touched.setdefault(relation, Table(relation.arity)).insert(rows)
-        found = self._touched.get(relation)
-        return found.rows if found is not None else np.zeros((0, relation.arity), np.int32)
-
-    def touched_count(self, relation: Relation) -> int:
-        """Return about how many rows of a relation some segment gained or lost, without listing them."""
-        rows = len(self._touched.get(relation, ()))
-        rows += sum(map(len, self._whole.get(relation, ())))
-        return rows + sum(pair.about for pair in self._pairs.get(relation, ()))
-
-    def _touch_whole(self, relation: Relation, table: Table) -> None:
-        if not len(table):
-            return
-        if relation == TYPED:
-            self.touch(relation, table.rows)
-        else:
-            self._whole.setdefault(relation, []).append(table)
-            self.news.append(relation)
-
     # What changes.
+
+    def _used(self, segment: Segment, relation: Relation) -> Overlay | None:
+        gains = self._in_use.get(id(segment))
+        return None if gains is None else gains.tables.get(relation)
+
+    def _gains(self, segment: Segment) -> _Gains:
+        found = self._in_use.get(id(segment))
+        if found is None:
+            found = self._in_use[id(segment)] = _Gains(segment, {}, {})
+        return found
 
     def overlay(self, segment: Segment, relation: Relation) -> Overlay:
         """Return what a table of a segment gains and loses."""
-        key = (id(segment), relation)
-        used = self._in_use.get(key)
-        if used:
-            return used[1]
+        gains = self._gains(segment)
+        found = gains.tables.get(relation)
+        if found is not None:
+            return found
         base = segment.tables.get(relation)
         found = segment.overlays.get(relation)
         if found is None or not found.is_clean(base):
             found = segment.overlays[relation] = Overlay(base, relation.arity)
-        self._in_use[key] = (segment, found)
+        gains.tables[relation] = found
         self._altered.setdefault(relation, []).append(found)
         if base is None:
             self._owners[relation] = [*self.owners(relation), segment]
@@ -279,48 +268,44 @@ class Draft:
 
     def hidden(self, segment: Segment, key: str) -> Overlay:
         """Return what an aggregate's rows gain and lose."""
-        used = self._in_use.get((id(segment), key))
-        if used:
-            return used[1]
+        gains = self._gains(segment)
+        found = gains.hidden.get(key)
+        if found is not None:
+            return found
         base = segment.hidden[key]
         found = segment.overlays.get(key)
         if found is None or not found.is_clean(base):
             found = segment.overlays[key] = Overlay(base, base.arity)
-        self._in_use[id(segment), key] = (segment, found)
+        gains.hidden[key] = found
         return found
 
     def hidden_pieces(self, segment: Segment, key: str, *, old: bool) -> list[Piece]:
         """Return where an aggregate's rows are."""
-        used = None if old else self._in_use.get((id(segment), key))
-        return used[1].pieces(empty=True) if used else [Piece(segment.hidden[key])]
+        used = () if old else self.hidden_overlay(segment, key)
+        return used[0].pieces(empty=True) if used else [Piece(segment.hidden[key])]
 
     def hidden_overlay(self, segment: Segment, key: str) -> tuple[Overlay, ...]:
         """Return what stands over an aggregate's rows, if something does."""
-        used = self._in_use.get((id(segment), key))
-        return (used[1],) if used else ()
+        gains = self._in_use.get(id(segment))
+        return (gains.hidden[key],) if gains is not None and key in gains.hidden else ()
 
     def gains(self, segment: Segment) -> tuple[dict[Relation, Overlay], dict[str, Overlay]]:
         """Return what the tables of a segment gain and lose, and what its aggregates' rows do."""
-        tables: dict[Relation, Overlay] = {}
-        hidden: dict[str, Overlay] = {}
-        for (_, name), (owner, overlay) in self._in_use.items():
-            if owner is segment and isinstance(name, Relation):
-                tables[name] = overlay
-            elif owner is segment and isinstance(name, str):
-                hidden[name] = overlay
-        return tables, hidden
+        gains = self._in_use.get(id(segment))
+        return ({}, {}) if gains is None else (gains.tables, gains.hidden)
 
     def forget(self, segment: Segment) -> None:
         """Take back what a segment gains and loses."""
-        for key in [key for key in self._in_use if key[0] == id(segment)]:
-            name = key[1]
-            _, overlay = self._in_use.pop(key)
+        gains = self._in_use.pop(id(segment), None)
+        if gains is None:
+            return
+        for name, _ in gains.overlays():
             segment.overlays.pop(name, None)
-            if isinstance(name, Relation):
-                self._altered[name] = [one for one in self._altered[name] if one is not overlay]
-                if overlay.base is None:
-                    self._owners[name] = [one for one in self._owners[name] if one is not segment]
-                self._forget_entries(name)
+        for relation, overlay in gains.tables.items():
+            self._altered[relation] = [one for one in self._altered[relation] if one is not overlay]
+            if overlay.base is None:
+                self._owners[relation] = [one for one in self._owners[relation] if one is not segment]
+            self._forget_entries(relation)
 
     def leave(self, segment: Segment) -> None:
         """Let a segment go; its tables are tables of the old version only, unless an heir has them."""
@@ -339,13 +324,13 @@ class Draft:
 
     def abandon(self, relation: Relation, table: Table) -> None:
         """Note that nobody holds a table any more that somebody held, so that readers look at its rows."""
-        self._touch_whole(relation, table)
+        self.touched.note_whole(relation, table)
 
     def put(self, segment: Segment) -> None:
         """Take a new segment in."""
         self._add(segment)
         for relation, table in segment.tables.items():
-            self._touch_whole(relation, table)
+            self.touched.note_whole(relation, table)
 
     def replace(self, olds: Sequence[Segment], new: Segment) -> None:
         """Take a new segment for old ones, the first of which holds its facts in the next version so far."""
@@ -357,14 +342,9 @@ class Draft:
             after = new.tables.get(relation)
             if not before or not after:
                 for table in before or ([after] if after else []):
-                    self._touch_whole(relation, table)
-                continue
-            if relation == TYPED:
-                for rows in Pair(before, after).differing():
-                    self.touch(relation, rows)
+                    self.touched.note_whole(relation, table)
             else:
-                self._pairs.setdefault(relation, []).append(Pair(before, after))
-                self.news.append(relation)
+                self.touched.note_pair(relation, Pair(before, after))
 
     def _add(self, segment: Segment) -> None:
         self._fresh[id(segment)] = segment
@@ -375,11 +355,10 @@ class Draft:
     def settle(self, segment: Segment) -> int:
         """Note what a segment gained and lost as touched; return by how many facts it grows or shrinks."""
         grown = 0
-        for (_, relation), (owner, overlay) in list(self._in_use.items()):
-            if owner is segment and isinstance(relation, Relation):
-                grown += overlay.grown
-                self.touch(relation, overlay.plus.rows)
-                self.touch(relation, overlay.minus.rows)
+        for relation, overlay in self.gains(segment)[0].items():
+            grown += overlay.grown
+            self.touched.note(relation, overlay.plus.rows)
+            self.touched.note(relation, overlay.minus.rows)
         return grown
 
     def net(self) -> tuple[Net, dict[Relation, Unseen]]:
@@ -390,20 +369,26 @@ class Draft:
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
         later: dict[Relation, Unseen] = {}
-        for relation in list(self.touched_relations()):
+        for relation in list(self.touched.relations()):
             if self._may_wait(relation):
                 later[relation] = self._unseen(relation)
                 continue
-            rows = self.touched(relation)
+            rows = self.touched.rows(relation)
             marks = self.flags(relation, rows)
-            was, will = marks & BEFORE != 0, marks & AFTER != 0
-            for delta, which in ((came, will & ~was), (went, was & ~will)):
+            if len(rows) == 1:
+                # The usual case, and much quicker without arrays.
+                was, will = marks.item(0) & BEFORE, marks.item(0) & AFTER
+                if bool(was) is not bool(will):
+                    (came if will else went)[relation] = [rows.copy()]
+                continue
+            before, after = marks & BEFORE != 0, marks & AFTER != 0
+            for delta, which in ((came, after & ~before), (went, before & ~after)):
                 if which.any():
                     delta[relation] = [rows[which]]
         return (came, went), later
 
     def _may_wait(self, relation: Relation) -> bool:
-        if relation not in self._whole and relation not in self._pairs:
+        if self.touched.is_listed(relation):
             return False
         # Members of classes may stand in tables of all classes too.
         return relation.member_of == NO_CLASS or not (self.old(TYPED) or self.new(TYPED))
@@ -436,42 +421,43 @@ class Draft:
         """Bring the tables that stay to the next version. Nobody may read them meanwhile."""
         self.store.before_changes(self._tables_to_change())
         pending: list[tuple[Overlay, Table]] = []
-        for (_, name), (segment, overlay) in self._in_use.items():
-            table = segment.table(name) if isinstance(name, Relation) else segment.hidden[name]
-            # All memory is there before the first row moves: nothing may fail half-way.
-            table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
-            pending.append((overlay, table))
+        for gains in self._in_use.values():
+            segment = gains.segment
+            for name, overlay in gains.overlays():
+                table = segment.table(name) if isinstance(name, Relation) else segment.hidden[name]
+                # All memory is there before the first row moves: nothing may fail half-way.
+                table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
+                pending.append((overlay, table))
         for overlay, table in pending:
             overlay.apply(table)
-        for segment, overlay in self._in_use.values():
-            if overlay.base is None:
-                self.store.show(segment)
+        for gains in self._in_use.values():
+            if any(overlay.base is None for overlay in gains.tables.values()):
+                self.store.show(gains.segment)
         self.close()
 
     def _tables_to_change(self) -> Iterator[Table]:
-        for _, overlay in self._in_use.values():
-            if overlay.base is not None and (len(overlay.plus) or len(overlay.minus)):
-                yield overlay.base
+        for gains in self._in_use.values():
+            for _, overlay in gains.overlays():
+                if overlay.base is not None and (len(overlay.plus) or len(overlay.minus)):
+                    yield overlay.base
 
     def discard(self) -> None:
         """Let overlays go, whatever they hold."""
-        for (_, name), (segment, _) in self._in_use.items():
-            segment.overlays.pop(name, None)
+        for gains in self._in_use.values():
+            for name, _ in gains.overlays():
+                gains.segment.overlays.pop(name, None)
         self._in_use.clear()
 
     def grown(self, segment: Segment) -> int:
         """Return by how many facts a segment grows or shrinks so far."""
-        return sum(
-            overlay.grown
-            for (_, name), (owner, overlay) in self._in_use.items()
-            if owner is segment and isinstance(name, Relation)
-        )
+        return sum(overlay.grown for overlay in self.gains(segment)[0].values())
 
     def close(self) -> None:
         """Leave overlays behind as they were found: empty."""
-        for (_, name), (segment, overlay) in self._in_use.items():
-            if overlay.base is None or not overlay.empty():
-                segment.overlays.pop(name, None)
+        for gains in self._in_use.values():
+            for name, overlay in gains.overlays():
+                if overlay.base is None or not overlay.empty():
+                    gains.segment.overlays.pop(name, None)
         self._in_use.clear()
 
 
@@ -481,12 +467,3 @@ def _found_by(table: Table | None) -> int:
         return 0
     table.need_rows()
     return table.at
-
-
-def by_class(relation: Relation, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
-    """Yield rows with those of `rdf:type` as a whole dealt out to their classes."""
-    if relation != TYPED:
-        yield relation, rows
-        return
-    for one in np.unique(rows[:, 1]).tolist():
-        yield Relation(RDF_TYPE, 1, one), rows[rows[:, 1] == one][:, :1]

@@ -1,0 +1,54 @@
+"""What a report tells of each hyper-node: that it was dropped, and how many derivations it took."""
+
+from __future__ import annotations
+
+import pytest
+
+import zodiacedge as ze
+from zodiacedge.engine.api import Engine, Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.knowledge import KnowledgeBase
+
+_RULES = "a: p(X, Y) :- e(X, Y) . b: p(X, Z) :- p(X, Y), e(Y, Z) . c: q(X) :- p(X, X) ."
+_FACTS = "e(1, 2) . e(2, 3) . e(3, 1) . e(3, 3) ."
+
+
+@pytest.mark.parametrize("engine", [EmbeddedEngine(modules=False), ReferenceEngine()])
+def test_derivations_are_counted_with_those_of_known_facts(engine: Engine) -> None:
+    kb = KnowledgeBase(engine, Settings())
+    with kb.change() as change:
+        change.add_rules(_RULES)
+        change.add_facts(_FACTS)
+    nodes = {node.rules: node for node in change.report.nodes}
+    # Each of 9 pairs follows from its predecessors' edges: 4 edges in, 3 pairs that end before each.
+    closure = nodes["b",]
+    assert closure.facts == 9
+    assert closure.derivations is not None
+    assert closure.derivations >= 12
+    with kb.change() as change:
+        change.remove_facts("e(3, 1) .")
+    assert all(node.derivations is not None for node in change.report.nodes)
+
+
+def test_a_maintained_node_counts_what_its_change_took() -> None:
+    kb = KnowledgeBase(EmbeddedEngine(means="maintain"), Settings())
+    with kb.change() as change:
+        change.add_rules("a: p(X) :- e(X, Y) .")
+        change.add_facts("e(1, 2) . e(2, 2) . e(3, 3) .")
+    with kb.change() as change:
+        change.add_facts("e(1, 3) .")
+    (node,) = change.report.nodes
+    assert (node.means, node.derivations) == ("maintained", 1)
+
+
+def test_a_node_without_rules_is_told_as_dropped() -> None:
+    kb = ze.open()
+    with kb.change() as change:
+        change.add_rules(_RULES)
+        change.add_facts(_FACTS)
+    with kb.change() as change:
+        change.remove_rules("c")
+    (node,) = change.report.nodes
+    assert (node.rules, node.means, node.facts) == (("c",), "dropped", 0)
+    assert "dropped 1" in str(change.report)
