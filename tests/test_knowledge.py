@@ -137,8 +137,11 @@ def test_the_report(kb: KnowledgeBase) -> None:
     assert report.deleted == {fact("t", A), fact("s", A)}
     assert [w.code for w in report.warnings] == ["W012", "W013"]
     assert report.seconds > 0
-    assert [node.rules for node in report.nodes] == [("r1",)]
-    assert [node.facts for node in report.nodes] == [2]
+    assert [(node.rules, node.means == "dropped") for node in report.nodes] == [
+        (("r0",), True),
+        (("r1",), False),
+    ]
+    assert [node.facts for node in report.nodes] == [0, 2]
     document = report.to_dict()
     assert document["inserted"] == {"p": 2, "q": 1}
     assert document["deleted"] == {"s": 1, "t": 1}

@@ -29,7 +29,7 @@ from zodiacedge.language.safety import resolve_query
 from zodiacedge.maintenance.change import Change, prepare
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
 from zodiacedge.maintenance.program import Program
-from zodiacedge.maintenance.report import ChangeReport, per_predicate
+from zodiacedge.maintenance.report import ChangeReport, dropped_nodes, per_predicate
 from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
@@ -525,7 +525,7 @@ class KnowledgeBase:
             effect.added,
             effect.removed,
             attempt.net,
-            tuple(attempt.runs),
+            (*dropped_nodes(prepared.dropped), *attempt.runs),
             {_shown(prepared.program.rules[key]): d for key, d in attempt.dropped.items()},
             warnings,
             time.perf_counter() - start,

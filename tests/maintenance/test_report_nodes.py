@@ -42,13 +42,14 @@ def test_a_maintained_node_counts_what_its_change_took() -> None:
     assert (node.means, node.derivations) == ("maintained", 1)
 
 
-def test_a_node_without_rules_is_told_as_dropped() -> None:
-    kb = ze.open()
+@pytest.mark.parametrize("engine", ["embedded", "reference"])
+def test_a_node_without_rules_is_told_as_dropped(engine: str) -> None:
+    kb = ze.open(engine=engine)
     with kb.change() as change:
         change.add_rules(_RULES)
         change.add_facts(_FACTS)
     with kb.change() as change:
         change.remove_rules("c")
-    (node,) = change.report.nodes
+    node = change.report.nodes[0]
     assert (node.rules, node.means, node.facts) == (("c",), "dropped", 0)
     assert "dropped 1" in str(change.report)

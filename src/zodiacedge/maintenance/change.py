@@ -50,6 +50,8 @@ class Prepared:
     rules_added: tuple[Rule, ...]
     rules_removed: tuple[Rule, ...]
     warnings: tuple[Diagnostic, ...]
+    dropped: tuple[tuple[Rule, ...], ...] = ()
+    """The rules of each node that had no others: it is no more."""
 
 
 def prepare(program: Program, change: Change, host: Host, effect: Effect, state: State) -> Prepared:
@@ -67,8 +69,13 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     """
     coming = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
     known = state.stated_predicates({predicate.name for predicate in coming})
-    if not change.add_rules and not change.remove_rules and coming <= known:
-        return _prepare_facts(program, effect, coming)
+    only_facts = not change.add_rules and not change.remove_rules
+    if (
+        only_facts
+        and coming <= known
+        and not any(_forbidden_facts(_aggregating(program, coming), effect, ()))
+    ):
+        return Prepared(program, (), (), tuple(_idle_facts(effect)))
     found: list[Diagnostic] = []
     added: dict[str, Rule] = {}
     for rule in change.add_rules:
@@ -98,7 +105,15 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
         tuple(found),
+        tuple(_dropped(program, removed)),
     )
+
+
+def _dropped(program: Program, removed: Collection[str]) -> Iterator[tuple[Rule, ...]]:
+    for number in dict.fromkeys(program.graph.homes[key] for key in removed):
+        keys = program.graph.nodes[number].rules
+        if all(key in removed for key in keys):
+            yield tuple(program.rules[key] for key in sorted(keys))
 
 
 class _Parts(NamedTuple):
@@ -135,14 +150,6 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
         passed,
         every_name,
     )
-
-
-def _prepare_facts(program: Program, effect: Effect, coming: Collection[Predicate]) -> Prepared:
-    found = list(_idle_facts(effect))
-    errors = list(_forbidden_facts(_aggregating(program, coming), effect, ()))
-    if errors:
-        raise CheckProblem(errors)
-    return Prepared(program, (), (), tuple(found))
 
 
 def _aggregating(program: Program, coming: Collection[Predicate]) -> list[Rule]:

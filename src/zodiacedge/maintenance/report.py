@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.api import NodeRun
 from zodiacedge.errors import counted as number_of
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Dropped, Net, NodeRun
+    from zodiacedge.engine.api import Dropped, Net
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
@@ -146,6 +147,13 @@ def per_predicate(
     found = {p: 0 for p in known if p.name != RDF_TYPE} | dict(counts)
     shared = {name for name, n in Counter(p.name for p in {*found, *beside}).items() if n > 1}
     return {f"{p.name}/{p.arity}" if p.name in shared else p.name: found[p] for p in sorted(found)}
+
+
+def dropped_nodes(dropped: Iterable[Sequence[Rule]]) -> Iterator[NodeRun]:
+    """Tell of nodes none of whose rules is left, as of those that were visited."""
+    for rules in dropped:
+        labels = tuple(rule.label or format_rule(rule) for rule in rules)
+        yield NodeRun(labels, 0, 0, 0.0, "dropped", derivations=0)
 
 
 def counted(facts: Iterable[Fact]) -> dict[str, int]:

@@ -23,7 +23,6 @@ from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.versions import Draft, GaveUpError
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
@@ -120,22 +119,12 @@ class Work:
             self.choice.estimate -= self.store.segments[keys].seconds
             for key in keys - self.rules.keys():
                 self.dropped.pop(key, None)
-            if self.rules.keys().isdisjoint(keys):
-                self._report_dropped(keys)
         for keys, heir in self._heirs.items():
             self.segments[keys] = heir.segment
             self.total += len(heir.segment)
             self.choice.estimate += heir.segment.seconds
         formed = (self.graph.node_of(next(iter(line.keys))) for line in lines)
         return [(node.rank, node.id) for node in formed]
-
-    def _report_dropped(self, keys: frozenset[str]) -> None:
-        """Tell of a node none of whose rules is left."""
-        if self.before is not None:
-            rules = [self.before.rule(key) for key in sorted(keys)]
-            labels = tuple(rule.label or format_rule(rule) for rule in rules)
-            estimate = self.store.segments[keys].seconds
-            self.runs.append(NodeRun(labels, 0, 0, 0.0, "dropped", estimate, 0))
 
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
         """Yield the nodes that read what was noted as touched since the last time."""
