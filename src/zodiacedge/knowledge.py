@@ -272,6 +272,22 @@ class KnowledgeBase:
             facts[0] - facts[1],
         )
 
+    def matching(self, query: str, /, **values: object) -> frozenset[Fact]:
+        """Return the facts that the atoms of a query match in some answer, explicit or not.
+
+            kb.matching("?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
+
+        Args:
+            query: `?- body .`; atoms under `not` and in an AGGREGATE only choose.
+            values: Values for variables of it.
+        """
+        from zodiacedge.store import slice as slicing  # noqa: PLC0415 - only who needs one pays for it
+
+        given = {name: from_python(value) for name, value in values.items()}
+        wishes = slicing.read([given_text(query)], given, prefixes=self._prefixes, host=self._host())
+        with self._asking() as state:
+            return slicing.matched(wishes, state, self._settings)
+
     def export_slice(self, path: str | os.PathLike[str], /, *slices: str, **values: object) -> Slice:
         """Write the part that one device needs as a store of its own, for the engine embedded.
 

@@ -108,6 +108,37 @@ def test_query_answers(zodiac: Zodiac, farm: str, options: tuple[str, ...], out:
     assert (done.code, done.out) == (0, out)
 
 
+@pytest.mark.parametrize(
+    ("query", "out"),
+    [
+        (
+            "?- reading(T, V), alarm(T) .",
+            [
+                "<wt1> <reading> 60",
+                "<wt2> <reading> 20",
+                "<wt2> <reading> 70",
+                "<wt1> a <alarm>",
+                "<wt2> a <alarm>",
+            ],
+        ),
+        ("loud(T, V) :- reading(T, V), V > 60 .", ["<wt2> <loud> 70"]),
+        ("<http://e/Loud>(T) :- alarm(T)", ["<wt1> a <http://e/Loud>", "<wt2> a <http://e/Loud>"]),
+    ],
+)
+def test_query_answers_in_triples(zodiac: Zodiac, farm: str, query: str, out: list[str]) -> None:
+    done = zodiac("query", farm, query, "--format", "nt")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.replace("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "a")
+    lines = lines.replace('"^^<http://www.w3.org/2001/XMLSchema#integer>', "").replace('"', "")
+    assert sorted(lines.splitlines()) == sorted(f"{line} ." for line in out)
+
+
+def test_what_is_no_triple_is_refused(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("query", farm, "worst(V, T) :- reading(T, V) .", "--format", "nt")
+    assert (done.code, done.out) == (1, "")
+    assert "I014" in done.err
+
+
 def test_query_tells_machines(zodiac: Zodiac, farm: str) -> None:
     for option in ("--json", "--format=json"):
         document = zodiac("query", farm, "?- alarm(T) .", option).document

@@ -215,6 +215,16 @@ def test_an_interrupted_export_leaves_the_one_before_it_whole(tmp_path: Path) ->
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_texts_of_a_table_that_are_no_texts(tmp_path: Path, form: str) -> None:
+    write_facts([fact("p", string("wordword"), string("b"))], tmp_path, form=form)
+    path = tmp_path / f"p.{form}"
+    data = path.read_bytes()
+    assert b"wordword" in data
+    path.write_bytes(data.replace(b"wordword", b"wor\xff\xff\xffrd"))
+    problem("I010", lambda: read_all(path), "is not a", "damaged")
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     problem("I016", lambda: write_facts([], tmp_path / "file" / "out"), "cannot be written")

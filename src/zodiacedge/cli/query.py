@@ -10,12 +10,18 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.stores import reading, refuse_binary_on_a_terminal, show_answers, store_argument
-from zodiacedge.io import Format, csv_line
+from zodiacedge.io import Format, csv_line, rdf_lines
+from zodiacedge.language.ast import fact
+from zodiacedge.language.parser import parse_rule
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
+    from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.language.ast import Fact
 
 
 @click.command("query")
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("table", "csv", "json", "arrow")),
+    type=click.Choice(("table", "csv", "json", "arrow", "nt")),
     default="table",
     show_default=True,
     help="How to write the rows.",
@@ -34,7 +40,8 @@ if TYPE_CHECKING:
 def command(console: Console, *, store: str, query: str, at: int | None, form: str) -> None:
     r"""Answer a query on the last version of a store, or an earlier one.
 
-    Somebody else may be writing meanwhile.
+    Somebody else may be writing meanwhile. With --format nt the rows of `p(X, Y) :- body .` are written as
+    triples of p; of `?- body .` the facts are written that its atoms match.
 
     \b
     Example:
@@ -45,6 +52,7 @@ def command(console: Console, *, store: str, query: str, at: int | None, form: s
         refuse_binary_on_a_terminal(form)
     with reading(console, store, at) as kb:
         answers = kb.query(query)
+        triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
     console.findings(answers.warnings)
     if answers.dropped:
         console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
@@ -62,6 +70,9 @@ def command(console: Console, *, store: str, query: str, at: int | None, form: s
         _csv(answers)
     elif form == "arrow":
         _arrow(answers)
+    elif form == "nt":
+        for line in triples:
+            click.echo(line)
     else:
         show_answers(console, answers)
 
@@ -70,6 +81,14 @@ def _arrow(answers: Answers) -> None:
     from zodiacedge.io.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
 
     write_columnar(sys.stdout.buffer, Format.ARROW, "", len(answers.columns), answers.rows)
+
+
+def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
+    """Return what a query says as facts: those of its head, or those that its atoms match."""
+    if query.lstrip().startswith("?-"):
+        return kb.matching(query)
+    head = parse_rule(f"{query.strip().removesuffix('.')} .", "<query>", kb.prefixes).head.predicate
+    return [fact(head.name, *row) for row in answers.rows]
 
 
 def _csv(answers: Answers) -> None:

@@ -28,7 +28,7 @@ from zodiacedge.io.report import BadLine, FileReport, LoadReport, Progress, Prog
 from zodiacedge.io.rows import facts_of_rows
 from zodiacedge.io.sources import Format, SourceFile, expand
 from zodiacedge.io.tabular import csv_line, tsv_line
-from zodiacedge.io.write import write_facts
+from zodiacedge.io.write import rdf_lines, write_facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +56,7 @@ __all__ = [
     "facts_of_rows",
     "facts_of_table",
     "quarantine",
+    "rdf_lines",
     "read",
     "read_all",
     "read_cell",

@@ -129,7 +129,7 @@ def _open(stream: IO[bytes], reading: FileReading) -> tuple[pa.Schema, Iterable[
     size = reading.options.batch_size
     if reading.source.format is Format.PARQUET:
         parquet = pq.ParquetFile(stream)
-        return parquet.schema_arrow, parquet.iter_batches(batch_size=size)
+        return parquet.schema_arrow, _sound(parquet.iter_batches(batch_size=size))
     head = stream.read(len(_MAGIC))
     stream.seek(0)
     if head == _MAGIC:
@@ -138,7 +138,14 @@ def _open(stream: IO[bytes], reading: FileReading) -> tuple[pa.Schema, Iterable[
     else:
         reader = pa.ipc.open_stream(stream)
         whole = (batch for batch in reader)
-    return reader.schema, _sliced(whole, size)
+    return reader.schema, _sliced(_sound(whole), size)
+
+
+def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    # The library takes what a file says about itself for true, until it is asked to look.
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def _sliced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

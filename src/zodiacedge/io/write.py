@@ -73,6 +73,13 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
     return export.report
 
 
+def rdf_lines(facts: Iterable[Fact]) -> Iterator[str]:
+    """Yield facts as lines of N-Triples, in order; refuse what RDF cannot say before the first."""
+    relations = _relations(facts, ())
+    check_rdf(relations)
+    return (line for predicate, rows in relations.items() for line in nt_lines(predicate, rows))
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """How the files of an export look."""

@@ -97,6 +97,12 @@ def read(
     return Wishes(tuple(wishes), tuple(found))
 
 
+def matched(wishes: Wishes, state: State, settings: Settings) -> frozenset[Fact]:
+    """Find the facts that the atoms of queries match."""
+    found = (_matching(one, _positive(one.query.body), state, settings) for one in wishes.wishes)
+    return frozenset(fact for facts in found for fact in facts)
+
+
 def cut(wishes: Wishes, program: Program, state: State, settings: Settings) -> Slice:
     """Find the facts that a slice wishes for, and the rules that go along."""
     rules = program.rules.values()
