@@ -88,4 +88,8 @@ def unifiable(first: Atom, second: Atom) -> bool:
     """Whether some fact is an instance of both atoms."""
     if first.relation != second.relation or len(first.args) != len(second.args):
         return False
+    for one, other in zip(first.args, second.args, strict=True):
+        # Two constants settle most questions at once.
+        if not isinstance(one, Variable) and not isinstance(other, Variable) and one != other:
+            return False
     return unify(pattern_of(first), pattern_of(second))

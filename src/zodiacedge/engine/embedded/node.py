@@ -152,7 +152,7 @@ class NodeEvaluation:
     def _halves(self) -> Halves | None:
         """Return how two threads may each do half of a fixpoint, if it is long and falls apart."""
         rules = self._rules.values()
-        if not any(map(self._recursive, rules)):
+        if not any(map(self._multiplies, rules)):
             return None
         halves = Halves.of(rules)
         atoms = [c for rule in rules for c in rule.body if isinstance(c, Atom)]
@@ -314,6 +314,11 @@ class NodeEvaluation:
 
     def _recursive(self, rule: Rule) -> list[int]:
         return recursive_places(rule, [other.head for other in self._rules.values()])
+
+    def _multiplies(self, rule: Rule) -> bool:
+        """Whether a rule joins what the node derives with more: only then may a round give much more."""
+        atoms = sum(isinstance(conjunct, Atom) for conjunct in rule.body)
+        return atoms > 1 and len(_head(rule, self._types_in_pairs)) > 1 and bool(self._recursive(rule))
 
     def _statistics(self) -> _Sizes:
         return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))
