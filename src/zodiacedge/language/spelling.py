@@ -35,7 +35,7 @@ class Spelling:
         if len(name) < _SHORTEST:
             return None
         self._asked += 1
-        near = self._scanned(name.lower()) if self._asked <= _FEW else self._looked_up(name.lower())
+        near = self._scanned(name) if self._asked <= _FEW else self._looked_up(name.lower())
         found = {
             known
             for known in near
@@ -45,14 +45,14 @@ class Spelling:
         }
         return max(sorted(found), key=lambda known: SequenceMatcher(None, name, known).ratio(), default=None)
 
-    def _scanned(self, word: str) -> Iterator[str]:
+    def _scanned(self, name: str) -> Iterator[str]:
+        word, letters = name.lower(), _letters(name)
         wanted = frozenset(_one_dropped(word))
-        letters = _letters(word)
         for known in self._names:
             if (
                 abs(len(known) - len(word)) <= 1
                 and _share_half(known.lower(), word)
-                and _letters(known.lower()) != letters
+                and _letters(known) != letters
                 and not wanted.isdisjoint(_one_dropped(known.lower()))
             ):
                 yield known
