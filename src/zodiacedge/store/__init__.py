@@ -21,6 +21,7 @@ code that made them, so a version is a commit and the records behind it, whateve
     entry     what a record says
     terms     parts as facts
     table     the Delta table: parts as Parquet files, commits
+    making    an empty store, step by step
     restore   from a commit back to a program and a state
     durable   all of them together: open, append, fold, versions, vacuum
     replay    from records back to changes: to make them again, or to undo them

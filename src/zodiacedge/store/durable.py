@@ -14,15 +14,14 @@ from zodiacedge.store import log
 from zodiacedge.store.entry import Entry, FactChange, entry_of, packed
 from zodiacedge.store.layout import Layout
 from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.making import make
 from zodiacedge.store.problems import (
     damaged_log,
     damaged_table,
     no_version,
-    not_a_store,
     read_only,
     unregistered,
     unusable,
-    unwritable,
 )
 from zodiacedge.store.restore import graph_digest, owners_of, program_of, state_of
 from zodiacedge.store.table import Commit, FactTable, Snapshot, segment_name
@@ -71,13 +70,13 @@ class Swept:
 class DurableStore:
     """A store that is open: for its one writer, or for reading."""
 
-    def __init__(self, root: Path, *, writable: bool) -> None:
+    def __init__(self, root: Path, *, writable: bool, lock: WriterLock | None = None) -> None:
         """Open what is there."""
         self.layout = Layout(root)
         self.layout.check()
         self.fold_bytes = FOLD_BYTES
         self._table = FactTable(self.layout)
-        self._lock = WriterLock(self.layout.lock) if writable else None
+        self._lock = (lock or WriterLock(self.layout.lock)) if writable else None
         self._writer: log.LogWriter | None = None
         self._signatures: dict[PartKey, tuple[int, int]] = {}
         self._files: list[str] = []
@@ -95,17 +94,8 @@ class DurableStore:
     @classmethod
     def create(cls, root: Path) -> DurableStore:
         """Make a store in a folder that is empty or not there yet."""
-        layout = Layout(root)
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            if any(root.iterdir()):
-                raise not_a_store(root, "the folder is not empty")
-            layout.log.mkdir()
-            FactTable(layout).create(Snapshot(0, (), {}, moment=_now()))
-        except OSError as error:
-            raise unwritable(root, error) from error
-        layout.mark()
-        return cls(root, writable=True)
+        lock = make(root, Snapshot(0, (), {}, moment=_now()))
+        return cls(root, writable=True, lock=lock)
 
     @property
     def root(self) -> Path:
