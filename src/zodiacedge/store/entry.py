@@ -103,19 +103,29 @@ def facts_of(payload: bytes) -> Iterator[FactChange]:
     try:
         for one in _document(payload)["facts"]:
             end = start + _whole(one["bytes"])
+            if end > len(payload):
+                raise ValueError("the record is too short")
             key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
             with pa.ipc.open_stream(pa.py_buffer(payload[start:end])) as stream:
-                yield FactChange(bool(one["comes"]), key, stream.read_all())
+                table = stream.read_all()
+            # The library takes what a stream says about itself for true, until it is asked to look.
+            table.validate(full=True)
+            yield FactChange(bool(one["comes"]), key, table)
             start = end
     except (KeyError, TypeError) as error:
         raise ValueError(f"the record lacks {error}") from error
+    except OSError as error:
+        raise ValueError(f"a table of it is damaged: {error}") from error
 
 
 def _document(payload: bytes) -> dict[str, Any]:
     if len(payload) < _LENGTH.size:
         raise ValueError("the record is too short")
     (length,) = _LENGTH.unpack_from(payload)
-    document = json.loads(payload[_LENGTH.size : _LENGTH.size + length])
+    try:
+        document = json.loads(payload[_LENGTH.size : _LENGTH.size + length])
+    except RecursionError as error:
+        raise ValueError("the record is nested too deeply") from error
     if not isinstance(document, dict):
         raise ValueError("the record is no document")  # noqa: TRY004 - it is the value of a file
     return document

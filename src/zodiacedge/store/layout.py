@@ -61,7 +61,7 @@ class Layout:
             made = document["format"]
         except FileNotFoundError as error:
             raise not_a_store(self.root, f"it has no {MARKER}") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise not_a_store(self.root, f"{MARKER} cannot be read") from error
         if not isinstance(made, int) or made > FORMAT:
             raise newer_format(self.root, made, FORMAT)

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 _MAGIC = b"ZODIACWL"
 _HEADER = struct.Struct("<8sI4x16s")
+HEADER_BYTES = _HEADER.size
 _LENGTH = struct.Struct("<Q")
 _FRONT = struct.Struct("<QI16s")
-_END = b"\xed"
+END = b"\xed"
 NO_CHAIN = bytes(16)
 
 
@@ -104,9 +105,9 @@ def read_file(path: Path, first: int, scan: Scan, *, last: bool) -> Iterator[Rec
                 raise damaged_log(path, number, at, why or "it ends too early", scan.version)
             scan.torn = torn(path, at)
             return
-        scan.chain = _chained(scan.chain, payload)
+        scan.chain = chained(scan.chain, payload)
         scan.version += 1
-        scan.end = at + _FRONT.size + len(payload) + len(_END)
+        scan.end = at + _FRONT.size + len(payload) + len(END)
         yield Record(scan.version, payload, path, number, at)
 
 
@@ -118,16 +119,17 @@ def _payload(data: bytes, at: int, chain: bytes) -> tuple[bytes | None, str]:
     if check != zlib.crc32(data[at : at + _LENGTH.size]):
         return None, "its length does not fit its check"
     start, end = at + _FRONT.size, at + _FRONT.size + length
-    if end + len(_END) > len(data):
+    if end + len(END) > len(data):
         return None, ""
     payload = data[start:end]
-    if kept == _chained(chain, payload) and data[end : end + 1] == _END:
+    if kept == chained(chain, payload) and data[end : end + 1] == END:
         return payload, ""
     # Blocks that never reached the disk read as zeros, the last ones first.
     return None, "" if data[end : end + 1] == b"\0" and end + 1 == len(data) else "its checksum does not fit"
 
 
-def _chained(chain: bytes, payload: bytes) -> bytes:
+def chained(chain: bytes, payload: bytes) -> bytes:
+    """Return the chain of a record: the start of a SHA-256 over the chain before it and its payload."""
     return sha256(chain + _LENGTH.pack(len(payload)) + payload).digest()[: len(chain)]
 
 
@@ -177,9 +179,9 @@ class LogWriter:
         try:
             if self._file < 0:
                 self._begin()
-            chain = _chained(self._chain, payload)
+            chain = chained(self._chain, payload)
             front = _FRONT.pack(len(payload), zlib.crc32(_LENGTH.pack(len(payload))), chain)
-            record = front + payload + _END
+            record = front + payload + END
             _write(self._file, record, self._size)
         except OSError as error:
             self._undo()

@@ -13,6 +13,7 @@ import os
 import re
 import time
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 _METADATA = "zodiac"
+_CHECK = "check"
 _FIRST_ARITY = 4
 _PARTITIONS = ["relation", "segment"]
 _EXPLICIT = "explicit"
 _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum>[0-9a-f]{64})\.parquet")
+_CHAIN = re.compile(r"([0-9a-f]{32})?")
 _KINDS = ("explicit", "derived", "aggregate")
 _ROWS_TOGETHER = 1 << 18
 
@@ -113,7 +116,7 @@ class FactTable:
                 if '"commitInfo"' in line:
                     said = json.loads(line)["commitInfo"].get(_METADATA)
                     return _read_snapshot(path, said) if said else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_table(path, f"cannot be read: {error}") from error
         return None
 
@@ -277,7 +280,13 @@ def _digest(files: Iterable[str]) -> str:
 
 
 def _digested(snapshot: Snapshot, files: Iterable[str]) -> dict[str, object]:
-    return asdict(snapshot) | {"digest": _digest(files)}
+    return checked_document(asdict(snapshot) | {"digest": _digest(files)})
+
+
+def checked_document(document: Mapping[str, object]) -> dict[str, object]:
+    """Return what a commit says with a checksum of it: a flipped bit in a rule would be another rule."""
+    said = {name: value for name, value in document.items() if name != _CHECK}
+    return said | {_CHECK: sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()}
 
 
 def _properties(document: Mapping[str, object]) -> Any:  # noqa: ANN401 - a type of a library loaded late
@@ -298,6 +307,12 @@ def _read_snapshot(path: Path, said: str) -> Snapshot:
     made = document["format"]
     if not isinstance(made, int) or made > FORMAT:
         raise newer_format(path, made, FORMAT)
+    if checked_document(document)[_CHECK] != document[_CHECK]:
+        raise damaged_table(path, "is damaged: what it says does not fit its checksum")
+    chain, moment = str(document["chain"]), str(document["moment"])
+    if not _CHAIN.fullmatch(chain) or int(document["version"]) < 0:
+        raise damaged_table(path, "does not say what a commit says")
+    datetime.fromisoformat(moment)
     return Snapshot(
         int(document["version"]),
         tuple(map(str, document["rules"])),
@@ -308,8 +323,8 @@ def _read_snapshot(path: Path, said: str) -> Snapshot:
         int(document["derived"]),
         str(document["graph"]),
         str(document["digest"]),
-        str(document["chain"]),
-        str(document["moment"]),
+        chain,
+        moment,
         made,
     )
 
@@ -317,11 +332,13 @@ def _read_snapshot(path: Path, said: str) -> Snapshot:
 def _read_part(path: Path, data: bytes, owners: Mapping[str, frozenset[str]]) -> tuple[PartKey, pa.Table]:
     try:
         table = pq.ParquetFile(io.BytesIO(data)).read()
+        # A file from elsewhere may have any name that fits it, and anything inside.
+        table.validate(full=True)
         kind, predicate, arity = (table.column(name)[0].as_py() for name in ("kind", "predicate", "arity"))
         owner = owners[path.parent.name.split("=", 1)[1]]
         table = table.drop_columns(["kind", "predicate", "arity"]) if arity else table
         key = PartKey(kind, owner, predicate, arity)
-    except (pa.ArrowException, KeyError, IndexError, TypeError) as error:
+    except (pa.ArrowException, OSError, KeyError, IndexError, TypeError, ValueError) as error:
         raise damaged_table(path, f"is no part of a store: {error}") from error
     if kind not in _KINDS or not isinstance(predicate, str) or _place(key) != str(_folder(path)):
         raise damaged_table(path, "is no part of a store: it stands in another place")

@@ -1,0 +1,28 @@
+"""A little of the fuzzing with every run of the tests, and much of it in a soak run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fuzz.cases import SUBJECTS, run_case
+from strategies import examples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SOAK = 100_000
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_some_cases_of_each_subject(name: str, tmp_path: Path) -> None:
+    for seed in range(25):
+        assert not run_case(name, seed, tmp_path), f"--only {name} --seed {seed} --cases 1"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_many_cases_of_each_subject(name: str, tmp_path: Path) -> None:
+    for seed in range(_SOAK, _SOAK + examples(1000)):
+        assert not run_case(name, seed, tmp_path), f"--only {name} --seed {seed} --cases 1"
