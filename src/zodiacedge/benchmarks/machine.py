@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PACKAGES = ("zodiacedge", "numba", "numpy", "clingo", "duckdb", "nemo-python")
+_PACKAGES = ("zodiacedge", "numba", "numpy", "clingo", "duckdb", "nemo-python", "pyspark")
 
 
 @dataclass(frozen=True, slots=True)

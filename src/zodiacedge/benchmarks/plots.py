@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from zodiacedge.benchmarks.changes import ChangeFigure
     from zodiacedge.benchmarks.embedded import Memory
     from zodiacedge.benchmarks.latency import Latencies
-    from zodiacedge.benchmarks.report import Report
+    from zodiacedge.benchmarks.machine import Machine
+    from zodiacedge.benchmarks.report import Figure, Report
 
 FORMATS = ("png", "svg")
 _SCRATCH = "from scratch"
@@ -30,33 +31,32 @@ def plot(report: Report, folder: Path) -> list[Path]:
     """Draw what a report holds, a picture for each of its parts, and return the files."""
     written: list[Path] = []
     if report.figures:
-        written += _saved(_times(report), folder / report.bench)
+        written += saved(times(report.bench, report.machine, report.figures), folder / report.bench)
     if len(report.memory) > 1:
-        written += _saved(_memory(report.memory), folder / f"{report.bench}-memory")
+        written += saved(_memory(report.memory), folder / f"{report.bench}-memory")
     if report.latencies:
-        written += _saved(_latencies(report.latencies), folder / report.bench)
+        written += saved(_latencies(report.latencies), folder / report.bench)
     for experiment in dict.fromkeys(one.experiment for one in report.changes):
         own = [one for one in report.changes if one.experiment == experiment]
         drawn = _curve(own) if own[0].axis else _bars(own)
-        written += _saved(drawn, folder / f"{report.bench}-{experiment}")
+        written += saved(drawn, folder / f"{report.bench}-{experiment}")
     return written
 
 
-def _times(report: Report) -> Any:  # noqa: ANN401 - matplotlib is imported by name
-    figure, axes = _empty(
-        f"zodiac bench {report.bench}: {report.machine.processor}, {report.machine.cores} cores"
-    )
-    workloads = list(dict.fromkeys(one.workload for one in report.figures))
-    engines = list(dict.fromkeys(one.engine for one in report.figures))
+def times(bench: str, machine: Machine, figures: Sequence[Figure]) -> Any:  # noqa: ANN401 - matplotlib is imported by name
+    """Draw how long each engine takes for each workload."""
+    figure, axes = empty(f"zodiac bench {bench}: {machine.processor}, {machine.cores} cores")
+    workloads = list(dict.fromkeys(one.workload for one in figures))
+    engines = list(dict.fromkeys(one.engine for one in figures))
     width = 0.8 / max(len(engines), 1)
     for number, engine in enumerate(engines):
-        own = [one for one in report.figures if one.engine == engine]
+        own = [one for one in figures if one.engine == engine]
         places = [workloads.index(one.workload) + (number + 0.5) * width - 0.4 for one in own]
         axes.bar(places, [one.seconds for one in own], width, label=engine)
     axes.set_xticks(range(len(workloads)), workloads, rotation=20, ha="right")
     axes.set_yscale("log")
     axes.set_ylabel("seconds, best run")
-    published = [(workloads.index(one.workload), one.published) for one in report.figures if one.published]
+    published = [(workloads.index(one.workload), one.published) for one in figures if one.published]
     if published:
         axes.scatter(
             *zip(*published, strict=True), color="black", marker="_", s=400, label="the paper's prototype"
@@ -65,7 +65,7 @@ def _times(report: Report) -> Any:  # noqa: ANN401 - matplotlib is imported by n
 
 
 def _bars(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = _empty(f"{changes[0].experiment}: changes and the same from scratch")
+    figure, axes = empty(f"{changes[0].experiment}: changes and the same from scratch")
     changes = worth_showing(changes)
     several = len({one.workload for one in changes}) > 1
     names = [f"{one.workload}: {one.change}" if several else one.change for one in changes]
@@ -85,7 +85,7 @@ def _bars(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
 
 
 def _curve(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = _empty(f"{changes[0].experiment}: changes and the same from scratch, on growing data")
+    figure, axes = empty(f"{changes[0].experiment}: changes and the same from scratch, on growing data")
     for change in dict.fromkeys(one.change for one in changes):
         own = [one for one in changes if one.change == change]
         axes.plot([one.at for one in own], [one.seconds for one in own], marker="o", label=change)
@@ -100,7 +100,7 @@ def _curve(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
 
 
 def _memory(sizes: Sequence[Memory]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = _empty("memory of facts and of their indexes")
+    figure, axes = empty("memory of facts and of their indexes")
     parts = {
         "explicit facts": [one.explicit_row_bytes for one in sizes],
         "their indexes": [one.explicit_index_bytes for one in sizes],
@@ -117,7 +117,7 @@ def _memory(sizes: Sequence[Memory]) -> Any:  # noqa: ANN401 - as above
 
 
 def _latencies(latencies: Sequence[Latencies]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = _empty("how many changes take at most how long")
+    figure, axes = empty("how many changes take at most how long")
     for one in latencies:
         ordered = sorted(1e3 * run.seconds for run in one.runs)
         shares = [100 * (number + 1) / len(ordered) for number in range(len(ordered))]
@@ -128,7 +128,8 @@ def _latencies(latencies: Sequence[Latencies]) -> Any:  # noqa: ANN401 - as abov
     return figure
 
 
-def _empty(title: str) -> tuple[Any, Any]:
+def empty(title: str) -> tuple[Any, Any]:
+    """Return a picture with nothing in it, and its axes."""
     figure: Any = import_module("matplotlib.figure").Figure(figsize=(10, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.set_title(title)
@@ -136,7 +137,8 @@ def _empty(title: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _saved(figure: Any, path: Path) -> list[Path]:  # noqa: ANN401 - as above
+def saved(figure: Any, path: Path) -> list[Path]:  # noqa: ANN401 - as above
+    """Write a picture in all formats, and return the files."""
     figure.legend(loc="outside right upper")
     written = [path.with_name(f"{path.name}.{form}") for form in FORMATS]
     for form, file in zip(FORMATS, written, strict=True):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from zodiacedge.benchmarks.plots import plot
 from zodiacedge.benchmarks.tables import Shown, change_table, latency_table, memory_table, target_table
 from zodiacedge.benchmarks.targets import bar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from zodiacedge.benchmarks.changes import ChangeFigure
     from zodiacedge.benchmarks.embedded import Memory
@@ -91,6 +93,10 @@ class Report:
             target_table(self.verdicts),
         )
         return [table for table in found if table.rows]
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Draw pictures into a folder, and return their files."""
+        return plot(self, folder)
 
     def _times(self) -> Shown:
         compared = any(self._ratio(figure) is not None for figure in self.figures)

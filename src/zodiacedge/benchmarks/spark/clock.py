@@ -1,0 +1,107 @@
+"""Wall time, the processor time of all processes that take part, and when it was.
+
+Spark's work is done by a Java process and by Python workers that are its children: the processor time of
+this process alone would say nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from zodiacedge.benchmarks.harness import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from zodiacedge.benchmarks.harness import Trial
+
+_Result = TypeVar("_Result")
+_PROCESSES = Path("/proc")
+# Fields of /proc/PID/stat behind the name in parentheses: the parent, then ticks of the process itself and of
+# children that ended, each as user and as system.
+_PARENT = 1
+_TICKS = slice(11, 15)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of time, in seconds since the epoch, as Spark's log has them."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timed(Generic[_Result]):
+    """What something took, when it was, and what it gave."""
+
+    run: Run
+    window: Window
+    result: _Result
+
+
+def timed(work: Callable[[], _Result]) -> Timed[_Result]:
+    """Do something with the clock running."""
+    cpu, began, start = family_seconds(), time.time(), time.perf_counter()
+    result = work()
+    seconds = time.perf_counter() - start
+    run = Run(seconds, max(family_seconds() - cpu, 0.0))
+    return Timed(run, Window(began, began + seconds), result)
+
+
+class TimedTrial:
+    """A trial whose processor time is that of all processes; it notes when it ran."""
+
+    def __init__(self, trial: Trial, windows: list[Window]) -> None:
+        """Take a trial, and the list that gets a window for each run."""
+        self._trial = trial
+        self._windows = windows
+
+    def work(self) -> float:
+        """Evaluate; return the processor time."""
+        done = timed(self._trial.work)
+        self._windows.append(done.window)
+        return done.run.cpu_seconds
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the derived facts per predicate."""
+        return self._trial.counts()
+
+
+def family_seconds() -> float:
+    """Return the processor time of this process and of all that descend from it.
+
+    Where the system does not tell, it is that of this process.
+    """
+    ticks: dict[int, tuple[int, int]] = {}
+    for text in _stats():
+        number, _, rest = text.partition(" ")
+        fields = rest.rpartition(")")[2].split()
+        ticks[int(number)] = (int(fields[_PARENT]), sum(map(int, fields[_TICKS])))
+    if os.getpid() not in ticks:
+        return time.process_time()
+    return sum(own for number, (_, own) in ticks.items() if _descends(number, ticks)) / _per_second()
+
+
+def _stats() -> Iterator[str]:
+    for path in _PROCESSES.glob("[0-9]*/stat"):
+        # A process may end between its name and its numbers.
+        with suppress(OSError):
+            yield path.read_text(encoding="utf-8")
+
+
+def _descends(number: int, ticks: Mapping[int, tuple[int, int]]) -> bool:
+    while number in ticks:
+        if number == os.getpid():
+            return True
+        number = ticks[number][0]
+    return False
+
+
+def _per_second() -> int:
+    return os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,287 @@
+"""`zodiac bench spark`: what the event log tells, targets, and all of it, small, on a real session."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from zodiacedge.benchmarks.harness import Expected, Measurement, Run, WrongCountError
+from zodiacedge.benchmarks.machine import this_machine
+from zodiacedge.benchmarks.spark import measured
+from zodiacedge.benchmarks.spark.clock import Window, family_seconds, timed
+from zodiacedge.benchmarks.spark.events import read_log
+from zodiacedge.benchmarks.spark.growth import FACTORS, Size
+from zodiacedge.benchmarks.spark.leaf import LEAVES, LeafFigure
+from zodiacedge.benchmarks.spark.loops import NAIVE, TUNED
+from zodiacedge.benchmarks.spark.measured import SparkFigure, measure_on_spark
+from zodiacedge.benchmarks.spark.report import SparkReport
+from zodiacedge.benchmarks.spark.targets import SPARK
+from zodiacedge.benchmarks.task import lubm_task
+from zodiacedge.cli.bench import command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+RUN = Run(2.0, 3.0)
+BURN = "import time\nwhile time.process_time() < 0.5: pass"
+
+
+# The event log.
+
+
+def task_event(start: int, end: int, run: int, cpu: int, written: int = 0) -> object:
+    return {
+        "Event": "SparkListenerTaskEnd",
+        "Task Info": {"Launch Time": start, "Finish Time": end},
+        "Task Metrics": {
+            "Executor Run Time": run,
+            "Executor CPU Time": cpu * 1_000_000,
+            "JVM GC Time": cpu // 10,
+            "Disk Bytes Spilled": 7,
+            "Shuffle Write Metrics": {"Shuffle Bytes Written": written},
+        },
+    }
+
+
+def log(folder: Path, events: Iterable[object]) -> Path:
+    folder.mkdir()
+    lines = (json.dumps(event, separators=(",", ":")) for event in events)
+    (folder / "local-1").write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+EVENTS = (
+    {"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"},
+    {
+        "Event": "SparkListenerJobStart",
+        "Submission Time": 1_000,
+        "Properties": {"spark.job.description": "a"},
+    },
+    {"Event": "SparkListenerJobStart", "Submission Time": 4_000, "Properties": {}},
+    {"Event": "SparkListenerJobStart", "Submission Time": 99_000, "Properties": {}},
+    {
+        "Event": "SparkListenerStageCompleted",
+        "Stage Info": {
+            "Submission Time": 1_100,
+            "Accumulables": [{"Name": "time to run Python workers", "Value": "1500"}],
+        },
+    },
+    # One that was skipped was never submitted.
+    {"Event": "SparkListenerStageCompleted", "Stage Info": {"Accumulables": []}},
+    # Two at the same time, and one later: between them nothing runs for a second.
+    task_event(1_200, 3_200, 1_800, 600, 1_000),
+    task_event(2_200, 3_700, 1_400, 1_200),
+    task_event(4_700, 5_000, 250, 50, 24),
+    # A task that failed has no numbers.
+    {
+        "Event": "SparkListenerTaskEnd",
+        "Task Info": {"Launch Time": 1, "Finish Time": 2},
+        "Task Metrics": None,
+    },
+)
+
+
+def test_a_log_tells_where_the_time_of_a_window_went(tmp_path: Path) -> None:
+    found = read_log(log(tmp_path / "events", EVENTS)).within(Window(1.0, 6.0))
+    assert found.seconds == pytest.approx(5.0)
+    assert found.driver == pytest.approx(5.0 - 2.5 - 0.3)
+    assert found.run == pytest.approx(3.45)
+    assert found.cpu == pytest.approx(1.85)
+    assert found.collecting == pytest.approx(0.185)
+    assert found.waiting == pytest.approx(3.45 - 1.85 - 0.185)
+    assert found.around == pytest.approx(0.2 + 0.1 + 0.05)
+    assert found.python == pytest.approx(1.5)
+    assert (found.jobs, found.stages, found.tasks) == (2, 1, 3)
+    assert (found.shuffled, found.spilled) == (1024, 21)
+    assert found.purposes == {"a": 1, "no description": 1}
+
+
+def test_what_happened_at_another_time_does_not_count(tmp_path: Path) -> None:
+    found = read_log(log(tmp_path / "events", EVENTS)).within(Window(98.0, 100.0))
+    assert (found.jobs, found.tasks, found.run) == (1, 0, 0)
+    assert found.driver == pytest.approx(2.0)
+
+
+# The clock.
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell")  # noqa: PTH110
+def test_processor_time_is_that_of_children_too() -> None:
+    own = timed(lambda: subprocess.run([sys.executable, "-c", BURN], check=True))
+    assert own.run.cpu_seconds > 0.45
+    assert own.window.end - own.window.start == pytest.approx(own.run.seconds)
+    assert family_seconds() > 0
+
+
+class Fixed:
+    """A trial that has its result ready."""
+
+    def __init__(self, found: int) -> None:
+        self._found = found
+
+    def work(self) -> None:
+        pass
+
+    def counts(self) -> Mapping[str, int]:
+        return {"path": self._found}
+
+
+def test_every_run_has_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, windows = measure_on_spark("test", lambda: Fixed(3), Expected(), 4)
+    assert len(found.runs) == len(windows) == 4
+    assert len(measure_on_spark("test", lambda: Fixed(3), Expected(), None)[1]) == 5
+    monkeypatch.setattr(measured, "LONG", 0)
+    assert len(measure_on_spark("test", lambda: Fixed(3), Expected(), None)[1]) == 1
+
+
+def test_a_run_that_counts_something_else_is_an_error() -> None:
+    with pytest.raises(WrongCountError, match="path: 3 instead of 4"):
+        measure_on_spark("test", lambda: Fixed(3), Expected({"path": 4}), 1)
+    results = iter((3, 3, 4))
+    with pytest.raises(WrongCountError, match="path: 4 instead of 3"):
+        measure_on_spark("test", lambda: Fixed(next(results)), Expected(), 3)
+
+
+# The report.
+
+
+def figure(engine: str, seconds: float, *windows: Window) -> SparkFigure:
+    one = Measurement((Run(9 * seconds, 1.0), Run(seconds, 1.0)), {"path": 1})
+    return SparkFigure("closure-dense", engine, one, windows=windows)
+
+
+def size(factor: int, seconds: float) -> Size:
+    one = Measurement((Run(seconds, seconds),), {"p": 1})
+    window = Window(0, 1)
+    return Size(factor, f"lubm-{factor}", 1, RUN, window, one, (window,), "", 1.0, factor)
+
+
+def report(**parts: Any) -> SparkReport:  # noqa: ANN401 - fields of the report
+    return SparkReport(this_machine(), {NAIVE: {"a": "1"}, TUNED: {"a": "2"}}, **parts)
+
+
+def leaf(change: str, seconds: float) -> LeafFigure:
+    again = Measurement((Run(10.0, 1.0),), {})
+    return LeafFigure("lubm-10", change, (Run(seconds, 1.0),), (Window(0, 1),), 1, 5, again)
+
+
+def test_targets_are_met_or_missed() -> None:
+    found = report(
+        figures=(figure(SPARK, 1.0), figure(NAIVE, 39.0)),
+        changes=(leaf("r15 in", 2.0), leaf("r15 out", 2.1)),
+        growth=(size(1, 2.0), size(8, 20.5)),
+    )
+    assert [(one.target.text, one.shown, one.word) for one in found.verdicts] == [
+        ("closure-dense: zodiac on Spark against the naive loop", "39.0x", "missed"),
+        ("lubm-10: r15 in against materialising again", "5.0x", "met"),
+        ("lubm-10: r15 out against materialising again", "4.8x", "missed"),
+        ("lubm-8 after lubm-1: loading, zodiac on Spark", "1.0x", "met"),
+        ("lubm-8 after lubm-1: materialising, zodiac on Spark", "10.2x", "missed"),
+        ("lubm-8 after lubm-1: materialising, embedded", "8.0x", "met"),
+    ]
+    assert replace(found, figures=(figure(SPARK, 1.0),)).verdicts == found.verdicts[1:]
+
+
+def test_the_best_run_is_looked_up_in_the_log(tmp_path: Path) -> None:
+    events = read_log(log(tmp_path / "events", EVENTS))
+    ours = figure(SPARK, 1.0, Window(98.0, 100.0), Window(1.0, 6.0))
+    found = report(figures=(ours, figure(NAIVE, 40.0)), events=events)
+    ((what, who, profile),) = found.profiles
+    assert (what, who, profile.jobs) == ("closure-dense", SPARK, 2)
+    settings, times, where, purposes, _ = found.tables()
+    assert settings.rows == (("a", "1", "2"),)
+    assert [row[-2] for row in times.rows] == ["1.00", "40.00"]
+    assert len(where.rows[0]) == len(where.columns)
+    assert purposes.rows == (("closure-dense", SPARK, "1 a, 1 no description"),)
+    # Without a log there is nothing to tell of it.
+    assert not replace(found, events=read_log(log(tmp_path / "empty", ()))).profiles
+
+
+def test_no_rule_reads_what_a_leaf_derives() -> None:
+    task = lubm_task(1, departments=1)
+    for label in LEAVES:
+        (key,) = (key for key, rule in task.rules.items() if rule.label == label)
+        node = task.graph.node_of(key)
+        assert not task.graph.successors(node.id).all
+
+
+# All of it.
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a small run on a session of its own writes."""
+    if not shutil.which("java"):
+        pytest.skip("there is no Java")
+    folder = tmp_path_factory.mktemp("bench")
+    program = [sys.executable, "-m", "zodiacedge", "bench", "spark"]
+    options = ["--small", "--runs", "1", "--master", "local[2]", "--json", "--out", str(folder)]
+    done = subprocess.run(
+        [*program, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found == json.loads((folder / "spark.json").read_text())
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_engines_and_loops_derive_the_same(document: dict[str, Any]) -> None:
+    closure = [one for one in document["figures"] if one["workload"] == "closure (small)"]
+    assert {one["engine"] for one in closure} >= {SPARK, NAIVE, TUNED, "zodiac embedded"}
+    assert {one["derived_total"] for one in closure} == {1459}
+    assert closure[0]["engine"] == SPARK
+    assert closure[0]["ratio"] == 1
+    assert {one["workload"] for one in document["figures"]} == {
+        "closure (small)",
+        "rs1 n=50",
+        "rs2 n=50",
+        "rs3 n=50",
+        "lubm-1 (small)",
+    }
+    assert [settings["spark.master"] for settings in document["settings"].values()] == ["local[2]"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_leaf_rules_visit_one_node_and_data_grows(document: dict[str, Any]) -> None:
+    changes = {one["change"]: one for one in document["changes"]}
+    assert set(changes) == {f"{label} {way}" for label in LEAVES for way in ("out", "in")}
+    assert all(changes[f"{label} in"]["nodes"] == 1 for label in LEAVES)
+    # One job brings a rule in; without it nothing has to be looked at.
+    assert {changes[f"{label} in"]["jobs"] for label in LEAVES} == {1}
+    assert {changes[f"{label} out"]["jobs"] for label in LEAVES} == {0}
+    growth = document["growth"]
+    assert [one["factor"] for one in growth] == list(FACTORS)
+    assert [one["derived_total"] for one in growth] == sorted({one["derived_total"] for one in growth})
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_log_of_the_session_tells_where_time_went(document: dict[str, Any]) -> None:
+    where = {(one["what"], one["engine"]): one for one in document["where_time_goes"]}
+    ours = where["closure (small)", SPARK]
+    loop = where["closure (small)", NAIVE]
+    assert ours["purposes"] == {"bringing rules up to date in one task": 1}
+    assert loop["jobs"] > 10
+    assert loop["shuffled"] > 0
+    assert loop["driver"] <= loop["seconds"]
+
+
+def test_it_has_a_help_page_with_an_example() -> None:
+    done = CliRunner().invoke(command, ["spark", "--help"], prog_name="zodiac bench")
+    assert done.exit_code == 0
+    assert "zodiac bench spark" in done.stdout.partition("Example:")[2]
