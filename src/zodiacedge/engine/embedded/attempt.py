@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER
 from zodiacedge.engine.embedded.classes import reexamine
+from zodiacedge.engine.embedded.copies import follow, is_soon_followed
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
 from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeEvaluation
@@ -246,6 +247,9 @@ class Work:
             return None, "bindings were dropped"
         if heir and self.before is None:
             return None, ""
+        may_follow = heir is None and self.choice.policy.modules and self.choice.policy.means == "choose"
+        if may_follow and is_soon_followed(draft, shape, before):
+            return follow(draft, shape, before), ""
         why = self.choice.anew_because(draft, shape, before)
         if why is not None:
             return None, why
@@ -267,9 +271,11 @@ class Work:
     ) -> int | None:
         draft, backward = inheritance.draft, self.choice.policy.backward
         if heir is None:
-            grown = reexamine(draft, shape, before, shape.module) if self.choice.policy.modules else None
-            if grown is not None:
-                return grown
+            if self.choice.policy.modules:
+                for maintain in (follow, reexamine):
+                    grown = maintain(draft, shape, before)
+                    if grown is not None:
+                        return grown
             return NodeChange(draft, shape, before, backward=backward).process()
         suspects = inheritance.suspects(heir.line.keys, shape)
         added = heir.line.added

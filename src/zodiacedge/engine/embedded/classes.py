@@ -22,7 +22,6 @@ from zodiacedge.language.ast import Atom, Variable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.modules import Module
     from zodiacedge.engine.embedded.shape import NodeShape
     from zodiacedge.engine.embedded.store import Segment
     from zodiacedge.engine.embedded.versions import Draft
@@ -35,8 +34,9 @@ _SECONDS_PER_ROW = 3e-8
 _FIRST, _SECOND = Variable("X"), Variable("Y")
 
 
-def reexamine(draft: Draft, shape: NodeShape, own: Segment, module: Module | None) -> int | None:
+def reexamine(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     """Bring a node of classes up to date; return by how many facts it grows, None if it is no such node."""
+    module = shape.module
     if module is None or module.shape not in _CLASSES:
         return None
     relation = Relation(module.step.relation, 2)

@@ -18,6 +18,7 @@ from zodiacedge.engine.embedded.backward import Instances, Search, instances_of
 from zodiacedge.engine.embedded.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.owners import BEFORE, OUTSIDE, OUTSIDE_BEFORE, OWN
 from zodiacedge.engine.embedded.programs import ask
+from zodiacedge.engine.embedded.rows import are_in, without
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, by_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.versions import Delta, Draft, GaveUpError
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 # Where more than one in so many of a recursive node's facts are in doubt, proving them does not pay.
 _DOUBTFUL = 4
 _FEW = 1000
-# Up to so many pairs of rows are quicker compared than looked up.
-_PAIRS = 256
 
 
 class NodeChange:
@@ -122,7 +121,7 @@ class NodeChange:
             return asked, asked
         before = ask(self._draft, match, [(asked, NO_CLASS)], None, old=True)
         after = ask(self._draft, match, [(asked, NO_CLASS)], None, old=False)
-        return _without(after, before), _without(before, after)
+        return without(after, before), without(before, after)
 
     def _changes(self, *, inner: bool, lost: bool) -> Iterator[tuple[Spot, Given]]:
         """Yield the spots where instances of old rules were lost, or where instances were gained."""
@@ -215,8 +214,8 @@ class NodeChange:
         before = ask(draft, shape.rows_of_groups(key), given, own, old=True)
         after = self._folded(aggregate, ask(draft, shape.bindings_of_groups(key), given, None, old=False))
         overlay = draft.hidden(own, key)
-        overlay.remove(_without(before, after))
-        overlay.add(_without(after, before))
+        overlay.remove(without(before, after))
+        overlay.add(without(after, before))
 
     def _folded(self, aggregate: Aggregate, bindings: Ids) -> Ids:
         # What only tells bindings apart is not folded.
@@ -346,19 +345,6 @@ def _kind(atom: Atom) -> tuple[Relation, int]:
     return Relation(atom.relation, len(atom.args)), len(atom.args)
 
 
-def _without(rows: Ids, others: Ids) -> Ids:
-    if not len(rows) or not len(others):
-        return rows
-    return rows[~_in(rows, others)]
-
-
-def _in(rows: Ids, others: Ids) -> Flags:
-    if len(rows) * len(others) <= _PAIRS:
-        same: Flags = (rows[:, None, :] == others[None, :, :]).all(axis=2).any(axis=1)
-        return same
-    return Table.of(others).mask(rows)
-
-
 def _chosen(delta: Delta, mask: Callable[[Relation, Ids], Flags]) -> Delta:
     found = {}
     for relation, rows in delta.items():
@@ -374,7 +360,7 @@ def _union(first: Delta, second: Delta) -> Delta:
     found = dict(first)
     for relation, rows in second.items():
         if relation in found:
-            found[relation] = np.concatenate((found[relation], _without(rows, found[relation])))
+            found[relation] = np.concatenate((found[relation], without(rows, found[relation])))
         elif len(rows):
             found[relation] = rows
     return found
@@ -391,4 +377,4 @@ def _common(first: Delta, second: Delta) -> Delta:
 def _among(delta: Delta, relation: Relation, rows: Ids) -> Flags:
     if relation not in delta:
         return np.zeros(len(rows), np.bool_)
-    return _in(rows, delta[relation])
+    return are_in(rows, delta[relation])
