@@ -11,11 +11,19 @@
     bodies      rule bodies as plans on them; what looks at values is left over
     values      what looks at values, by the embedded engine's kernels
     nodes       one node on data frames: by a plan, in rounds, from what came and went
+    chain       several nodes by one plan
     partitioned one recursive node in parts that never need each other
+    closure     a transitive node, made one that falls into parts
+    components  a symmetric and transitive node, by its classes
+    demand      which rows a small change may concern
+    slices      rows of large relations, looked up by key
+    small_change  the two together, round after round
     sizes       how much a region of nodes reads and derives
     ways        which of these ways a node takes, and why
     attempt     one change: nodes in topological order, each by its way
+    visible     what became visible in a change, and what is visible no more
     state       one version: names of files and counts; what can be asked of them
 
-The driver holds names of files and counts, never rows, but for those that a user asks for.
+The driver holds names of files and counts, never rows, but for those that a user asks for, and a limited
+number that a small change may concern.
 """

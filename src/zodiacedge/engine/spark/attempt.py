@@ -9,22 +9,29 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import NodeRun, Progress, refuse_errors
+from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
-from zodiacedge.engine.spark import partitioned
+from zodiacedge.engine.spark import chain
 from zodiacedge.engine.spark import region as regions
+from zodiacedge.engine.spark.anew import MEANS, anew
 from zodiacedge.engine.spark.columns import constants
-from zodiacedge.engine.spark.compare import Parts, compared, visible_changes
+from zodiacedge.engine.spark.compact import compacted
+from zodiacedge.engine.spark.compare import compared
 from zodiacedge.engine.spark.inputs import Wanted, inputs_for, want, wanted_by
 from zodiacedge.engine.spark.merge import merged
 from zodiacedge.engine.spark.net import SparkNet
-from zodiacedge.engine.spark.nodes import Node, Result, Setting, owners_of
+from zodiacedge.engine.spark.nodes import Inherited, Node, Setting, owners_of
 from zodiacedge.engine.spark.region import Outcome, Region
 from zodiacedge.engine.spark.scratch import Part, Relation, Segment
 from zodiacedge.engine.spark.sizes import Sizes
+from zodiacedge.engine.spark.small_change import Scope, look_up
+from zodiacedge.engine.spark.values import hidden_relation
+from zodiacedge.engine.spark.visible import Visible, rows_of
 from zodiacedge.engine.spark.vocabulary import Terms, columns_of, write_terms
 from zodiacedge.engine.spark.ways import Way, way_alone
 from zodiacedge.language.ast import Atom, Variable
@@ -33,10 +40,12 @@ from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
     from zodiacedge.engine.spark.batch import SparkEffect
+    from zodiacedge.engine.spark.compare import Parts
+    from zodiacedge.engine.spark.small_change import LookedUp
     from zodiacedge.engine.spark.state import SparkState
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
@@ -47,6 +56,8 @@ if TYPE_CHECKING:
 _TOLD_AT_ONCE = 100_000
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
+# How nodes are maintained on rows that were looked up: on others nothing could be said of them.
+_ON_A_SLICE = Policy(modules=False, means="maintain", backward=False)
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,15 @@ class SparkAttempt:
     def commit(self) -> SparkState:
         """Put the change in force."""
         return self.after
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The nodes to come next: all in one task, on rows that were looked up or on all, or one by its way."""
+
+    nodes: Sequence[HyperNode]
+    way: Way | None = None
+    looked_up: LookedUp | None = None
 
 
 def work_out(
@@ -104,6 +124,9 @@ class _Work:
         self.names = before.names.with_terms(self.effect.names.known)
         self.meter = Meter(self.settings.limits)
         self.touched: Wanted = {}
+        self.seconds = dict(before.seconds)
+        # Nodes for which too much would have to be looked up.
+        self.not_to_look_up: set[int] = set()
 
     def attempt(self) -> SparkAttempt:
         touched = self._touched_at_first()
@@ -117,18 +140,18 @@ class _Work:
             if not waiting:
                 break
             nodes = self.graph.plan(waiting)
-            region, way = self._next(nodes)
+            step = self._next(nodes)
             self.settings.turn.pass_on()
-            self._tell(region)
-            if way is None:
-                self._gather(region, net=alone and len(region) == len(nodes) and self._is_small(region))
-            else:
-                self._evaluate(region[0], way)
-            done |= {node.id for node in region}
+            self._tell(step.nodes)
+            if not self._taken(step, net=alone and len(step.nodes) == len(nodes)):
+                # What was looked up was not enough: another way will do.
+                self.not_to_look_up |= {node.id for node in step.nodes}
+                continue
+            done |= {node.id for node in step.nodes}
             waiting -= done
-            touched = self._changed(region)
+            touched = self._changed(step.nodes)
             alone = False
-            if way is None and len(region) == len(nodes):
+            if step.way is None and len(step.nodes) == len(nodes):
                 break
         after = replace(
             self.before,
@@ -139,39 +162,91 @@ class _Work:
             runs=tuple(self.runs),
             dropped=self.dropped,
             registry=self.settings.registry,
+            rules=self.rules,
+            seconds={keys: one for keys, one in self.seconds.items() if keys in self.homes},
         )
         # What became visible may be more than all the rest; nobody may ask.
-        return SparkAttempt(after, SparkNet(after, self._net))
+        visible = Visible(self.before, after, self.effect.sifted, self.touched, self._keys)
+        net = self.net
+        return SparkAttempt(after, SparkNet(after, visible.net if net is None else lambda: net))
 
-    def _next(self, nodes: Sequence[HyperNode]) -> tuple[Sequence[HyperNode], Way | None]:
+    def _next(self, nodes: Sequence[HyperNode]) -> _Step:
         """Return the nodes to come next, in topological order: a region for one task, or one by its way."""
         options = self.before.place.options
         if options.way == "gathered":
-            return nodes, None
+            return _Step(nodes)
         sizes = Sizes(self.stated, self.segments, self._keys)
         fitting = 0
         for node in nodes if options.way == "choose" else nodes[:1]:
-            sizes.add([self.rules[key] for key in node.rules], self.segments.get(frozenset(node.rules)))
+            sizes.add(self._rules(node), self.segments.get(frozenset(node.rules)))
             if sizes.total > options.gather_rows or options.way != "choose":
                 break
             fitting += 1
+        large = sizes.total > min(options.gather_rows, options.look_up_from)
+        looked_up = self._look_up(nodes) if large and options.way == "choose" else None
+        if looked_up is not None:
+            return _Step(nodes[: looked_up.nodes], looked_up=looked_up)
         if fitting:
-            return nodes[:fitting], None
-        rules = [self.rules[key] for key in nodes[0].rules]
-        return nodes[:1], way_alone(rules, options.way, sizes.total, options.gather_rows)
+            return _Step(nodes[:fitting])
+        way = way_alone(self._rules(nodes[0]), options.way, sizes.total, options.gather_rows)
+        return _Step(self._chain(nodes) if way.name == "plans" else nodes[:1], way)
+
+    def _chain(self, nodes: Sequence[HyperNode]) -> Sequence[HyperNode]:
+        """Return the nodes that one plan derives: the first, and those after it that can go with it."""
+        length, sizes = chain.Length(), Sizes(self.stated, self.segments, self._keys)
+        found: list[HyperNode] = []
+        for node in nodes:
+            rules = self._rules(node)
+            large = sizes.alone(rules) > self.before.place.options.gather_rows
+            fits = chain.only_joins(rules) and self._is_new(frozenset(node.rules)) and (large or not found)
+            if not fits or not length.takes(rules):
+                break
+            sizes.add(rules, None)
+            found.append(node)
+        return found or nodes[:1]
+
+    def _rules(self, node: HyperNode) -> list[Rule]:
+        return [self.rules[key] for key in node.rules]
+
+    def _look_up(self, nodes: Sequence[HyperNode]) -> LookedUp | None:
+        """Look up the rows that nodes need, as many of them as can be maintained on such rows alone."""
+        kept = list(takewhile(self._can_be_looked_up, nodes))
+        if not kept:
+            return None
+        rules = [{key: self.rules[key] for key in node.rules} for node in kept]
+        atoms = [
+            atom for one in rules for rule in one.values() for atom in (rule.head, *body_atoms(rule.body))
+        ]
+        relations = {*wanted_by(atoms, self._keys), *self._touched_at_first()}
+        before = owners_of(self.before.stated, self.before.segments)
+        after = owners_of(self.stated, self.segments)
+        place, turn = self.before.place, self.settings.turn
+        found = look_up(Scope(place, turn, rules, self._keys, before, after, relations))
+        if found is None or found.nodes < len(kept):
+            self.not_to_look_up.add(kept[found.nodes if found else 0].id)
+        return found
+
+    def _can_be_looked_up(self, node: HyperNode) -> bool:
+        known = self.same_functions and frozenset(node.rules) in self.segments
+        exact = not any(key in self.dropped for key in node.rules)
+        return known and exact and node.id not in self.not_to_look_up
+
+    def _taken(self, step: _Step, *, net: bool) -> bool:
+        """Bring nodes up to date; tell whether that could be done."""
+        if step.way is not None and len(step.nodes) > 1:
+            self._evaluate_chain(step.nodes, step.way)
+            return True
+        if step.way is not None:
+            self._evaluate(step.nodes[0], step.way)
+            return True
+        net = net and (step.looked_up is not None or self._is_small(step.nodes))
+        return self._gather(step.nodes, step.looked_up, net=net)
 
     def _is_small(self, nodes: Sequence[HyperNode]) -> bool:
         """Whether what nodes read and have is so little that telling all that changed costs nothing."""
         rules = [self.rules[key] for node in nodes for key in node.rules]
         wanted = wanted_by((a for rule in rules for a in (rule.head, *body_atoms(rule.body))), self._keys)
-        return sum(self._rows(relation, classes) for relation, classes in wanted.items()) <= _TOLD_AT_ONCE
-
-    def _rows(self, relation: Relation, classes: frozenset[int] | None) -> int:
-        """Count what all owners have of a relation, or of some classes."""
-        contents = [one.content(relation) for one in (self.stated, *self.segments.values())]
-        if classes is None:
-            return sum(content.rows for content in contents)
-        return sum(content.classes().get(key, 0) for content in contents for key in classes)
+        return rows_of(wanted, (self.stated, *self.segments.values())) <= _TOLD_AT_ONCE
 
     def _changed(self, nodes: Sequence[HyperNode]) -> Wanted:
         """Return the relations that nodes gained or lost facts of."""
@@ -223,17 +298,21 @@ class _Work:
 
     # One region.
 
-    def _gather(self, nodes: Sequence[HyperNode], *, net: bool) -> None:
-        """Bring nodes up to date in one task."""
+    def _gather(self, nodes: Sequence[HyperNode], looked_up: LookedUp | None, *, net: bool) -> bool:
+        """Bring nodes up to date in one task; tell whether that could be done."""
         own = {frozenset(node.rules) for node in nodes}
         rules = {key: self.rules[key] for node in nodes for key in node.rules}
         place, settings = self.before.place, self.settings
         keys = place.keys(term for rule in rules.values() for term in constants(rule))
-        wanted = wanted_by((a for rule in rules.values() for a in body_atoms(rule.body)), keys)
+        parents = set() if looked_up else self._parents(own)
+        kept = {k: self.before.segments[k] for k in {*own, *parents} if k in self.before.segments}
+        old_rules = {key: self.before.rules[key] for k in kept for key in k} if parents else {}
+        keys |= place.keys(term for rule in old_rules.values() for term in constants(rule))
+        read = [atom for one in (rules, old_rules) for rule in one.values() for atom in body_atoms(rule.body)]
+        wanted = wanted_by(read, keys)
         if net:
             self._want_net(wanted, rules.values(), keys)
-        before, after = self._outside(own)
-        kept = {k: self.before.segments[k] for k in own if k in self.before.segments}
+        before, after = self._outside({*own, *parents})
         held = sum(one.rows for k, one in self.segments.items() if k not in own)
         region = Region(
             rules,
@@ -247,20 +326,26 @@ class _Work:
             settings.registry,
             self.same_functions,
             settings.limits,
-            settings.strict,
-            place.options.policy,
+            settings.strict and looked_up is None,
+            _ON_A_SLICE if looked_up else place.options.policy,
             held + sum(one.rows for one in kept.values()),
             tuple(term for term, key in keys.items() if key not in self.names.known),
             net=net,
+            rows=looked_up.rows if looked_up else None,
+            old_rules=old_rules,
+            seconds={k: self.before.seconds[k] for k in kept if k in self.before.seconds},
         )
         outcome = place.jobs.one(regions.run, region, "bringing rules up to date in one task", settings.turn)
-        self._take(own, rules, outcome)
+        if not outcome.exact:
+            return False
+        self._take(nodes, outcome, looked_up)
         if net:
             came, went = (self._adopted(side) for side in (outcome.came, outcome.went))
             self.net = (
                 {relation: (part,) for relation, part in came.items()},
                 {relation: (part,) for relation, part in went.items()},
             )
+        return True
 
     # One node by plans.
 
@@ -280,23 +365,26 @@ class _Work:
             self.meter.count(others + facts, rounds, name, first.span)
             self._tell((node,), rounds, facts)
 
-        before = owners_of(self.before.stated, self.before.segments, keys)
+        parents = self._merged_in(keys)
+        old = {k: one for k, one in self.before.segments.items() if k not in parents}
+        before = owners_of(self.before.stated, old, keys)
         after = owners_of(self.stated, self.segments, keys)
         setting = Setting(place, settings, self._keys, before, after, watch)
         kept = self.segments.get(keys)
         result, means = None, way.name
         exact = not any(key in self.dropped for key in rules)
-        if kept is not None and self.same_functions and exact:
-            result = Node(rules, setting, self.terms).maintain(kept)
+        if (kept is not None or parents) and self.same_functions and exact:
+            added = tuple(key for key in rules if not any(key in old for old in parents))
+            own = (
+                Inherited(kept.contents)
+                if kept is not None
+                else Inherited.of([self.before.segments[one] for one in parents], added)
+            )
+            result = Node(rules, setting, self.terms).maintain(own)
             means = "maintained by plans"
         if result is None:
-            means = {"plans": "evaluated by a plan", "rounds": "evaluated in rounds"}.get(
-                way.name, "in parts"
-            )
-            if way.by is not None:
-                result = partitioned.evaluate(rules, way.by, setting, Result(terms=self.terms))
-            else:
-                result = Node(rules, setting, self.terms).evaluate()
+            means = MEANS[way.name]
+            result = anew(rules, way, setting, self.terms)
             if kept is not None:
                 result.contents = compared(place, kept.contents, result.contents, settings.turn)
         if settings.strict:
@@ -309,9 +397,33 @@ class _Work:
         hidden = result.hidden or (kept.hidden if kept is not None else {})
         segment = self.segments[keys] = Segment(result.contents, hidden)
         watch(result.rounds, segment.rows)
-        labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
+        labels = self._labels(node)
         seconds = time.perf_counter() - start
+        if not means.startswith(regions.MAINTAINED):
+            self.seconds[keys] = seconds
         self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, f"{means}: {way.reason}"))
+
+    def _evaluate_chain(self, nodes: Sequence[HyperNode], way: Way) -> None:
+        """Evaluate nodes from nothing by one plan."""
+        start = time.perf_counter()
+        rules = [{key: self.rules[key] for key in node.rules} for node in nodes]
+        self._introduce(rule for one in rules for rule in one.values())
+        own = {frozenset(node.rules) for node in nodes}
+        after = owners_of(self.stated, {k: one for k, one in self.segments.items() if k not in own})
+        setting = Setting(self.before.place, self.settings, self._keys, after, after, _unwatched)
+        results = chain.evaluate(rules, setting, self.terms)
+        seconds = (time.perf_counter() - start) / len(nodes)
+        means = f"{MEANS[way.name]}, the same for {len(nodes)} nodes: {way.reason}"
+        for node, result in zip(nodes, results, strict=True):
+            keys = frozenset(node.rules)
+            segment = self.segments[keys] = Segment(result.contents)
+            self.seconds[keys] = seconds
+            for key in keys:
+                self.dropped.pop(key, None)
+            labels, first = self._labels(node), self.rules[node.rules[0]]
+            self.meter.look(labels[0], first.span)
+            self.meter.count(sum(one.rows for one in self.segments.values()), 1, labels[0], first.span)
+            self.runs.append(NodeRun(labels, 1, segment.rows, seconds, means))
 
     def _introduce(self, rules: Iterable[Rule]) -> None:
         """Make terms known that rules mention for the first time."""
@@ -340,21 +452,73 @@ class _Work:
         ):
             want(wanted, relation, classes)
 
-    def _take(self, own: Iterable[frozenset[str]], rules: Mapping[str, Rule], outcome: Outcome) -> None:
+    def _take(self, nodes: Sequence[HyperNode], outcome: Outcome, looked_up: LookedUp | None) -> None:
         place = self.before.place
         for keys, found in outcome.segments.items():
             kept = self.before.segments.get(keys, Segment())
-            adopted = place.adopt_segment(found, kept.parts)
+            adopted = place.adopt_segment(found, self._known_parts(keys))
             if keys not in outcome.whole:
                 adopted = Segment({**kept.contents, **adopted.contents}, {**kept.hidden, **adopted.hidden})
-            self.segments[keys] = adopted
-        for keys in own:
-            self.segments.setdefault(keys, Segment())
-        for key in rules:
-            self.dropped.pop(key, None)
+            self.segments[keys] = self._compacted(adopted) if looked_up else adopted
+        for node in nodes:
+            self.segments.setdefault(frozenset(node.rules), Segment())
+            for key in node.rules:
+                self.dropped.pop(key, None)
         self.dropped.update(outcome.dropped)
         self._take_terms(outcome.terms)
-        self.runs += [replace(run, means=f"{run.means}, in one task") for run in outcome.runs]
+        self.seconds.update(outcome.seconds)
+        self._report(nodes, outcome.runs, looked_up)
+
+    def _known_parts(self, keys: frozenset[str]) -> Iterator[Part]:
+        """Yield the files of the old version that a node may have kept or taken over."""
+        for old, segment in self.before.segments.items():
+            if old == keys or not old.isdisjoint(keys):
+                yield from segment.parts
+
+    def _parents(self, own: Collection[frozenset[str]]) -> set[frozenset[str]]:
+        """Return the nodes that are no more, all of whose rules that still are have come into some nodes."""
+        if not self.same_functions:
+            return set()
+        homes = {key: keys for keys in self.homes for key in keys}
+        found = set()
+        for old in self.before.segments:
+            heirs = {homes[key] for key in old if key in homes}
+            known = old <= self.before.rules.keys()
+            if known and old not in self.homes and heirs and heirs <= set(own):
+                found.add(old)
+        return found
+
+    def _merged_in(self, keys: frozenset[str]) -> list[frozenset[str]]:
+        """Return the nodes that came together in a new one with all their rules."""
+        parents = self._parents({keys}) if keys not in self.segments else set()
+        return sorted(parents, key=sorted) if all(old <= keys for old in parents) else []
+
+    def _compacted(self, segment: Segment) -> Segment:
+        place, turn = self.before.place, self.settings.turn
+        return Segment(
+            {relation: compacted(place, relation, one, turn) for relation, one in segment.contents.items()},
+            {key: compacted(place, self._rows_of(key), one, turn) for key, one in segment.hidden.items()},
+        )
+
+    def _rows_of(self, key: str) -> Relation:
+        aggregate = self.rules[key].aggregate
+        if aggregate is None:
+            raise AssertionError(key)
+        return hidden_relation(aggregate)
+
+    def _report(
+        self, nodes: Sequence[HyperNode], runs: Sequence[NodeRun], looked_up: LookedUp | None
+    ) -> None:
+        """Tell how nodes were brought up to date in one task; on some rows it knew nothing of others."""
+        where = "in one task"
+        if looked_up:
+            where += f" on {looked_up.count:,} rows, looked up by key"
+        facts = {self._labels(node): self.segments[frozenset(node.rules)].rows for node in nodes}
+        self.runs += [replace(run, means=f"{run.means}, {where}", facts=facts[run.rules]) for run in runs]
+
+    def _labels(self, node: HyperNode) -> tuple[str, ...]:
+        rules = (self.rules[key] for key in node.rules)
+        return tuple(rule.label or format_rule(rule) for rule in rules)
 
     def _take_terms(self, part: Part) -> None:
         if part.rows:
@@ -365,51 +529,11 @@ class _Work:
 
     def _tell(self, nodes: Sequence[HyperNode], rounds: int = 0, more: int = 0) -> None:
         if self.settings.progress:
-            rules = (self.rules[key] for node in nodes for key in node.rules)
-            labels = tuple(rule.label or format_rule(rule) for rule in rules)
+            labels = tuple(label for node in nodes for label in self._labels(node))
             facts = sum(one.rows for one in self.segments.values()) + more
             self.settings.progress(Progress(len(self.runs), len(self.graph.nodes), labels, rounds, facts))
 
-    # What became visible.
 
-    def _net(self) -> tuple[Parts, Parts]:
-        """Find out what became visible and what is visible no more."""
-        if self.net is not None:
-            return self.net
-        before, after = self._outside(())
-        came: Parts = {}
-        went: Parts = {}
-        unclear: Wanted = {}
-        for relation, classes in self.touched.items():
-            was, will = (
-                [one.content(relation) for one in owners if one.content(relation).rows]
-                for owners in (before, after)
-            )
-            stated = [one.content(relation) for one in (self.before.stated, self.stated)]
-            if all(content in stated for content in (*was, *will)):
-                for found, parts in ((came, self.effect.sifted.new), (went, self.effect.sifted.old)):
-                    if relation in parts:
-                        found[relation] = parts[relation]
-            elif not was and len(will) == 1 and will[0].plain:
-                came[relation] = tuple(will[0].parts)
-            elif not will and len(was) == 1 and was[0].plain:
-                went[relation] = tuple(was[0].parts)
-            else:
-                want(unclear, relation, classes)
-        rows = sum(self._rows(relation, classes) for relation, classes in unclear.items())
-        if unclear and not self.before.place.options.gathers(rows):
-            old = owners_of(self.before.stated, self.before.segments)
-            new = owners_of(self.stated, self.segments)
-            more_came, more_went = visible_changes(self.before.place, tuple(unclear), old, new)
-            came |= more_came
-            went |= more_went
-        elif unclear:
-            outcome = self._compare(inputs_for(unclear, before, after))
-            came |= {r: (part,) for r, part in self._adopted(outcome.came).items()}
-            went |= {r: (part,) for r, part in self._adopted(outcome.went).items()}
-        return came, went
-
-    def _compare(self, inputs: tuple[regions.Input, ...]) -> Outcome:
-        place = self.before.place
-        region = Region({}, {}, inputs, {}, self.terms, place.scratch.folder, place.hashing, net=True)
-        return place.jobs.one(regions.run, region, "comparing what is visible")
+def _unwatched(rounds: int, facts: int) -> None:
+    """Let a plan run on: it has no rounds."""
+    del rounds, facts

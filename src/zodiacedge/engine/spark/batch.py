@@ -99,6 +99,11 @@ class SparkBatch:
         """Take the facts of another batch."""
         self._files = self._files.beside(other.rows())
 
+    @property
+    def given(self) -> EmbeddedBatch:
+        """The facts that were given as such."""
+        return self._given
+
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of the facts taken so far."""
         return self._given.predicates().union(self._files.predicates())
@@ -170,11 +175,12 @@ class SparkEffect:
             self.place.hashing,
         )
         compared = any(content.rows for content in there.values()) or self.terms_before.rows
-        rows = self.add.count + self.remove.count + sum(content.rows for content in there.values())
+        given = self.add.count + self.remove.count
+        rows = given + sum(content.rows for content in there.values())
         if not compared and not (self.add.from_files or self.remove.from_files):
             # There is nothing to compare them with, and all of it is the driver's own.
             found = sift.run(job)
-        elif rows > self.place.options.gather_rows:
+        elif min(rows - self.place.options.gather_rows, given - sift.FEW) > 0:
             return sift.by_plans(self.place, job)
         else:
             found = self.place.jobs.one(sift.run, job, "comparing facts with those that are there")

@@ -2,33 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.spark.frames import Frames, tagged
-from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation
+from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, read_part
 from zodiacedge.engine.spark.vocabulary import Terms, each_once, write_terms
 
 if TYPE_CHECKING:
     from zodiacedge.engine.handover import Handover
     from zodiacedge.engine.spark.place import Place
 
-# A content of more layers than this is written anew.
+# A content of more layers than this is put together.
 _MOST_LAYERS = 32
+# A file of more rows than this stays as it is.
+_LARGE = 1_000_000
 # So many small files of terms are put together.
 _MANY_FILES = 16
 _SMALL = 10_000
 
 
+@dataclass(frozen=True)
+class _Small:
+    """The small files of a content, in order."""
+
+    relation: Relation
+    layers: tuple[tuple[bool, Part], ...]
+    folder: Folder
+
+
 def compacted(place: Place, relation: Relation, content: Content, turn: Handover) -> Content:
-    """Return the same rows in few files: one job, once in many changes."""
+    """Return the same rows in few files: one job, once in many changes. Large files stay as they are."""
     if len(content.layers) <= _MOST_LAYERS:
         return content
-    frames = Frames(place)
-    rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(place.jobs.cores)
-    written = frames.write(rows, [relation], "putting small files together", turn)
-    return Content.of(*written.get(0, ()))
+    large = [layer for layer in content.layers if layer[1].rows > _LARGE]
+    small = tuple(layer for layer in content.layers if layer[1].rows <= _LARGE)
+    if len(large) > _MOST_LAYERS // 2 or sum(part.rows for _, part in small) > place.options.gather_rows:
+        frames = Frames(place)
+        rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(place.jobs.cores)
+        written = frames.write(rows, [relation], "putting small files together", turn)
+        return Content.of(*written.get(0, ()))
+    work = _Small(relation, small, place.scratch.folder)
+    minus, plus = place.jobs.one(_netted, work, "putting small files together", turn)
+    return Content(tuple(large)).then((place.adopt(plus),), (place.adopt(minus),))
+
+
+def _netted(work: _Small) -> tuple[Part, Part]:
+    """Write what goes in the end, and what comes: a row that came and went again is neither."""
+    pieces = [np.stack(read_part(part, work.relation.width), axis=1) for _, part in work.layers]
+    signs = np.repeat([1 if came else -1 for came, _ in work.layers], [len(rows) for rows in pieces])
+    rows, places = np.unique(np.concatenate(pieces), axis=0, return_inverse=True)
+    net = np.bincount(places.ravel(), weights=signs, minlength=len(rows))
+    minus, plus = (
+        work.folder.write_rows(work.relation, list(np.ascontiguousarray(rows[net == sign].T)))
+        for sign in (-1, 1)
+    )
+    return minus, plus
 
 
 def small_parts(terms: Terms) -> tuple[Part, ...]:

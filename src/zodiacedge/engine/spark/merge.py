@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from zodiacedge.engine.spark.frames import manifest_row, spark_path
 from zodiacedge.engine.spark.scratch import Folder, Part
-from zodiacedge.engine.spark.vocabulary import SCHEMA, Terms, clash, shown, unseen, write_terms
+from zodiacedge.engine.spark.vocabulary import FEW, SCHEMA, Terms, clash, shown, unseen, write_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,8 @@ def merged(place: Place, new: Terms, known: Terms, turn: Handover) -> Terms:
     """Return what is known of terms when new ones came; raise where two share a fingerprint."""
     if not new.rows:
         return known
-    if new.rows + known.rows <= place.options.gather_rows:
+    # A few are looked for in files that are in order.
+    if new.rows <= FEW or new.rows + known.rows <= place.options.gather_rows:
         work = _Merge(new, known, place.scratch.folder)
         part = place.jobs.one(_in_one_task, work, "comparing terms", turn)
         found = [place.adopt(part)] if part.rows else []

@@ -48,6 +48,14 @@ def owners_of(
 
 
 @dataclass(frozen=True)
+class UnderWay:
+    """What a node derives, as a frame that nobody has written yet, and about how many rows that is."""
+
+    frame: DataFrame
+    rows: int
+
+
+@dataclass(frozen=True)
 class Setting:
     """What a node is evaluated in: where, what lies outside it before and after the change, and the terms."""
 
@@ -58,6 +66,32 @@ class Setting:
     after: Owners
     watch: Callable[[int, int], None]
     """Called with the rounds and the facts so far."""
+    under_way: Mapping[Relation, tuple[UnderWay, ...]] = field(default_factory=dict)
+    """What nodes derive whose facts are not written yet."""
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What a node starts from: its own facts, or those of nodes that came together in it."""
+
+    contents: Mapping[Relation, Content]
+    added: tuple[str, ...] = ()
+    """The keys of rules that nobody had before."""
+    further: tuple[tuple[Relation, Content], ...] = ()
+    """What more than one node had; it may be among the contents as well."""
+
+    @classmethod
+    def of(cls, parents: Sequence[Segment], added: tuple[str, ...]) -> Inherited:
+        """Take over what some nodes had; of each relation the largest content as it is."""
+        contents: dict[Relation, Content] = {}
+        further: list[tuple[Relation, Content]] = []
+        for parent in sorted(parents, key=lambda one: -one.rows):
+            for relation, content in parent.contents.items():
+                if relation in contents:
+                    further.append((relation, content))
+                else:
+                    contents[relation] = content
+        return cls(contents, added, tuple(further))
 
 
 @dataclass
@@ -101,6 +135,18 @@ class Node:
         if self.recursive:
             self._count_errors()
         return self.result
+
+    def derived(self) -> dict[Relation, UnderWay]:
+        """Return what the node derives as frames; it must not be recursive, and look at no values."""
+        found: dict[Relation, list[DataFrame]] = {}
+        rows: dict[Relation, int] = {}
+        for key, rule in self._rules.items():
+            relation = _relation(rule.head)
+            found.setdefault(relation, []).append(self._heads(key, self._new, None, counts=False))
+            size = self._new().size
+            least = min((size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1)
+            rows[relation] = rows.get(relation, 0) + least
+        return {r: UnderWay(together(frames).distinct(), rows[r]) for r, frames in found.items()}
 
     def _all_heads(self) -> Iterator[tuple[Relation, DataFrame]]:
         for key, rule in self._rules.items():
@@ -304,11 +350,15 @@ class Node:
                 found = [content for content in found if key in content.classes()]
             return found
 
+        def under_way(atom: Atom) -> tuple[UnderWay, ...]:
+            return self._setting.under_way.get(_relation(atom), ())
+
         def rows(atom: Atom) -> DataFrame:
-            return self._frames.union(_relation(atom), contents(atom))
+            there = self._frames.union(_relation(atom), contents(atom))
+            return together([there, *(one.frame for one in under_way(atom))])
 
         def size(atom: Atom) -> int:
-            return sum(content.rows for content in contents(atom))
+            return sum(content.rows for content in contents(atom)) + sum(one.rows for one in under_way(atom))
 
         return Sources(self._frames.session, self._setting.keys, rows, rows, size)
 
@@ -323,7 +373,7 @@ class Node:
 
     # From what came and went.
 
-    def maintain(self, own: Segment) -> Result | None:
+    def maintain(self, own: Inherited) -> Result | None:
         """Bring the node up to date from what its inputs gained and lost; None where it must be anew.
 
         Only joins are maintained so: errors are counted, and groups folded, on all there is. A recursive node
@@ -331,25 +381,16 @@ class Node:
         """
         if any(rule.aggregate or left_over(rule.body) for rule in self._rules.values()):
             return None
-        gained = list(self._changes(lost=False))
-        lost = list(self._changes(lost=True))
+        gained = [one for one in self._changes(lost=False) if one[0] not in own.added]
+        lost = [one for one in self._changes(lost=True) if one[0] not in own.added]
         if lost and self.recursive:
             return None
         start = dict(own.contents)
         self.result.contents = start
         if lost:
             start = self._without_lost(start, lost)
-        if gained:
-            self._grow(
-                start,
-                lambda: (
-                    (
-                        _relation(self._rules[key].head),
-                        self._heads(key, self._new, (place, rows), counts=False),
-                    )
-                    for key, place, rows in gained
-                ),
-            )
+        if gained or own.added or own.further:
+            self._grow(start, lambda: self._first_heads(own, gained))
         else:
             self.result.contents = dict(start)
         place, turn = self._setting.place, self._setting.settings.turn
@@ -358,6 +399,17 @@ class Node:
             for relation, content in self.result.contents.items()
         }
         return self.result
+
+    def _first_heads(
+        self, own: Inherited, gained: Sequence[tuple[str, int, DataFrame]]
+    ) -> Iterator[tuple[Relation, DataFrame]]:
+        """Yield heads of instances with what came, all heads of added rules, and what else is taken over."""
+        for key, place, rows in gained:
+            yield _relation(self._rules[key].head), self._heads(key, self._new, (place, rows), counts=False)
+        for key in own.added:
+            yield _relation(self._rules[key].head), self._heads(key, self._new, None, counts=False)
+        for relation, content in own.further:
+            yield relation, self._frames.content(relation, content)
 
     def _changes(self, *, lost: bool) -> Iterator[tuple[str, int, DataFrame]]:
         """Yield rules and places where rows came up that give instances, or take some away."""

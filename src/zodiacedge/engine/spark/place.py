@@ -28,7 +28,11 @@ class Options:
     gather_rows: int = 4_000_000
     """What one task may read and write: rows of all relations together."""
     driver_rows: int = 100_000
-    """What the driver reads from files itself, when somebody asks."""
+    """What the driver reads from files itself when somebody asks, and what a small change may look up."""
+    look_up_from: int = 500_000
+    """Where nodes read at least so many rows, those that a small change concerns are looked up by key."""
+    whole_rows: int = 10_000
+    """Where there are no more rows than this, they are read whole rather than looked up."""
     split_bytes: int = 32 << 20
     """How much of a file of N-Triples one task reads."""
     policy: Policy = field(default_factory=Policy)

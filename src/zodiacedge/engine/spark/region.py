@@ -20,13 +20,16 @@ from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
 from zodiacedge.engine.embedded.store import NO_CLASS, Store, in_pairs
 from zodiacedge.engine.embedded.store import Relation as TableName
+from zodiacedge.engine.embedded.store import Segment as Tables
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.columns import Reader, Translation, needs_values, segment_of, union
 from zodiacedge.engine.spark.scratch import TYPED, Content, Folder, Part, Relation, Segment
+from zodiacedge.engine.spark.slices import SliceReader
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, unseen, write_terms
 from zodiacedge.graph.hrdg import HyperGraph
+from zodiacedge.terms import RDF_TYPE
 
 _Name = TypeVar("_Name", TableName, str)
 
@@ -47,6 +50,8 @@ _REWRITTEN = 50_000
 # So many layers are enough: then a table is written as a whole again, however large.
 _MOST_LAYERS = 16
 _SHARE = 4
+# What the embedded engine says of a node that it did not evaluate anew.
+MAINTAINED = "maintained"
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,12 @@ class Region:
     """Terms that rules mention and no file may have yet."""
     net: bool = False
     """Whether to tell what became visible and what is visible no more."""
+    rows: Mapping[str, list[NDArray[np.int64]]] | None = None
+    """The rows of each file that were looked up, where they are enough to maintain the nodes."""
+    old_rules: Mapping[str, Rule] = field(default_factory=dict)
+    """The rules that the nodes of `segments` had, where some of those nodes are no more."""
+    seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
+    """How long evaluating nodes from nothing took the last time."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,10 @@ class Outcome:
     terms: Part
     came: Mapping[Relation, Part] = field(default_factory=dict)
     went: Mapping[Relation, Part] = field(default_factory=dict)
+    seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
+    """How long evaluating nodes from nothing took, of those that were."""
+    exact: bool = True
+    """Whether this is what became of it; what was looked up is not enough to evaluate a node anew."""
 
 
 def run(region: Region) -> Outcome:
@@ -109,7 +124,7 @@ def run(region: Region) -> Outcome:
 class _Task:
     def __init__(self, region: Region) -> None:
         self._region = region
-        self._reader = Reader()
+        self._reader = Reader() if region.rows is None else SliceReader(region.rows)
         self._translation = Translation(region.keys, region.hashing)
 
     def run(self) -> Outcome:
@@ -118,7 +133,9 @@ class _Task:
         graph = HyperGraph.build(region.rules)
         settings = Settings(region.registry, region.limits, region.strict)
         attempt = state.attempt(region.rules, graph, state.effect(add, remove), settings)
-        written = _Written(self._translation, region.folder)
+        if region.rows is not None and any(run.means != MAINTAINED for run in attempt.runs):
+            return Outcome({}, frozenset(), attempt.runs, {}, Part("", 0), exact=False)
+        written = _Written(self._translation, region.folder, rewrites=region.rows is None)
         segments: dict[frozenset[str], Segment] = {}
         whole: set[frozenset[str]] = set()
         for node in graph.nodes.values():
@@ -137,6 +154,7 @@ class _Task:
             self._new_terms(),
             written.distinct(came),
             written.distinct(went),
+            {keys: one.seconds for keys, one in attempt.work.segments.items()},
         )
 
     # In.
@@ -163,9 +181,18 @@ class _Task:
             tables = {relation: read.table(translation) for relation, read in reads_by_relation.items()}
             segment = segment_of(tables, translation, whole=self._keeps_members_together(keys))
             segment.hidden = {key: read.table(translation) for key, read in hidden[keys].items()}
+            segment.seconds = region.seconds.get(keys, 0.0)
             store.add_segment(keys, segment)
-        registry = region.registry if region.same_functions else Registry()
-        state = EmbeddedState(store, (), region.dropped, registry, region.policy, rows=region.total)
+        state = EmbeddedState(
+            store,
+            (),
+            region.dropped,
+            region.registry if region.same_functions else Registry(),
+            region.policy,
+            HyperGraph.build(region.old_rules) if region.old_rules else None,
+            rows=region.total,
+            seconds=sum(region.seconds.values()),
+        )
         add, remove = state.batch(), state.batch()
         for one, reads in after.items():
             if one.after is not None:
@@ -180,13 +207,17 @@ class _Task:
         return state, add, remove
 
     def _rows_of(self, key: str) -> Relation:
-        aggregate = self._region.rules[key].aggregate
+        aggregate = self._rule(key).aggregate
         if aggregate is None:
             raise AssertionError(key)
         return Relation("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
     def _keeps_members_together(self, keys: frozenset[str]) -> bool:
-        return in_pairs(self._region.rules[key].head for key in keys)
+        return in_pairs(self._rule(key).head for key in keys)
+
+    def _rule(self, key: str) -> Rule:
+        found = self._region.rules.get(key)
+        return found if found is not None else self._region.old_rules[key]
 
     # Out.
 
@@ -194,9 +225,20 @@ class _Task:
         before = attempt.before.store.segments.get(keys)
         kept = self._region.segments.get(keys, Segment())
         fresh = attempt.work.segments.get(keys)
-        if fresh is not None:
-            tables = _replaced(before.tables if before else {}, fresh.tables)
-            hidden = _replaced(before.hidden if before else {}, fresh.hidden)
+        if fresh is not None and before is not None:
+            tables = _replaced(before.tables, fresh.tables)
+            hidden = _replaced(before.hidden, fresh.hidden)
+        elif fresh is not None:
+            kept = self._taken_over(attempt, fresh)
+            overlays, hidden_overlays = attempt.draft.gains(fresh)
+            tables = {
+                name: change if written.relation(name) in kept.contents else _whole(*change)
+                for name, change in _overlaid(fresh.tables, overlays).items()
+            }
+            hidden = {
+                key: change if key in kept.hidden else _whole(*change)
+                for key, change in _overlaid(fresh.hidden, hidden_overlays).items()
+            }
         elif before is not None:
             overlays, hidden_overlays = attempt.draft.gains(before)
             tables = _overlaid(before.tables, overlays)
@@ -229,6 +271,22 @@ class _Task:
                 **contents,
             }
         return Segment(contents, rows)
+
+    def _taken_over(self, attempt: EmbeddedAttempt, heir: Tables) -> Segment:
+        """Return the files of nodes that are no more whose very tables a node took over."""
+        contents: dict[Relation, Content] = {}
+        hidden: dict[str, Content] = {}
+        for keys, tables in attempt.before.store.segments.items():
+            kept = self._region.segments[keys]
+            for name, table in tables.tables.items():
+                # Members of classes are many tables and one content: they are written anew.
+                if heir.tables.get(name) is table and name.name != RDF_TYPE:
+                    relation = Relation(name.name, name.arity)
+                    contents[relation] = kept.content(relation)
+            for key, rows in tables.hidden.items():
+                if heir.hidden.get(key) is rows:
+                    hidden[key] = kept.hidden.get(key, Content())
+        return Segment(contents, hidden)
 
     def _new_terms(self) -> Part:
         """Write the terms that came up here, and those that rules mention for the first time."""
@@ -281,12 +339,19 @@ def _overlaid(
     return found
 
 
+def _whole(before: Ids, plus: Ids, minus: Ids) -> tuple[Ids, Ids, Ids]:
+    """Return the same as a table that comes as a whole."""
+    return before[:0], _after(before, plus, minus), minus[:0]
+
+
 class _Written:
     """Writes rows of ids as files of fingerprints."""
 
-    def __init__(self, translation: Translation, folder: Folder) -> None:
+    def __init__(self, translation: Translation, folder: Folder, *, rewrites: bool) -> None:
         self._translation = translation
         self._folder = folder
+        # Whether all rows are there, so that they can be written as a whole.
+        self._rewrites = rewrites
 
     def relation(self, name: TableName) -> Relation:
         return TYPED if name.member_of != NO_CLASS else Relation(name.name, name.arity)
@@ -297,11 +362,14 @@ class _Written:
         if not moved:
             return None
         rows = sum(len(c.before) + len(c.plus) - len(c.minus) for c in changes)
-        if rows > _REWRITTEN and moved * _SHARE <= rows and len(kept.layers) < _MOST_LAYERS:
+        little = rows > _REWRITTEN and moved * _SHARE <= rows and len(kept.layers) < _MOST_LAYERS
+        if little or not self._rewrites:
             plus = self._part(relation, ((c.name, c.plus) for c in changes))
             minus = self._part(relation, ((c.name, c.minus) for c in changes))
             return kept.then((plus,), (minus,))
-        return Content.of(self._part(relation, ((c.name, _after(c)) for c in changes)))
+        return Content.of(
+            self._part(relation, ((c.name, _after(c.before, c.plus, c.minus)) for c in changes))
+        )
 
     def distinct(self, given: Mapping[TableName, list[Ids]]) -> dict[Relation, Part]:
         """Write rows that may repeat, each once."""
@@ -325,10 +393,10 @@ class _Written:
         return self._folder.write_rows(relation, columns)
 
 
-def _after(change: _Change) -> Ids:
-    rows = change.before
-    if len(change.minus):
-        gone = Table(change.minus.shape[1])
-        gone.insert(change.minus)
+def _after(before: Ids, plus: Ids, minus: Ids) -> Ids:
+    rows = before
+    if len(minus):
+        gone = Table(minus.shape[1])
+        gone.insert(minus)
         rows = gone.sift(rows, present=False)
-    return np.concatenate((rows, change.plus)) if len(change.plus) else rows
+    return np.concatenate((rows, plus)) if len(plus) else rows

@@ -17,16 +17,19 @@ from zodiacedge.engine.spark.compact import put_together, small_parts
 from zodiacedge.engine.spark.frames import Frames, names, tagged, together
 from zodiacedge.engine.spark.merge import merged
 from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, read_part
+from zodiacedge.engine.spark.slices import SliceReader, matching
 from zodiacedge.engine.spark.vocabulary import SCHEMA, Hashing, Terms, unseen, write_terms
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_atom
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.spark.columns import Read
     from zodiacedge.engine.spark.place import Place
+    from zodiacedge.engine.spark.slices import Wants
 
     Ids = NDArray[np.int32]
 
@@ -35,6 +38,9 @@ _MOST_EXAMPLES = 1000
 # A relation of so many layers, and of so few rows, is written anew.
 _LAYERS = 6
 _REWRITTEN = 50_000
+# So few facts are looked for among those there are, if those are many times as many.
+FEW = 10_000
+_SHARE = 8
 
 
 @dataclass(frozen=True)
@@ -71,16 +77,19 @@ class Sifted:
 
 def run(sift: Sift) -> Sifted:
     """Find out what comes and goes."""
-    reader = Reader()
-    relations = {**sift.add, **sift.remove}
-    reads = {
-        relation: (
-            reader.read(relation, sift.explicit.get(relation, Content())),
-            [reader.read(relation, Content.of(part)) for part in sift.add.get(relation, ())],
-            [reader.read(relation, Content.of(part)) for part in sift.remove.get(relation, ())],
-        )
-        for relation in relations
-    }
+    reads: dict[Relation, tuple[Read, list[Read], list[Read]]] = {}
+    looked_up: set[Relation] = set()
+    for relation in {**sift.add, **sift.remove}:
+        reader = Reader()
+        added = [reader.read(relation, Content.of(part)) for part in sift.add.get(relation, ())]
+        removed = [reader.read(relation, Content.of(part)) for part in sift.remove.get(relation, ())]
+        content = sift.explicit.get(relation, Content())
+        few = sum(len(columns[0]) for read in (*added, *removed) for _, columns in read.layers)
+        if few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
+            looked_up.add(relation)
+            reads[relation] = (_matching(relation, content, (*added, *removed)), added, removed)
+        else:
+            reads[relation] = (reader.read(relation, content), added, removed)
     translation = Translation({}, sift.hashing)
     new: dict[Relation, tuple[Part, ...]] = {}
     old: dict[Relation, tuple[Part, ...]] = {}
@@ -102,7 +111,8 @@ def run(sift: Sift) -> Sifted:
             if len(rows):
                 part = sift.folder.write_rows(relation, _columns(translation, relation, rows))
                 found[relation] = (part,)
-        if len(there.layers) >= _LAYERS and len(table) <= _REWRITTEN and (len(fresh) or len(leaving)):
+        whole_read = relation not in looked_up and len(table) <= _REWRITTEN
+        if whole_read and len(there.layers) >= _LAYERS and (len(fresh) or len(leaving)):
             table.delete(leaving)
             table.insert(fresh)
             whole[relation] = sift.folder.write_rows(relation, _columns(translation, relation, table.rows))
@@ -114,6 +124,23 @@ def run(sift: Sift) -> Sifted:
     small_terms = put_together(sift.folder, small) if small else None
     fresh_parts = (terms,) if terms.rows else ()
     return Sifted(new, old, idle, missing, example, fresh_parts, small_terms, whole)
+
+
+def _matching(relation: Relation, content: Content, given: Sequence[Read]) -> Read:
+    """Read of a content only what is given: where it is much, only that can matter."""
+    rows = {
+        row
+        for read in given
+        for _, columns in read.layers
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    }
+    wants: Wants = {tuple(range(relation.arity)): rows}
+    found = {}
+    for part in content.parts:
+        columns = matching(part.path, relation.width, wants, part.rows)
+        if columns is not None:
+            found[part.path] = columns
+    return SliceReader(found).read(relation, content)
 
 
 def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[NDArray[np.int64]]:

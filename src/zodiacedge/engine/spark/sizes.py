@@ -65,6 +65,12 @@ class Sizes:
             elif source[0].typed:
                 self._of_any_class += derived
 
+    def alone(self, rules: Sequence[Rule]) -> int:
+        """Return how many rows a node reads and derives by itself, with what is expected of others."""
+        atoms = [atom for rule in rules for atom in body_atoms(rule.body)]
+        reads = {self._source(atom): self._size(atom) for atom in atoms}
+        return sum(reads.values()) + self._expected(rules)
+
     def _expected(self, rules: Sequence[Rule]) -> int:
         smallest = (
             min((self._size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1)

@@ -45,6 +45,10 @@ class SparkState:
     runs: tuple[NodeRun, ...] = ()
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    """The rules by key, as far as they are known: what they were before a change matters to their heirs."""
+    seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
+    """How long evaluating nodes from nothing took the last time, as far as anybody knows."""
 
     # Facts.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
 # So few are looked for by themselves; more are found by reading all.
-_FEW = 256
+FEW = 256
 
 
 class Hashing(NamedTuple):
@@ -189,7 +189,7 @@ def clash(first: str, second: str) -> EvaluationProblem:
 def _entries(part: Part, keys: Keys | None) -> pa.Table:
     if keys is None:
         return read_table(part.path).cast(SCHEMA)
-    if len(keys) <= _FEW:
+    if len(keys) <= FEW:
         return read_table(part.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
     found = read_table(part.path)
     return found.filter(pa.array(np.isin(found["id"].to_numpy(), keys))).cast(SCHEMA)

@@ -1,0 +1,96 @@
+"""What became visible in a change, and what is visible no more, found out when somebody asks.
+
+Many relations are clear from who has them. The others are compared: on rows that are looked up where few
+moved, else in one task, else by a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.handover import ALONE
+from zodiacedge.engine.spark import compare, region, small_change
+from zodiacedge.engine.spark.inputs import Wanted, inputs_for, want
+from zodiacedge.engine.spark.nodes import owners_of
+from zodiacedge.engine.spark.region import Region
+from zodiacedge.engine.spark.small_change import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zodiacedge.engine.spark.compare import Parts
+    from zodiacedge.engine.spark.scratch import Part, Relation, Segment
+    from zodiacedge.engine.spark.sift import Sifted
+    from zodiacedge.engine.spark.state import SparkState
+    from zodiacedge.terms import Term
+
+
+def rows_of(wanted: Wanted, owners: Iterable[Segment]) -> int:
+    """Count what all owners have of some relations, or of some classes of them."""
+    return sum(
+        content.rows if classes is None else sum(content.classes().get(key, 0) for key in classes)
+        for one in owners
+        for relation, classes in wanted.items()
+        for content in (one.content(relation),)
+    )
+
+
+@dataclass(frozen=True)
+class Visible:
+    """Two versions, and the relations of which somebody gained or lost facts."""
+
+    before: SparkState
+    after: SparkState
+    sifted: Sifted
+    touched: Wanted
+    keys: Mapping[Term, int]
+
+    def net(self) -> tuple[Parts, Parts]:
+        """Find out what became visible and what is visible no more."""
+        came: Parts = {}
+        went: Parts = {}
+        unclear: Wanted = {}
+        for relation, classes in self.touched.items():
+            was, will = (
+                [one.content(relation) for one in (state.stated, *state.segments.values())]
+                for state in (self.before, self.after)
+            )
+            stated = (was[0], will[0])
+            was, will = ([content for content in side if content.rows] for side in (was, will))
+            if all(content in stated for content in (*was, *will)):
+                for found, parts in ((came, self.sifted.new), (went, self.sifted.old)):
+                    if relation in parts:
+                        found[relation] = parts[relation]
+            elif not was and len(will) == 1 and will[0].plain:
+                came[relation] = tuple(will[0].parts)
+            elif not will and len(was) == 1 and was[0].plain:
+                went[relation] = tuple(was[0].parts)
+            else:
+                want(unclear, relation, classes)
+        if unclear:
+            more_came, more_went = self._compared(unclear)
+            came |= more_came
+            went |= more_went
+        return came, went
+
+    def _compared(self, unclear: Wanted) -> tuple[Parts, Parts]:
+        place = self.before.place
+        options = place.options
+        old, new = (owners_of(state.stated, state.segments) for state in (self.before, self.after))
+        rows = rows_of(unclear, new.values())
+        if options.way == "choose" and rows > min(options.look_up_from, options.gather_rows):
+            scope = Scope(place, ALONE, (), self.keys, old, new, tuple(unclear))
+            found = small_change.visible_changes(scope)
+            if found is not None:
+                return found
+        if not options.gathers(rows):
+            return compare.visible_changes(place, tuple(unclear), old, new)
+        inputs = inputs_for(unclear, old.values(), new.values())
+        folder, terms = place.scratch.folder, self.after.terms
+        compared = Region({}, {}, inputs, {}, terms, folder, place.hashing, net=True)
+        outcome = place.jobs.one(region.run, compared, "comparing what is visible")
+        return self._adopted(outcome.came), self._adopted(outcome.went)
+
+    def _adopted(self, parts: Mapping[Relation, Part]) -> Parts:
+        return {relation: (self.before.place.adopt(part),) for relation, part in parts.items()}

@@ -1,0 +1,147 @@
+"""Several nodes by one plan, closures in parts, classes in rounds, and what nodes take over from others."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.choose import Policy
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.engine.spark.jobs import Jobs
+from zodiacedge.engine.spark.place import Options
+from zodiacedge.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+CHAIN = """
+a: two(X, Z) :- e(X, Y), e(Y, Z) .
+b: back(Y, X) :- two(X, Y), not e(Y, X) .
+c: <Round>(X) :- two(X, Y), back(Y, X) .
+d: four(X, Z) :- two(X, Y), two(Y, Z) .
+f: open(X, C) :- four(X, Y), rdf:type(X, C), not back(X, Y) .
+"""
+
+
+def seen(kb: KnowledgeBase) -> object:
+    return kb.facts(), [kb.state.segment(frozenset(node.rules)) for node in kb.graph().order]
+
+
+def edges(count: int, seed: int, among: int) -> str:
+    dice = random.Random(seed)
+    return "\n".join(f"e(n{dice.randrange(among)}, n{dice.randrange(among)}) ." for _ in range(count))
+
+
+def both(engine: SparkEngine) -> tuple[KnowledgeBase, KnowledgeBase]:
+    return KnowledgeBase(engine, Settings()), KnowledgeBase(ReferenceEngine(), Settings())
+
+
+def test_neighbours_that_only_join_are_one_plan(
+    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(Options(gather_rows=0))
+    found, expected = both(engine)
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_facts(edges(60, 1, 20))
+    actions: list[str] = []
+    run = Jobs.run
+
+    def noted(self: Jobs, action: Callable[[], object], why: str, *rest: Any) -> object:  # noqa: ANN401
+        actions.append(why)
+        return run(self, action, why, *rest)
+
+    monkeypatch.setattr(Jobs, "run", noted)
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(CHAIN)
+        if kb is found:
+            means = [node.means for node in change.report.nodes]
+            # The class of the rules is compared with the terms there are, and then there is one plan.
+            assert actions == ["comparing terms", "deriving facts"]
+    assert seen(found) == seen(expected)
+    assert all(m.startswith("evaluated by a plan, the same for 5 nodes: ") for m in means), means
+
+
+@pytest.mark.parametrize("way", ["choose", "partitioned"])
+def test_a_closure_of_itself_goes_in_parts(way: str, make_engine: Callable[[Options], SparkEngine]) -> None:
+    found, expected = both(make_engine(Options(way=way, gather_rows=0)))
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(
+                "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(Z, Y), p(X, Z) . p(n1, n1) . p(n1, x) ."
+            )
+            change.add_facts(edges(40, 2, 30))
+        if kb is found:
+            means = {node.rules[0]: node.means for node in change.report.nodes}
+    assert seen(found) == seen(expected)
+    assert means["t"].startswith("in parts: ")
+    assert means["t"].endswith("a closure, p by argument 1")
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.remove_facts("p(n1, x) .")
+            change.add_facts("e(n29, n1) . e(x, n2) .")
+    assert seen(found) == seen(expected)
+
+
+@pytest.mark.parametrize("way", ["choose", "rounds"])
+def test_a_symmetric_closure_goes_by_classes(way: str, make_engine: Callable[[Options], SparkEngine]) -> None:
+    found, expected = both(make_engine(Options(way=way, gather_rows=0)))
+    # A chain in no order, a star, a loop alone, and pairs at random.
+    chain = [0, 9, 3, 14, 7, 1, 12, 5, 2, 11]
+    pairs = [f"same(a{x}, a{y}) ." for x, y in pairwise(chain)]
+    pairs += [f"same(b{n}, b7) ." for n in range(6)] + ["same(c, c) ."]
+    text = (
+        "s: same(X, Y) :- same(Y, X) . t: same(X, Y) :- same(X, Z), same(Z, Y) . e: same(X, Y) :- e(X, Y) ."
+    )
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(text)
+            change.add_facts("\n".join([*pairs, edges(12, 3, 24)]))
+        if kb is found:
+            means = {frozenset(node.rules): node.means for node in change.report.nodes}
+    assert seen(found) == seen(expected)
+    assert means[frozenset("st")].startswith("evaluated in rounds, by classes: ")
+    for kind, facts in (("remove", "same(a7, a1) ."), ("add", "same(a0, b0) . same(d, c) .")):
+        for kb in (found, expected):
+            with kb.change() as change:
+                (change.add_facts if kind == "add" else change.remove_facts)(facts)
+        assert seen(found) == seen(expected), facts
+
+
+@pytest.mark.parametrize("gather_rows", [4_000_000, 0])
+def test_nodes_take_over_what_others_had(
+    gather_rows: int, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    engine = make_engine(Options(gather_rows=gather_rows, policy=Policy(means="maintain")))
+    found, expected = KnowledgeBase(engine, Settings()), KnowledgeBase(EmbeddedEngine(), Settings())
+    chains = "\n".join(f"e(a{n}_{i}, a{n}_{i + 1}) ." for n in range(40) for i in range(8))
+    start = "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(X, Z), e(Z, Y) . q: q(X, Y) :- p(X, Y), m(X) . m(a1_1) ."
+    steps = (
+        # Two nodes become one, one of them loses a rule, and all are as they were again.
+        ("add", "r: p(Y, X) :- q(X, Y) ."),
+        ("add", "s: p(X, X) :- p(X, Y), w(X) . w(a2_2) ."),
+        ("remove", "r: p(Y, X) :- q(X, Y) ."),
+        ("remove", "s: p(X, X) :- p(X, Y), w(X) . t: p(X, Y) :- p(X, Z), e(Z, Y) ."),
+    )
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(start)
+            change.add_facts(chains)
+    told = []
+    for kind, text in steps:
+        for kb in (found, expected):
+            with kb.change() as change:
+                (change.add_rules if kind == "add" else change.remove_rules)(text)
+            if kb is found:
+                told.append({frozenset(node.rules): node.means for node in change.report.nodes})
+        assert seen(found) == seen(expected), text
+    assert told[0][frozenset("tqr")].startswith("maintained"), told
+    assert told[1][frozenset("tqrs")].startswith("maintained"), told

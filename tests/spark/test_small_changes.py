@@ -1,0 +1,204 @@
+"""A small change of large relations looks up what it concerns, and is exact on that alone."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from spark.test_shared_suite import follow
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.compact import compacted
+from zodiacedge.engine.spark.place import Options, Place
+from zodiacedge.engine.spark.scratch import Content, Folder, Relation, read_part
+from zodiacedge.engine.spark.slices import Slice, TooManyError, matching
+from zodiacedge.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from zodiacedge.engine.api import NodeRun
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+# A join, a chain of nodes, recursion, negation with a witness, groups, computed values, and a class.
+RULES = """
+j: near(X, Z) :- road(X, Y), road(Y, Z) .
+k: Hub(X) :- near(X, Y), lit(Y) .
+t: up(X, Y) :- part(X, Y) .
+u: up(X, Y) :- up(X, Z), part(Z, Y) .
+n: Root(X) :- part(_, X), not part(X, _) .
+g: degree(X, N, L) :- AGGREGATE(road(X, Y), long(Y, M)) ON X WITH COUNT(Y) AS N, MAX(M) AS L .
+v: far(X, D) :- degree(X, N, L), D := L * 2, N > 1 .
+w: Lone(X) :- degree(X, 1, L), not Hub(X) .
+"""
+# Some cities, each with roads to its neighbours, a forest of parts, and lengths.
+CITIES = 3000
+
+
+def facts() -> str:
+    dice = random.Random(7)
+    lines = [f"road(c{n}, c{dice.randrange(max(0, n - 5), n + 1)}) ." for n in range(CITIES)]
+    lines += [f"road(c{n}, c{(n + 3) % CITIES}) ." for n in range(0, CITIES, 2)]
+    lines += [f"part(p{n}, p{n // 3}) ." for n in range(1, CITIES)]
+    lines += [f"long(c{n}, {n % 17}) ." for n in range(CITIES)]
+    lines += [f"lit(c{n}) ." for n in range(0, CITIES, 50)]
+    return "\n".join(lines)
+
+
+# With the most jobs that each may take. Parts stand seven deep, and every step along them is one to look up.
+CHANGES = (
+    ("add", "road(c10, c2000) .", 6),
+    ("remove", "road(c10, c2000) . part(p900, p300) .", 11),
+    ("add", "part(p900, p300) . lit(c1501) . long(c7, 99) .", 11),
+    ("remove", "long(c7, 99) . lit(c1500) . part(p8, p2) .", 6),
+    ("add", "road(c1, x) . part(x, p5) . part(y, x) . long(x, 3) .", 7),
+)
+
+
+def changed(kb: KnowledgeBase, kind: str, text: str) -> tuple[list[NodeRun], object]:
+    with kb.change() as change:
+        (change.add_facts if kind == "add" else change.remove_facts)(text)
+    report = change.report
+    return list(report.nodes), (report.inserted, report.deleted, report.net_counts())
+
+
+def segments(kb: KnowledgeBase) -> list[frozenset[object]]:
+    return [kb.state.segment(frozenset(node.rules)) for node in kb.graph().order]
+
+
+def test_a_fact_more_or_less_costs_a_handful_of_jobs(make_engine: Callable[[Options], SparkEngine]) -> None:
+    engine = make_engine(Options(look_up_from=1000, whole_rows=100))
+    found, expected = KnowledgeBase(engine, Settings()), KnowledgeBase(EmbeddedEngine(), Settings())
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(RULES)
+            change.add_facts(facts())
+    assert found.facts() == expected.facts()
+    visited = set()
+    for kind, text, most in CHANGES:
+        before = engine.jobs.count()
+        nodes, told = changed(found, kind, text)
+        jobs = engine.jobs.count() - before
+        assert told == changed(expected, kind, text)[1], text
+        assert segments(found) == segments(expected), text
+        assert jobs <= most, (text, jobs)
+        for node in nodes:
+            rows = re.search(r"maintained, in one task on ([\d,]+) rows, looked up by key", node.means)
+            assert rows, node
+            assert int(rows[1].replace(",", "")) < 2000, node
+            assert node.facts == len(found.state.segment(key_of(found, node))), node
+            visited |= set(node.rules)
+    assert visited == set("jktungvw")
+
+
+def key_of(kb: KnowledgeBase, run: NodeRun) -> frozenset[str]:
+    labels = {key: rule.label for key, rule in kb.state.rules.items()}  # type: ignore[attr-defined]
+    return next(
+        frozenset(node.rules) for node in kb.graph().order if tuple(map(labels.get, node.rules)) == run.rules
+    )
+
+
+def test_what_leads_too_far_is_not_looked_up(make_engine: Callable[[Options], SparkEngine]) -> None:
+    engine = make_engine(Options(look_up_from=1000, whole_rows=100, driver_rows=2000))
+    found, expected = KnowledgeBase(engine, Settings()), KnowledgeBase(EmbeddedEngine(), Settings())
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(
+                "t: up(X, Y) :- part(X, Y) . u: up(X, Y) :- up(X, Z), part(Z, Y) . k: P(X) :- part(X, Y) ."
+            )
+            change.add_facts(facts())
+    # Half of all facts hang on this one; what reads it alone is still looked up.
+    runs, told = changed(found, "remove", "part(p1, p0) .")
+    assert told == changed(expected, "remove", "part(p1, p0) .")[1]
+    assert segments(found) == segments(expected)
+    means = {run.rules[0]: run.means for run in runs}
+    assert "looked up by key" in means["t"]
+    assert "looked up by key" not in means["u"]
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_random_sessions_on_what_is_looked_up(
+    seed: int, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    follow(seed, make_engine(Options(look_up_from=-1, whole_rows=seed % 2 * 5)))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(200, 240))
+def test_random_sessions_by_plans_and_on_what_is_looked_up(
+    seed: int, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    follow(seed, make_engine(Options(gather_rows=0, whole_rows=seed % 2 * 5)))
+
+
+# What is looked up.
+
+PAIRS = Relation("p", 2)
+
+
+def written(folder: Path, rows: list[tuple[int, int]]) -> Content:
+    columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
+    return Content.of(Folder(str(folder)).write_rows(PAIRS, columns))
+
+
+def test_rows_of_a_file_by_the_values_of_some_columns(tmp_path: Path) -> None:
+    (part,) = written(tmp_path, [(n, n % 5) for n in range(300_000)]).parts
+
+    def found(wants: dict[tuple[int, ...], set[tuple[int, ...]]], most: int = 10) -> object:
+        columns = matching(part.path, 2, wants, most)
+        return columns if columns is None else list(zip(*(c.tolist() for c in columns), strict=True))
+
+    assert found({(0,): {(7,), (299_999,), (300_000,)}}) == [(7, 2), (299_999, 4)]
+    assert found({(0, 1): {(7, 3), (8, 3), (9, 2)}}) == [(8, 3)]
+    assert found({(0,): {(1,)}, (0, 1): {(2, 2)}}) == [(1, 1), (2, 2)]
+    assert found({(1,): {(9,)}}) == []
+    assert found({(1,): {(3,)}}) is None
+    assert found({(): {()}}, 300_000) == [(n, n % 5) for n in range(300_000)]
+
+
+def test_a_slice_knows_what_it_was_asked_for(tmp_path: Path, spark: SparkEngine) -> None:
+    place = Place(spark.jobs, options=Options(whole_rows=0, driver_rows=3))
+    base = written(tmp_path, [(1, 1), (1, 2), (2, 1), (3, 3)])
+    gone = written(tmp_path, [(1, 2)])
+    content = base.then((), tuple(gone.parts))
+    one = Slice(place, Settings().turn, lambda _: [content], lambda _: 2)
+    assert not one.covers(PAIRS, (0,), (1,))
+    one.fetch({PAIRS: {(0,): {(1,)}}})
+    assert one.covers(PAIRS, (0,), (1,))
+    assert one.covers(PAIRS, (0, 1), (1, 7))
+    assert not one.covers(PAIRS, (1,), (1,))
+    # It came, and went again.
+    assert one.held(content) == {(1, 1)}
+    assert one.held(base) == {(1, 1), (1, 2)}
+    with pytest.raises(TooManyError):
+        one.fetch({PAIRS: {(1,): {(1,), (3,)}}})
+    assert not one.covers(PAIRS, (1,), (1,))
+    assert one.held(content) == {(1, 1)}
+
+
+def test_many_small_files_come_to_what_moved_in_the_end(spark: SparkEngine) -> None:
+    place = Place(spark.jobs)
+    folder = place.scratch.folder
+    dice, there = random.Random(3), {(n, n) for n in range(50)}
+    columns = [np.array(column, np.int64) for column in zip(*there, strict=True)]
+    content = Content.of(place.adopt(folder.write_rows(PAIRS, columns)))
+    for _ in range(20):
+        gone = set(dice.sample(sorted(there), 5))
+        came = {(dice.randrange(60), dice.randrange(2)) for _ in range(5)} - there
+        there = there - gone | came
+        parts = [
+            place.adopt(folder.write_rows(PAIRS, [np.array(c, np.int64) for c in zip(*rows, strict=True)]))
+            for rows in (sorted(came), sorted(gone))
+            if rows
+        ]
+        content = content.then(parts[: bool(came)], parts[bool(came) :])
+    found = compacted(place, PAIRS, content, Settings().turn)
+    assert len(found.layers) == 1
+    (part,) = found.parts
+    assert set(zip(*(c.tolist() for c in read_part(part, 2)), strict=True)) == there
+    assert found.rows == len(there)
