@@ -17,6 +17,7 @@ from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER
 from zodiacedge.engine.embedded.classes import reexamine
 from zodiacedge.engine.embedded.copies import follow, is_soon_followed
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
+from zodiacedge.engine.embedded.keep import keep, seconds_to_keep
 from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeEvaluation
 from zodiacedge.engine.embedded.shape import NodeShape
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
     from zodiacedge.engine.embedded.choose import Choice
+    from zodiacedge.engine.embedded.node import NodeResult
     from zodiacedge.engine.embedded.table import Table
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
@@ -64,6 +66,8 @@ class Work:
     """The segments of nodes that were not there before or were evaluated anew."""
     shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
     """The shapes of nodes that were not known yet."""
+    kept: dict[frozenset[str], tuple[float, int]] = field(default_factory=dict)
+    """Nodes that were evaluated anew and kept their segments: how long it took, and how often that was."""
     gone: list[frozenset[str]] = field(default_factory=list)
     """The nodes that are no more."""
     runs: list[NodeRun] = field(default_factory=list)
@@ -167,28 +171,23 @@ class Work:
         heir = self._heirs.get(keys)
         before = heir.segment if heir else self.store.segments.get(keys)
         start = time.perf_counter()
-        why = ""
         draft.derivations = 0
-        if before is not None:
-            grown, why = self._maintained(inheritance, shape, before, heir)
-            if grown is not None:
-                self.total += grown
-                facts = len(before) + grown
-                self._report(
-                    NodeRun(
-                        shape.labels,
-                        watch.rounds,
-                        facts,
-                        time.perf_counter() - start,
-                        "maintained",
-                        before.seconds,
-                        draft.derivations,
-                    ),
-                    watch,
-                )
-                return
-            # What the node had goes, whatever comes instead.
-            self.total -= len(before)
+        grown, why = (None, "") if before is None else self._maintained(inheritance, shape, before, heir)
+        estimate = before.seconds if before is not None else 0.0
+        if before is not None and grown is not None:
+            self.total += grown
+            rounds, facts, means = watch.rounds, len(before) + grown, "maintained"
+        else:
+            result = self._evaluated(draft, shape, before, watch)
+            self._take(draft, keys, result, before, heir, why)
+            rounds, facts, means = result.rounds, len(result.segment), result.module or "evaluated"
+            means = f"{means}, {why}" if why else means
+            draft.derivations += result.derivations
+        seconds = time.perf_counter() - start
+        self.runs.append(NodeRun(shape.labels, rounds, facts, seconds, means, estimate, draft.derivations))
+        watch.before += facts
+
+    def _evaluated(self, draft: Draft, shape: NodeShape, before: Segment | None, watch: _Watch) -> NodeResult:
         begun = time.thread_time()
         view = draft.snapshot(shape.atoms, before)
         result = NodeEvaluation(
@@ -202,34 +201,37 @@ class Work:
         watch.step(result.rounds, len(result.segment))
         if self.settings.strict:
             refuse_errors(self.rules, result.dropped)
+        result.segment.seconds = time.thread_time() - begun
+        return result
+
+    def _take(
+        self,
+        draft: Draft,
+        keys: frozenset[str],
+        result: NodeResult,
+        before: Segment | None,
+        heir: Heir | None,
+        why: str,
+    ) -> None:
+        """Let what evaluating a node gave be what it has in the next version."""
         for key in keys:
             self.dropped.pop(key, None)
         self.dropped |= result.dropped
+        new = result.segment
+        self.total += len(new) - (len(before) if before is not None else 0)
+        self.choice.estimate += new.seconds - (before.seconds if before is not None else 0.0)
         if before is None:
-            draft.put(result.segment)
+            draft.put(new)
         else:
-            draft.replace([before, *(heir.poured if heir else ())], result.segment)
-        self.segments[keys] = result.segment
-        self.total += len(result.segment)
-        means = result.module or "evaluated"
-        means = f"{means}, {why}" if why else means
-        estimate = before.seconds if before is not None else 0.0
-        self._report(
-            NodeRun(
-                shape.labels,
-                result.rounds,
-                len(result.segment),
-                time.perf_counter() - start,
-                means,
-                estimate,
-                draft.derivations + result.derivations,
-            ),
-            watch,
-        )
-        result.segment.seconds = time.thread_time() - begun
-        if before is not None and why in {GIVEN_UP, QUICKER}:
-            result.segment.tries = min(before.tries + 1, _MOST_TRIES)
-        self.choice.estimate += result.segment.seconds - (before.seconds if before is not None else 0.0)
+            # What was too slow this time may lack a table that is ready the next time.
+            tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER} else 0
+            if tries and heir is None and self.choice.may_spend(seconds_to_keep(before, new)):
+                keep(draft, before, new)
+                self.kept[keys] = (new.seconds, tries)
+                return
+            new.tries = tries
+            draft.replace([before, *(heir.poured if heir else ())], new)
+        self.segments[keys] = new
 
     def _maintained(
         self,
@@ -291,10 +293,6 @@ class Work:
         if found is None or any(found.rules[key] is not rule for key, rule in own.items()):
             found = self.shapes[keys] = NodeShape(own)
         return found
-
-    def _report(self, run: NodeRun, watch: _Watch) -> None:
-        watch.before += run.facts
-        self.runs.append(run)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _PATIENCE = 0.003
 _SHARE_OF_ESTIMATE = 0.06
 # The share of an evaluation of everything that tables may cost which later changes will need again.
 _SHARE_TO_INVEST = 0.3
+# The share that a change may have come to when a node's tables are still kept for later ones.
+_SHARE_TO_KEEP = 0.5
 
 GIVEN_UP = "given up"
 QUICKER = "quicker"
@@ -58,6 +60,7 @@ class Choice:
     policy: Policy
     estimate: float
     """Seconds that evaluating all nodes from nothing took the last time."""
+    _started: float = field(default_factory=time.thread_time)
     _wasted: float = 0.0
     _begun: float = 0.0
     _ready: float = 0.0
@@ -93,6 +96,13 @@ class Choice:
     @property
     def _left(self) -> float:
         return max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
+
+    def may_spend(self, seconds: float) -> bool:
+        """Whether a change can afford to keep what a node has for later ones."""
+        if self.policy.means != "choose":
+            return True
+        spent = time.thread_time() - self._started
+        return spent + seconds < max(_PATIENCE, self.estimate * _SHARE_TO_KEEP)
 
     def end(self, draft: Draft, *, in_vain: bool) -> None:
         """Stop the clock."""

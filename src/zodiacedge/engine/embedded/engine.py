@@ -207,6 +207,8 @@ class EmbeddedAttempt:
         if self.work.explicit:
             store.explicit.tables.update(self.work.explicit)
             store.show(store.explicit)
+        for keys, (seconds, tries) in self.work.kept.items():
+            store.segments[keys].seconds, store.segments[keys].tries = seconds, tries
         for keys in (*self.work.gone, *self.work.segments):
             if keys in store.segments:
                 store.remove_segment(keys)

@@ -1,6 +1,7 @@
 """Compile every kernel, so that the first run does not wait for it.
 
-A small program that uses every kind of step is evaluated, and the compiled kernels stay in the cache.
+A small program that uses every kind of step is evaluated and changed, and the compiled kernels stay in the
+cache.
 `make setup` calls this module.
 """
 
@@ -42,10 +43,17 @@ def warm() -> None:
     program = parse_program(_PROGRAM)
     rules = {rule_key(rule): rule for rule in map(resolve, program.rules)}
     facts = [ground(atom) for atom in program.facts]
+    settings = Settings()
     for modules in (True, False):
-        engine = EmbeddedEngine(modules=modules)
-        state = engine.materialise(rules, HyperGraph.build(rules), facts, Settings())
-        state.answer(resolve_query(parse_query("?- p(X, Y), not s(X, Y) .")), Settings())
+        engine = EmbeddedEngine(modules=modules, means="maintain")
+        graph = HyperGraph.build(rules)
+        state = engine.materialise(rules, graph, facts, settings)
+        state.answer(resolve_query(parse_query("?- p(X, Y), not s(X, Y) .")), settings)
+        for adding in (False, True):
+            some, none = state.batch(), state.batch()
+            some.add(facts[:4])
+            effect = state.effect(some, none) if adding else state.effect(none, some)
+            state = state.attempt(rules, graph, effect, settings).commit()
     _use_tables()
     dictionary = Dictionary()
     triples = TripleReader(dictionary, quads=False)
