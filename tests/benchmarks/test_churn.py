@@ -55,6 +55,19 @@ def test_percentiles_are_latencies_that_occurred() -> None:
     assert [latencies(7).percentile(percent) for percent in (50, 99)] == [0.007, 0.007]
 
 
+def test_the_first_changes_have_a_line_of_their_own_and_no_target() -> None:
+    few = latencies(*[1] * 499)
+    assert few.by_age() == (few,)
+    first, later = latencies(*[9] * 100, *[1] * 400).by_age()
+    assert (first.change, first.percentile(50), later.change, later.worst) == (
+        "fact in, first 100",
+        0.009,
+        "fact in",
+        0.001,
+    )
+    assert [verdict.word for verdict in latency_verdicts([first, later])] == ["met", "met"]
+
+
 def test_targets_are_about_half_of_the_changes_and_about_nearly_all() -> None:
     verdicts = latency_verdicts([latencies(*[0.9] * 98, 4, 6), latencies(*[6] * 99, 9, change="rule in")])
     assert [(one.target.text, one.word) for one in verdicts] == [

@@ -96,8 +96,8 @@ def churn_rules(task: Task, changes: int, tell: Tell) -> list[Latencies]:
         back.append(second.run)
     live.check()
     return [
-        Latencies(task.name, "rule out", tuple(gone)),
-        Latencies(task.name, "rule in", tuple(back)),
+        *Latencies(task.name, "rule out", tuple(gone)).by_age(),
+        *Latencies(task.name, "rule in", tuple(back)).by_age(),
     ]
 
 
@@ -124,8 +124,8 @@ def churn_facts(task: Task, draw: Draw, changes: int, tell: Tell) -> list[Latenc
     if len(gone) < changes:
         raise WrongCountError(f"{task.name}: few facts have at most {MOST_CONSEQUENCES} consequences")
     return [
-        Latencies(task.name, "fact out", tuple(gone), left_out),
-        Latencies(task.name, "fact in", tuple(came), left_out),
+        *Latencies(task.name, "fact out", tuple(gone), left_out).by_age(),
+        *Latencies(task.name, "fact in", tuple(came), left_out).by_age(),
     ]
 
 

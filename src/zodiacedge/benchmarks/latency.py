@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from zodiacedge.benchmarks.harness import Run
 
 PERCENTILES = (50, 95, 99)
+# The first changes after loading build indexes and assemble programs that all others use.
+FIRST = 100
+_ENOUGH = 5 * FIRST
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,15 @@ class Latencies:
     runs: tuple[Run, ...]
     left_out: int = 0
     """Changes that were made and do not count, because too much followed from them."""
+    first: bool = False
+    """Whether these are the first changes after loading, which no target is about."""
+
+    def by_age(self) -> tuple[Latencies, ...]:
+        """Return the first changes and the later ones apart, where there are enough of them."""
+        if len(self.runs) < _ENOUGH:
+            return (self,)
+        begin = replace(self, change=f"{self.change}, first {FIRST}", runs=self.runs[:FIRST], first=True)
+        return begin, replace(self, runs=self.runs[FIRST:])
 
     def percentile(self, percent: int) -> float:
         """Return the wall time that so many percent of the changes stay within."""

@@ -185,7 +185,7 @@ def _leaf_limit(figure: ChangeFigure, share: float, seconds: float) -> float:
 
 
 def latency_verdicts(latencies: Iterable[Latencies]) -> tuple[Verdict, ...]:
-    """Return two verdicts for each kind of change."""
+    """Return two verdicts for each kind of change; those right after loading have no target."""
     return tuple(
         Verdict(
             Target(
@@ -194,5 +194,6 @@ def latency_verdicts(latencies: Iterable[Latencies]) -> tuple[Verdict, ...]:
             1e3 * one.percentile(percent),
         )
         for one in latencies
+        if not one.first
         for percent, limit in (_FACT if one.change.startswith("fact") else _RULE).items()
     )
