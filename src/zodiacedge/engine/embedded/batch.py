@@ -154,6 +154,8 @@ class EmbeddedEffect:
     @property
     def missing(self) -> tuple[int, Fact | None]:
         """How many facts to remove are not there, and one of them."""
+        if len(self.remove) == self.removed:
+            return 0, None
         rows = dict(_sifted(self.remove, self.store.explicit, present=False))
         some = [f for relation, r in rows.items() for f in self.store.facts_of(relation, r[:_MOST_EXAMPLES])]
         return sum(map(len, rows.values())), min(some, key=format_atom, default=None)

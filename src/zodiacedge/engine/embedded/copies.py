@@ -51,9 +51,7 @@ def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     relation = draft.store.filled_by(shape.rules[key].head, pairs=False)
     for source in shape.read_of(draft.store, draft.touched):
         rows = draft.touched.rows(source)
-        marks = draft.flags(source, rows)
-        was, will = marks & BEFORE != 0, marks & AFTER != 0
-        lost, gained = rows[was & ~will][:, columns], rows[will & ~was][:, columns]
+        lost, gained = _lost_and_gained(rows[:, columns], draft.flags(source, rows))
         draft.derivations += len(gained)
         if len(columns) < source.arity:
             lost, gained = _each_once(lost), _each_once(gained)
@@ -78,6 +76,16 @@ def _is_copy(shape: NodeShape) -> bool:
         return False
     # Members of all classes in one table have a layout of their own.
     return not shape.typed and not is_any_class(module.step)
+
+
+def _lost_and_gained(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
+    if len(rows) == 1:
+        # The usual case, and much quicker without arrays.
+        was, will = bool(marks.item(0) & BEFORE), bool(marks.item(0) & AFTER)
+        none = rows[:0]
+        return rows if was and not will else none, rows if will and not was else none
+    were, will_be = marks & BEFORE != 0, marks & AFTER != 0
+    return rows[were & ~will_be], rows[will_be & ~were]
 
 
 def _each_once(terms: Ids) -> Ids:

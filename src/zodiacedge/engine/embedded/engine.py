@@ -203,7 +203,7 @@ class EmbeddedAttempt:
         store.release(self.net)
         self.net.commit()
         self.draft.commit()
-        store.keep_for(self.net)
+        self.net.keep()
         if self.work.explicit:
             store.explicit.tables.update(self.work.explicit)
             store.show(store.explicit)

@@ -38,7 +38,12 @@ class EmbeddedNet:
         # The tables to look at, by identity.
         self._waiting: frozenset[int] | None = None
         self._counts: tuple[dict[Predicate, int], dict[Predicate, int]] | None = None
-        store.keep_for(self)
+        self.keep()
+
+    def keep(self) -> None:
+        """Be told before tables change that are to be looked at, if there are some."""
+        if self._later:
+            self._store.keep_for(self)
 
     def commit(self) -> None:
         """Take note that the change is about to be committed."""
