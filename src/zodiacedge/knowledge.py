@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from zodiacedge.answers import Answers, Prepared, columns_of, no_parameters
 from zodiacedge.engine.api import Settings
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from zodiacedge.engine.api import Attempt, Batch, Effect, Engine, Progress, State
-    from zodiacedge.engine.embedded.batch import EmbeddedEffect
-    from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+    from zodiacedge.engine.keeping import Keeping
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import Load, LoadReport
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
 ENGINES = ("embedded", "reference")
 # That of a cluster needs more than a process: Java, and a library of its own.
 ALL_ENGINES = (*ENGINES, "spark")
+STORE_ENGINES = ("embedded", "spark")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 
 
@@ -107,13 +107,11 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     settings = Settings(registry, limits or Limits(), strict, progress)
     kb = KnowledgeBase(_engine(engine, master, scratch, seed), settings)
     if path is not None:
-        if engine != "embedded":
-            raise StoreProblem(
-                Diagnostic("D011", f"the engine {engine} cannot open a store", 'choose engine="embedded"')
-            )
+        keeping = _keeping(engine)
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
 
-        kb.open_store(DurableStore.open(Path(path), create=create, writable=not read_only and at is None), at)
+        writable = not read_only and at is None
+        kb.open_store(DurableStore.open(Path(path), create=create, writable=writable, keeping=keeping), at)
     elif create or read_only or at is not None:
         raise UsageProblem(
             Diagnostic("U008", "create, read_only and at are for stores", "name its folder: ze.open('farm')")
@@ -124,6 +122,21 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
 def _name(call: Callable[..., object]) -> str:
     found = getattr(call, "__name__", "")
     return found if isinstance(found, str) else ""
+
+
+def _keeping(engine: str) -> Keeping | None:
+    """Return how the states of an engine are kept in a store: none for the usual one."""
+    if engine == "embedded":
+        return None
+    if engine == "spark":
+        from zodiacedge.engine.spark.keeping import SparkKeeping  # noqa: PLC0415 - only who uses it pays for it
+
+        return SparkKeeping()
+    raise StoreProblem(
+        Diagnostic(
+            "D011", f"the engine {engine} cannot open a store", 'choose engine="embedded" or engine="spark"'
+        )
+    )
 
 
 def _engine(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
@@ -176,22 +189,25 @@ class KnowledgeBase:
         self._subscribers = Subscribers()
         self._store: DurableStore | None = None
         self._unregistered: tuple[Diagnostic, ...] = ()
+        self._streams: dict[str, int] = {}
 
     def open_store(self, store: DurableStore, at: int | None = None) -> None:
         """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
         from zodiacedge.store import replay  # noqa: PLC0415 - only who has a store pays for it
 
         try:
-            empty = cast("EmbeddedState", self._state)
-            base, records = store.base(at, empty, self._host(), self._settings.registry)
+            base, records = store.base(at, self._state, self._host(), self._settings.registry)
             self._program, self._state, self._version = base.program, base.state, base.version
             self._prefixes, self._unregistered = base.prefixes, base.unregistered
+            self._streams = base.streams
             if records:
                 store.check_changes(self._unregistered, dry=True)
             for record in records:
-                change, entry = replay.change_again(record, cast("EmbeddedState", self.state))
+                change, entry = replay.change_again(record, self.state, store.keeping)
                 self.apply(change, prefixes=entry.prefixes)
-                replay.check(store.root, entry, cast("EmbeddedState", self.state))
+                replay.check(store.root, entry, store.keeping.counts(self.state))
+                if entry.stream:
+                    self._streams[entry.stream] = entry.batch
         except BaseException:
             store.close()
             raise
@@ -225,7 +241,16 @@ class KnowledgeBase:
         if self._store is None:
             return
         with self._alone(), self._asking() as state:
-            self._store.fold(self._version, self._program, self.prefixes, cast("EmbeddedState", state))
+            from zodiacedge.store.durable import Base  # noqa: PLC0415 - only who has a store pays for it
+
+            self._store.fold(
+                Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
+            )
+
+    @property
+    def streams(self) -> dict[str, int]:
+        """The last batch of each stream that was applied: what comes again after a restart is known by it."""
+        return dict(self._streams)
 
     @property
     def store(self) -> DurableStore | None:
@@ -246,7 +271,8 @@ class KnowledgeBase:
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415
 
         there = KnowledgeBase(self._engine, self._settings)
-        there.open_store(DurableStore(self._required_store().root, writable=False), version)
+        store = self._required_store()
+        there.open_store(DurableStore(store.root, writable=False, keeping=store.keeping), version)
         return there
 
     def rollback(self, version: int, message: str = "") -> ChangeReport:
@@ -392,6 +418,7 @@ class KnowledgeBase:
         message: str = "",
         prefixes: Mapping[str, str] | None = None,
         committed: Callable[[ChangeReport], None] | None = None,
+        stream: tuple[str, int] | None = None,
     ) -> ChangeReport:
         """Carry out a change as one transaction, or raise and leave everything as it was.
 
@@ -405,18 +432,20 @@ class KnowledgeBase:
             message: What the log of a store says about it.
             prefixes: Made known to later texts, once it is committed.
             committed: Called with the report before subscribers are.
+            stream: The stream that the change came from and its number there, kept with it: see `streams`.
         """
         interrupted: KeyboardInterrupt | None = None
         with self._alone():
             with self._asking():
                 program, effect, attempt, report = self._worked_out(change, dry=False)
-                ticket = self._recorded(effect, attempt, report, message, prefixes or {})
+                ticket = self._recorded(effect, attempt, report, (message, prefixes or {}, stream))
                 # Everything that can fail lies behind us, and nothing can interrupt what follows.
                 try:
                     with uninterrupted():
                         self._program, self._state = program, attempt.commit()
                         self._version = report.version_after
                         self._prefixes.update(prefixes or {})
+                        self._streams.update([stream] if stream else [])
                         if committed:
                             committed(report)
                 except KeyboardInterrupt as problem:
@@ -506,20 +535,17 @@ class KnowledgeBase:
         effect: Effect,
         attempt: Attempt,
         report: ChangeReport,
-        message: str,
-        prefixes: Mapping[str, str],
+        said: tuple[str, Mapping[str, str], tuple[str, int] | None],
     ) -> int:
         """Write a change to the log of the store, if there is one, before it is in force."""
         if self._store is None:
             return 0
+        from zodiacedge.store.entry import Remarks  # noqa: PLC0415 - only who has a store pays for it
+
+        message, prefixes, stream = said
         known = self._prefixes.items()
-        return self._store.record(
-            report,
-            cast("EmbeddedEffect", effect),
-            cast("EmbeddedAttempt", attempt),
-            message=message,
-            prefixes={prefix: base for prefix, base in prefixes.items() if (prefix, base) not in known},
-        )
+        new = {prefix: base for prefix, base in prefixes.items() if (prefix, base) not in known}
+        return self._store.record(report, effect, attempt, Remarks(message, new, *(stream or ())))
 
     def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Effect, Attempt, ChangeReport]:
         start = time.perf_counter()

@@ -9,7 +9,15 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.programs import EXTENSION, text_files
-from zodiacedge.cli.stores import counts, show_bad_lines, show_facts_of, store_argument, writing
+from zodiacedge.cli.stores import (
+    Chosen,
+    counts,
+    engine_options,
+    show_bad_lines,
+    show_facts_of,
+    store_argument,
+    writing,
+)
 from zodiacedge.io import read_all
 from zodiacedge.store.diff import listed
 
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the change.")
 @click.option("--show-facts", type=click.IntRange(min=0), default=0, metavar="N", help="List up to N facts.")
 @click.option("-m", "--message", default="", help="What the log says about it.")
+@engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
@@ -45,6 +54,7 @@ def command(  # noqa: PLR0913 - one argument per option
     strict: bool,
     show_facts: int,
     message: str,
+    on: Chosen,
 ) -> None:
     r"""Change rules and facts of a store as one transaction, and tell what became of it.
 
@@ -57,7 +67,7 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if not (add_rules or remove_rules or add_facts or remove_facts):
         raise click.UsageError("Nothing to do: add or remove rules or facts.")
-    with console.progress(), writing(console, store, strict=strict) as kb:
+    with console.progress(), writing(console, store, strict=strict, on=on) as kb:
         change = kb.change(message)
         for file in text_files(add_rules):
             change.add_rules(file.text, file.name)

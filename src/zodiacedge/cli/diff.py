@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import reading, show_facts_of, store_argument
+from zodiacedge.cli.stores import Chosen, engine_options, reading, show_facts_of, store_argument
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store.diff import listed
 
@@ -27,15 +27,24 @@ if TYPE_CHECKING:
     metavar="N",
     help="List up to N.",
 )
+@engine_options
 @common
-def command(console: Console, *, store: str, before: int, after: int, show_facts: int) -> None:
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    before: int,
+    after: int,
+    show_facts: int,
+    on: Chosen,
+) -> None:
     r"""Show the rules and visible facts that one version has and the other has not.
 
     \b
     Example:
       zodiac diff farm.zodiac 3 5
     """
-    with reading(console, store) as kb:
+    with reading(console, store, on=on) as kb:
         found = kb.diff(before, after)
     for sign, rules in (("+", found.rules_added), ("-", found.rules_removed)):
         for rule in rules:

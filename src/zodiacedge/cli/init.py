@@ -9,7 +9,15 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.programs import read_rules
-from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, store_argument, writing
+from zodiacedge.cli.stores import (
+    Chosen,
+    counts,
+    engine_options,
+    show_bad_lines,
+    show_counts,
+    store_argument,
+    writing,
+)
 from zodiacedge.errors import CheckProblem
 from zodiacedge.store.layout import Layout
 from zodiacedge.store.problems import already_a_store
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
 @click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the command.")
 @click.option("-m", "--message", default="", help="What the log says about it.")
+@engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
@@ -37,6 +46,7 @@ def command(  # noqa: PLR0913 - one argument per option
     base: str,
     strict: bool,
     message: str,
+    on: Chosen,
 ) -> None:
     r"""Make a store in a folder that is empty or not there yet.
 
@@ -51,7 +61,7 @@ def command(  # noqa: PLR0913 - one argument per option
         raise CheckProblem(reading.findings)
     if Layout(Path(store)).marker.exists():
         raise already_a_store(Path(store))
-    with console.progress(), writing(console, store, create=True, strict=strict) as kb:
+    with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:
         loads = []
         if rules or facts:
             with kb.change(message or "made") as change:

@@ -9,7 +9,14 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.stores import reading, refuse_binary_on_a_terminal, show_answers, store_argument
+from zodiacedge.cli.stores import (
+    Chosen,
+    engine_options,
+    reading,
+    refuse_binary_on_a_terminal,
+    show_answers,
+    store_argument,
+)
 from zodiacedge.io import Format, csv_line, rdf_lines
 from zodiacedge.language.ast import fact
 from zodiacedge.language.parser import parse_rule
@@ -36,8 +43,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="How to write the rows.",
 )
+@engine_options
 @common
-def command(console: Console, *, store: str, query: str, at: int | None, form: str) -> None:
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    query: str,
+    at: int | None,
+    form: str,
+    on: Chosen,
+) -> None:
     r"""Answer a query on the last version of a store, or an earlier one.
 
     Somebody else may be writing meanwhile. With --format nt the rows of `p(X, Y) :- body .` are written as
@@ -50,7 +66,7 @@ def command(console: Console, *, store: str, query: str, at: int | None, form: s
     """
     if form == "arrow":
         refuse_binary_on_a_terminal(form)
-    with reading(console, store, at) as kb:
+    with reading(console, store, at, on) as kb:
         answers = kb.query(query)
         triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
     console.findings(answers.warnings)

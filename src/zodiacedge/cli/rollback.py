@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import counts, store_argument, writing
+from zodiacedge.cli.stores import Chosen, counts, engine_options, store_argument, writing
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 @store_argument
 @click.argument("version", type=int, metavar="VERSION")
 @click.option("-m", "--message", default="", help="What the log says about it.")
+@engine_options
 @common
-def command(console: Console, *, store: str, version: int, message: str) -> None:
+def command(console: Console, *, store: str, version: int, message: str, on: Chosen) -> None:
     r"""Make a new version that has the rules and explicit facts of an earlier one.
 
     Nothing is lost: the versions between stay in the log.
@@ -27,7 +28,7 @@ def command(console: Console, *, store: str, version: int, message: str) -> None
     Example:
       zodiac rollback farm.zodiac 3 -m "the new sensor lies"
     """
-    with console.progress(), writing(console, store) as kb:
+    with console.progress(), writing(console, store, on=on) as kb:
         report = kb.rollback(version, message)
     console.text(str(report))
     if console.as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import counts, reading, show_counts, store_argument
+from zodiacedge.cli.stores import Chosen, counts, engine_options, reading, show_counts, store_argument
 from zodiacedge.store.size import sizes
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @click.command("stats")
 @store_argument
+@engine_options
 @common
-def command(console: Console, *, store: str) -> None:
+def command(console: Console, *, store: str, on: Chosen) -> None:
     r"""Count facts per predicate, and the bytes that the store takes.
 
     \b
@@ -27,7 +28,7 @@ def command(console: Console, *, store: str) -> None:
       zodiac stats farm.zodiac --json
     """
     started = time.perf_counter()
-    with reading(console, store) as kb:
+    with reading(console, store, on=on) as kb:
         seconds = time.perf_counter() - started
         explicit, derived = kb.explicit_counts(), kb.derived()
         taken = sizes(Path(store))

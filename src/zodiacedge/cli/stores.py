@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.console import many
-from zodiacedge.knowledge import KnowledgeBase, open_kb
+from zodiacedge.knowledge import STORE_ENGINES, KnowledgeBase, open_kb
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
@@ -24,15 +26,57 @@ def store_argument(function: Callable[..., None]) -> Callable[..., None]:
     return click.argument("store", metavar="STORE")(function)
 
 
-def reading(console: Console, store: str, at: int | None = None) -> KnowledgeBase:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The engine that a command opens a store with."""
+
+    engine: str = "embedded"
+    master: str = ""
+    scratch: str = ""
+
+
+def engine_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `--engine`, `--master` and `--scratch`, as the one argument `on`."""
+
+    @click.option("--engine", type=click.Choice(STORE_ENGINES), default="embedded", show_default=True)
+    @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
+    @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
+    @functools.wraps(function)
+    def call(*args: object, engine: str, master: str, scratch: str, **options: object) -> None:
+        function(*args, on=Chosen(engine, master, scratch), **options)
+
+    return call
+
+
+def reading(console: Console, store: str, at: int | None = None, on: Chosen | None = None) -> KnowledgeBase:
     """Open a store for reading: its last version, or an earlier one."""
+    on = on or Chosen()
     with console.progress():
-        return open_kb(store, read_only=True, at=at, progress=console.evaluating)
+        return open_kb(
+            store,
+            read_only=True,
+            at=at,
+            engine=on.engine,
+            master=on.master,
+            scratch=on.scratch,
+            progress=console.evaluating,
+        )
 
 
-def writing(console: Console, store: str, *, create: bool = False, strict: bool = False) -> KnowledgeBase:
+def writing(
+    console: Console, store: str, *, create: bool = False, strict: bool = False, on: Chosen | None = None
+) -> KnowledgeBase:
     """Open a store for writing, and tell what was mended."""
-    kb = open_kb(store, create=create, strict=strict, progress=console.evaluating)
+    on = on or Chosen()
+    kb = open_kb(
+        store,
+        create=create,
+        strict=strict,
+        engine=on.engine,
+        master=on.master,
+        scratch=on.scratch,
+        progress=console.evaluating,
+    )
     console.findings(kb.recovered)
     return kb
 

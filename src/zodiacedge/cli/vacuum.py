@@ -9,7 +9,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.stores import store_argument, writing
+from zodiacedge.cli.stores import Chosen, engine_options, store_argument, writing
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     metavar="DAYS",
     help="Versions of this time stay.",
 )
+@engine_options
 @common
-def command(console: Console, *, store: str, keep_days: float) -> None:
+def command(console: Console, *, store: str, keep_days: float, on: Chosen) -> None:
     r"""Remove files that no version needs, and versions that are older than wanted.
 
     The last version always stays.
@@ -35,7 +36,7 @@ def command(console: Console, *, store: str, keep_days: float) -> None:
     Example:
       zodiac vacuum farm.zodiac --keep-days 30
     """
-    with writing(console, store) as kb:
+    with writing(console, store, on=on) as kb:
         swept = kb.vacuum(timedelta(days=keep_days))
     console.text(
         f"removed {many(swept.files, 'file')}, {swept.bytes:,} bytes; "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import reading, store_argument
+from zodiacedge.cli.stores import Chosen, engine_options, reading, store_argument
 from zodiacedge.knowledge import ENGINES
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 @store_argument
 @click.option("--at", type=int, metavar="VERSION", help="The version to verify; the last if not given.")
 @click.option("--against", type=click.Choice(ENGINES), default="embedded", help="The engine that evaluates.")
+@engine_options
 @common
-def command(console: Console, *, store: str, at: int | None, against: str) -> None:
+def command(console: Console, *, store: str, at: int | None, against: str, on: Chosen) -> None:
     r"""Evaluate the rules of a store from nothing and compare all facts; print their digest.
 
     The exit code is 1 if anything differs.
@@ -29,7 +30,7 @@ def command(console: Console, *, store: str, at: int | None, against: str) -> No
     Example:
       zodiac verify farm.zodiac
     """
-    with reading(console, store, at) as kb, console.progress():
+    with reading(console, store, at, on) as kb, console.progress():
         found = kb.verify(against)
     console.text(str(found))
     if console.as_json:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import getpass
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded import stored
+from zodiacedge.engine.embedded.keeping import EmbeddedKeeping
+from zodiacedge.engine.keeping import PartFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store import log
-from zodiacedge.store.entry import Entry, FactChange, entry_of, packed
+from zodiacedge.store.entry import Entry, FactChange, LogFiles, entry_of, files_of, packed
 from zodiacedge.store.layout import Layout
 from zodiacedge.store.lock import WriterLock
 from zodiacedge.store.making import make
@@ -24,27 +26,29 @@ from zodiacedge.store.problems import (
     unusable,
 )
 from zodiacedge.store.restore import graph_digest, owners_of, program_of, state_of
-from zodiacedge.store.table import Commit, FactTable, Snapshot, segment_name
+from zodiacedge.store.table import Commit, FactTable, Snapshot, place_of, segment_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    import pyarrow as pa
-
-    from zodiacedge.engine.embedded.batch import EmbeddedEffect
-    from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+    from zodiacedge.engine.api import Attempt, Effect, State
+    from zodiacedge.engine.keeping import Keeping
     from zodiacedge.engine.parts import PartKey
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.checks import Host
     from zodiacedge.maintenance.program import Program
     from zodiacedge.maintenance.report import ChangeReport
+    from zodiacedge.store.entry import Remarks
     from zodiacedge.store.log import Record
+    from zodiacedge.store.table import Renewed
 
 # A log of more bytes is folded: what is left to replay takes seconds at most.
 FOLD_BYTES = 4 << 20
 KEPT = timedelta(days=7)
+# A part of more files than this is written anew when the table is next brought up to date.
+_MOST_FILES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,9 @@ class Base:
     version: int
     program: Program
     prefixes: dict[str, str]
-    state: EmbeddedState
+    state: State
     unregistered: tuple[Diagnostic, ...]
+    streams: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,32 +75,40 @@ class Swept:
 class DurableStore:
     """A store that is open: for its one writer, or for reading."""
 
-    def __init__(self, root: Path, *, writable: bool, lock: WriterLock | None = None) -> None:
-        """Open what is there."""
+    def __init__(
+        self, root: Path, *, writable: bool, keeping: Keeping | None = None, lock: WriterLock | None = None
+    ) -> None:
+        """Open what is there; the states of the embedded engine are kept, if not those of another."""
         self.layout = Layout(root)
         self.layout.check()
         self.fold_bytes = FOLD_BYTES
+        self.keeping: Keeping = keeping or EmbeddedKeeping()
         self._table = FactTable(self.layout)
         self._lock = (lock or WriterLock(self.layout.lock)) if writable else None
         self._writer: log.LogWriter | None = None
-        self._signatures: dict[PartKey, tuple[int, int]] = {}
+        self._signatures: Mapping[PartKey, object] = {}
+        self._seconds: dict[str, float] = {}
         self._files: list[str] = []
         self._folded = 0
+        # Bytes of facts beside the log that the table does not have yet.
+        self._beside = 0
         self._closed = False
         self.recovered: tuple[Diagnostic, ...] = ()
 
     @classmethod
-    def open(cls, root: Path, *, create: bool, writable: bool) -> DurableStore:
+    def open(
+        cls, root: Path, *, create: bool, writable: bool, keeping: Keeping | None = None
+    ) -> DurableStore:
         """Open a store, or make it if there is none and that is wanted."""
         if create and writable and not Layout(root).marker.exists():
-            return cls.create(root)
-        return cls(root, writable=writable)
+            return cls.create(root, keeping)
+        return cls(root, writable=writable, keeping=keeping)
 
     @classmethod
-    def create(cls, root: Path) -> DurableStore:
+    def create(cls, root: Path, keeping: Keeping | None = None) -> DurableStore:
         """Make a store in a folder that is empty or not there yet."""
         lock = make(root, Snapshot(0, (), {}, moment=_now()))
-        return cls(root, writable=True, lock=lock)
+        return cls(root, writable=True, keeping=keeping, lock=lock)
 
     @property
     def root(self) -> Path:
@@ -109,9 +122,7 @@ class DurableStore:
 
     # Versions
 
-    def base(
-        self, at: int | None, empty: EmbeddedState, host: Host, registry: Registry
-    ) -> tuple[Base, list[Record]]:
+    def base(self, at: int | None, empty: State, host: Host, registry: Registry) -> tuple[Base, list[Record]]:
         """Load the last commit, of those up to a version if one is given, and the records behind it."""
         commits = list(self._table.commits())
         if not commits:
@@ -126,12 +137,22 @@ class DurableStore:
         program, unregistered = program_of(self.root, found.snapshot, host)
         files = self._table.files(found)
         parts = self._table.parts(files, owners_of(program))
-        state = state_of(self.root, empty, program, found.snapshot, parts, registry)
+        state = state_of(self.root, self.keeping, empty, (program, found.snapshot, parts), registry)
         if self.writable:
             self._files, self._folded = files, found.snapshot.version
-            self._signatures = stored.signatures(state)
-        base = Base(found.snapshot.version, program, dict(found.snapshot.prefixes), state, unregistered)
+            self._signatures = self._known(state, program)
+            self._seconds = found.snapshot.seconds
+        snapshot = found.snapshot
+        base = Base(
+            snapshot.version, program, dict(snapshot.prefixes), state, unregistered, dict(snapshot.streams)
+        )
         return base, records
+
+    def _known(self, state: State, program: Program) -> Mapping[PartKey, object]:
+        """Return the signatures of parts as they are on disk, but for those of too many small files."""
+        files = Counter(name.rsplit("/", 1)[0] for name in self._files)
+        found = self.keeping.signatures(state, program.rules)
+        return {key: one for key, one in found.items() if files[place_of(key)] <= _MOST_FILES}
 
     def _scan(self, commit: Commit) -> log.Scan:
         chain = bytes.fromhex(commit.snapshot.chain) if commit.snapshot.chain else log.NO_CHAIN
@@ -196,33 +217,32 @@ class DurableStore:
         if not dry:
             self._required_writer()
 
-    def record(
-        self,
-        report: ChangeReport,
-        effect: EmbeddedEffect,
-        attempt: EmbeddedAttempt,
-        *,
-        message: str,
-        prefixes: dict[str, str],
-    ) -> int:
+    def record(self, report: ChangeReport, effect: Effect, attempt: Attempt, remarks: Remarks) -> int:
         """Write the record of a version; return a ticket for `sync`."""
         writer = self._required_writer()
-        came, went = stored.effect_pieces(effect)
+        explicit, derived = self.keeping.counts_after(effect, attempt)
         entry = Entry(
             report.version_after,
             _now(),
             _author(),
-            message,
+            remarks.message,
             tuple(format_rule(rule, {}) for rule in report.rules_added),
             tuple(format_rule(rule, {}) for rule in report.rules_removed),
             report.facts_added,
             report.facts_removed,
-            stored.explicit_after(effect),
-            stored.rows_after(attempt),
-            prefixes,
+            explicit,
+            derived,
+            dict(remarks.prefixes),
+            remarks.stream,
+            remarks.batch,
         )
-        facts = [FactChange(comes, *one) for comes, side in ((True, came), (False, went)) for one in side]
-        return writer.append(packed(entry, facts))
+        sides = self.keeping.came_and_went(effect, LogFiles(self.layout.log))
+        facts = [
+            FactChange(comes, *one) for comes, side in zip((True, False), sides, strict=True) for one in side
+        ]
+        ticket = writer.append(packed(entry, facts))
+        self._beside += sum(one.facts.bytes for one in facts if isinstance(one.facts, PartFile))
+        return ticket
 
     def withdraw(self) -> None:
         """Take the last record back: its change did not come about."""
@@ -235,34 +255,39 @@ class DurableStore:
     @property
     def is_long(self) -> bool:
         """Whether the log is worth folding."""
-        return self._writer is not None and self._writer.size > self.fold_bytes
+        return self._writer is not None and self._writer.size + self._beside > self.fold_bytes
 
-    def fold(self, version: int, program: Program, prefixes: dict[str, str], state: EmbeddedState) -> None:
+    def fold(self, base: Base) -> None:
         """Bring the table up to the version that the log has."""
         writer = self._required_writer()
-        if version == self._folded:
+        if base.version == self._folded:
             return
         writer.sync_all()
-        now = stored.signatures(state)
-        changed = [key for key, signature in now.items() if self._signatures.get(key) != signature]
-        gone = [key for key in self._signatures if key not in now]
+        program, state, keeping = base.program, base.state, self.keeping
+        before, now = self._signatures, keeping.signatures(state, program.rules)
+        gone = [key for key in before if key not in now]
 
-        def parts() -> Iterator[tuple[PartKey, pa.Table | None]]:
+        def parts() -> Iterator[Renewed]:
             for key in gone:
                 yield key, None
-            yield from stored.tables(state, changed)
+            yield from keeping.renewed(state, now, before, self._table.writer)
 
+        there = owners_of(program)
+        explicit, derived = keeping.counts(state)
+        seconds = {name: taken for name, taken in self._seconds.items() if name in there}
+        seconds |= {segment_name(keys): taken for keys, taken in keeping.seconds(state).items()}
         snapshot = Snapshot(
-            version,
+            base.version,
             tuple(format_rule(rule, {}) for rule in program.rules.values()),
-            prefixes,
-            {segment_name(keys): one.seconds for keys, one in state.store.segments.items()},
+            base.prefixes,
+            seconds,
             {key: (one.count, one.example) for key, one in state.dropped.items()},
-            len(state.store.explicit),
-            state.rows,
+            explicit,
+            derived,
             graph_digest(program),
             chain=writer.chain.hex(),
             moment=_now(),
+            streams=base.streams,
         )
         try:
             self._files = self._table.commit(snapshot, self._files, parts())
@@ -270,7 +295,8 @@ class DurableStore:
             # Not again with every change: the log may grow a while.
             self.fold_bytes *= 2
             raise
-        self._signatures, self._folded = now, version
+        self._signatures, self._folded = now, base.version
+        self._seconds, self._beside = seconds, 0
         writer.rotate()
 
     def close(self) -> None:
@@ -307,11 +333,12 @@ class DurableStore:
         doomed = [path for path in self.root.glob("relation=*/segment=*/*") if path not in used]
         files = log.files(self.layout.log)
         following = [first for first, _ in files[1:]]
-        doomed += [
+        gone = [
             path
             for (_, path), after in zip(files, following, strict=False)
             if after <= oldest.snapshot.version + 1
         ]
+        doomed += [*gone, *self._beside_logs(files[len(gone) :])]
         # Delta can do without its older entries once it has a checkpoint.
         self._table.checkpoint(oldest)
         doomed += [p for p in self.layout.delta_log.glob("[0-9]*") if int(p.name[:20]) < oldest.number]
@@ -322,6 +349,14 @@ class DurableStore:
             if tell:
                 tell(path)
         return Swept(len(doomed), freed, oldest.snapshot.version)
+
+    def _beside_logs(self, kept: list[tuple[int, Path]]) -> list[Path]:
+        """Return the files beside the log that none of some of its files needs."""
+        needed: set[str] = set()
+        for number, (first, path) in enumerate(kept):
+            for record in log.read_file(path, first, log.Scan(), last=number == len(kept) - 1):
+                needed |= _needed(record)
+        return [path for path in self.layout.log.glob("*.parquet") if path.name not in needed]
 
 
 def said(record: Record) -> Entry:
@@ -335,6 +370,14 @@ def said(record: Record) -> Entry:
         why = f"it is of version {entry.version} instead of {record.version}"
         raise damaged_log(record.path, record.number, record.offset, why, record.version - 1)
     return entry
+
+
+def _needed(record: Record) -> set[str]:
+    try:
+        return set(files_of(record.payload))
+    except ValueError as error:
+        why = f"it does not say what a record says: {error}"
+        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error
 
 
 def _now() -> str:

@@ -1,28 +1,36 @@
 """What a record of the log says: the change itself, who made it, and what it came to.
 
 A payload is a JSON document behind its length, and the facts behind it as Arrow streams, one for each
-predicate that comes or goes, in the columns of `engine.parts`. Nothing is pickled.
+predicate that comes or goes, in the columns of `engine.parts`. Facts that are too many for one process are in
+Parquet files beside the log, which the document names by the SHA-256 of their bytes. Nothing is pickled.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from zodiacedge.engine.keeping import PartFile
 from zodiacedge.engine.parts import PartKey
+from zodiacedge.store.layout import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 _LENGTH = struct.Struct("<I")
 # More rows than this are worth packing.
 _MANY = 1000
 _NOBODY: frozenset[str] = frozenset()
+_SAFE_NAME = re.compile(r"[0-9a-f]{64}\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,10 @@ class Entry:
     derived: int
     """The number of facts in all segments afterwards."""
     prefixes: dict[str, str] = field(default_factory=dict)
+    stream: str = ""
+    """The stream that the change came from, if one."""
+    batch: int = -1
+    """Its number there: what a stream delivers again after a restart is known by it."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the entry as plain values for JSON."""
@@ -49,12 +61,39 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Remarks:
+    """What is said about a change: why it was made, prefixes that came with it, the stream it came from."""
+
+    message: str = ""
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    stream: str = ""
+    batch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class FactChange:
-    """Facts of one predicate that come or go."""
+    """Facts of one predicate that come or go: here, or in a file beside the log."""
 
     comes: bool
     key: PartKey
-    table: pa.Table
+    facts: pa.Table | PartFile
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """Writes facts as files beside the log: in this process, or in a task."""
+
+    folder: Path
+
+    def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
+        """Write a file, named by the SHA-256 of its bytes; it is on disk when this returns."""
+        del key  # the record says it
+        out = io.BytesIO()
+        pq.write_table(table, out, compression="zstd")
+        data = out.getvalue()
+        name = f"{sha256(data).hexdigest()}.parquet"
+        write_whole(self.folder / name, data)
+        return PartFile(name, len(data), len(table))
 
 
 def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
@@ -62,15 +101,12 @@ def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
     streams: list[bytes] = []
     listed: list[dict[str, object]] = []
     for one in facts:
-        streams.append(_stream(one.table))
-        listed.append(
-            {
-                "comes": one.comes,
-                "predicate": one.key.predicate,
-                "arity": one.key.arity,
-                "bytes": len(streams[-1]),
-            }
-        )
+        said = {"comes": one.comes, "predicate": one.key.predicate, "arity": one.key.arity}
+        if isinstance(one.facts, PartFile):
+            listed.append({**said, "file": one.facts.path, "bytes": 0})
+            continue
+        streams.append(_stream(one.facts))
+        listed.append({**said, "bytes": len(streams[-1])})
     document = json.dumps(entry.to_dict() | {"facts": listed}, ensure_ascii=False).encode()
     return b"".join((_LENGTH.pack(len(document)), document, *streams))
 
@@ -91,31 +127,67 @@ def entry_of(payload: bytes) -> Entry:
             _whole(document["explicit"]),
             _whole(document["derived"]),
             {str(prefix): str(base) for prefix, base in document["prefixes"].items()},
+            str(document.get("stream", "")),
+            int(document.get("batch", -1)),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the record lacks {error}") from error
 
 
-def facts_of(payload: bytes) -> Iterator[FactChange]:
-    """Yield the facts of a payload; raise ValueError where it is none."""
+def files_of(payload: bytes) -> list[str]:
+    """Return the files beside the log that a payload needs; raise ValueError where it is none."""
+    try:
+        return [_file_name(one["file"]) for one in _document(payload)["facts"] if "file" in one]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the record lacks {error}") from error
+
+
+def facts_of(payload: bytes, folder: Path) -> Iterator[tuple[bool, PartKey, pa.Table]]:
+    """Yield the facts of a payload: whether they come, whose they are; raise ValueError where it is none.
+
+    Args:
+        payload: What a record holds.
+        folder: Where the files beside the log are.
+    """
     (start,) = _LENGTH.unpack_from(payload)
     start += _LENGTH.size
     try:
         for one in _document(payload)["facts"]:
             end = start + _whole(one["bytes"])
+            key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
+            if "file" in one:
+                yield bool(one["comes"]), key, _read_file(folder / _file_name(one["file"]))
+                continue
             if end > len(payload):
                 raise ValueError("the record is too short")
-            key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
             with pa.ipc.open_stream(pa.py_buffer(payload[start:end])) as stream:
                 table = stream.read_all()
             # The library takes what a stream says about itself for true, until it is asked to look.
             table.validate(full=True)
-            yield FactChange(bool(one["comes"]), key, table)
+            yield bool(one["comes"]), key, table
             start = end
     except (KeyError, TypeError) as error:
         raise ValueError(f"the record lacks {error}") from error
     except OSError as error:
         raise ValueError(f"a table of it is damaged: {error}") from error
+
+
+def _file_name(name: object) -> str:
+    if isinstance(name, str) and _SAFE_NAME.fullmatch(name):
+        return name
+    raise ValueError(f"{name!r} is no file of a log")
+
+
+def _read_file(path: Path) -> pa.Table:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be read: {error.strerror or error}") from error
+    if f"{sha256(data).hexdigest()}.parquet" != path.name:
+        raise ValueError(f"{path.name} is damaged: its checksum is not its name")
+    table = pq.ParquetFile(io.BytesIO(data)).read()
+    table.validate(full=True)
+    return table
 
 
 def _document(payload: bytes) -> dict[str, Any]:

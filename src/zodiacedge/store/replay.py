@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from zodiacedge.engine.embedded import stored
 from zodiacedge.errors import ZodiacError
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
@@ -21,35 +20,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from zodiacedge.engine.embedded.engine import EmbeddedState
+    from zodiacedge.engine.api import State
+    from zodiacedge.engine.keeping import Keeping
     from zodiacedge.errors import StoreProblem
     from zodiacedge.language.ast import Fact, Rule
     from zodiacedge.store.entry import Entry
     from zodiacedge.store.log import Record
 
 
-def change_again(record: Record, state: EmbeddedState) -> tuple[Change, Entry]:
+def change_again(record: Record, state: State, keeping: Keeping) -> tuple[Change, Entry]:
     """Return the change of a record, its facts loaded as those of a file are."""
     entry = said(record)
     batch = state.batch()
     gone: list[Fact] = []
     try:
-        for one in facts_of(record.payload):
-            if one.comes:
-                stored.add_part(batch, one.key, one.table)
+        for comes, key, table in facts_of(record.payload, record.path.parent):
+            if comes:
+                keeping.add_part(batch, key, table)
             else:
-                gone += facts_in(one.key, one.table)
+                gone += facts_in(key, table)
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
         raise _unreadable(record, error) from error
     return Change(added, removed, (), tuple(gone), (batch,) if batch.predicates() else ()), entry
 
 
-def check(root: Path, entry: Entry, state: EmbeddedState) -> None:
-    """Raise if a state is not what a record says that its change came to."""
-    explicit = len(state.store.explicit)
-    if (explicit, state.rows) != (entry.explicit, entry.derived):
-        why = f"{explicit:,} and {state.rows:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
+def check(root: Path, entry: Entry, found: tuple[int, int]) -> None:
+    """Raise if a state has other counts than a record says that its change came to."""
+    explicit, derived = found
+    if found != (entry.explicit, entry.derived):
+        why = f"{explicit:,} and {derived:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
         raise not_reproduced(root, entry.version, why)
 
 
@@ -64,8 +64,8 @@ def change_back(records: Iterable[Record]) -> Change:
             # A rule that came again may have come in other words.
             for texts, back in ((entry.rules_added, False), (entry.rules_removed, True)):
                 rules |= {rule_key(resolve(rule)): (rule, back) for rule in rules_of(texts)}
-            for one in facts_of(record.payload):
-                facts |= dict.fromkeys(facts_in(one.key, one.table), not one.comes)
+            for comes, key, table in facts_of(record.payload, record.path.parent):
+                facts |= dict.fromkeys(facts_in(key, table), not comes)
         except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
             raise _unreadable(record, error) from error
     return Change(

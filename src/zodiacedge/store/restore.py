@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped
-from zodiacedge.engine.embedded import stored
+from zodiacedge.engine.keeping import BadPartError, Told
 from zodiacedge.errors import StoreProblem, ZodiacError
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
@@ -19,11 +19,11 @@ from zodiacedge.store.problems import damaged_table, not_reproduced
 from zodiacedge.store.table import Snapshot, segment_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from zodiacedge.engine.embedded.engine import EmbeddedState
-    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.api import State
+    from zodiacedge.engine.keeping import Keeping, Parts
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Rule
@@ -72,34 +72,31 @@ def graph_digest(program: Program) -> str:
     return short_hash(owners_of(program))
 
 
-def state_of(  # noqa: PLR0913, PLR0917 - all that a state is made of
+def state_of(
     root: Path,
-    empty: EmbeddedState,
-    program: Program,
-    snapshot: Snapshot,
-    parts: Iterator[tuple[PartKey, pa.Table]],
+    keeping: Keeping,
+    empty: State,
+    commit: tuple[Program, Snapshot, Parts],
     registry: Registry,
-) -> EmbeddedState:
-    """Return the state of a commit."""
+) -> State:
+    """Return the state of a commit: what its program, what it says and its parts come to."""
+    program, snapshot, parts = commit
     owners = owners_of(program)
+    told = Told(
+        program.rules,
+        program.graph,
+        {owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
+        {key: Dropped(*one) for key, one in snapshot.dropped.items() if key in program.rules},
+        registry,
+    )
     try:
-        state = stored.restored(
-            empty,
-            parts,
-            program.rules,
-            program.graph,
-            seconds={owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
-            dropped={key: Dropped(*one) for key, one in snapshot.dropped.items() if key in program.rules},
-            registry=registry,
-        )
-    except (stored.BadPartError, pa.ArrowException) as error:
+        state = keeping.restored(empty, parts, told)
+    except (BadPartError, pa.ArrowException) as error:
         raise damaged_table(root, f"holds a part that cannot be read: {error}") from error
     except KeyError as error:
         raise damaged_table(root, f"holds a part of rules that are not there: {error}") from error
-    explicit = len(state.store.explicit)
-    if (explicit, state.rows) != (snapshot.explicit, snapshot.derived):
-        why = (
-            f"{explicit:,} and {state.rows:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"
-        )
+    explicit, derived = keeping.counts(state)
+    if (explicit, derived) != (snapshot.explicit, snapshot.derived):
+        why = f"{explicit:,} and {derived:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"
         raise not_reproduced(root, snapshot.version, why)
     return state

@@ -24,5 +24,5 @@ def sizes(root: Path) -> Sizes:
     """Measure a store."""
     layout = Layout(root)
     table = [path.stat().st_size for path in root.glob("relation=*/segment=*/*")]
-    logs = [path.stat().st_size for path in layout.log.glob("*.log")]
+    logs = [path.stat().st_size for path in layout.log.glob("*.*")]
     return Sizes(sum(table), sum(logs), len(table) + len(logs))

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zodiacedge.engine.keeping import PartFile, PartFiles
 from zodiacedge.engine.parts import PartKey, column_names
 from zodiacedge.store.layout import FORMAT, Layout, folder_name, short_hash, sync_folder, write_whole
 from zodiacedge.store.problems import damaged_table, newer_format, unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from deltalake.transaction import AddAction
@@ -62,6 +63,8 @@ class Snapshot:
     """The checksum of the log's last record, for the next one to go on from."""
     moment: str = ""
     format: int = FORMAT
+    streams: dict[str, int] = field(default_factory=dict)
+    """The last batch of each stream that is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,10 @@ class Commit:
 
     number: int
     snapshot: Snapshot
+
+
+# A part that was written anew, or is to be, or is gone.
+Renewed = tuple[PartKey, "pa.Table | PartFiles | None"]
 
 
 def segment_name(owner: frozenset[str]) -> str:
@@ -138,19 +145,14 @@ class FactTable:
             raise damaged_table(self._layout.root, f"does not hold the files of version {version}")
         return found
 
-    def parts(
-        self, files: Iterable[str], owners: Mapping[str, frozenset[str]]
-    ) -> Iterator[tuple[PartKey, pa.Table]]:
-        """Yield the parts of some files, each checked; `owners` are the rules of each segment by its name."""
-        for name in files:
-            path = self._layout.root / name
-            try:
-                data = path.read_bytes()
-            except OSError as error:
-                raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
-            if f"{sha256(data).hexdigest()}.parquet" != path.name:
-                raise damaged_table(path, "is damaged: its checksum is not its name")
-            yield _read_part(path, data, owners)
+    def parts(self, files: Iterable[str], owners: Mapping[str, frozenset[str]]) -> StoredParts:
+        """Return the parts of some files; `owners` are the rules of each segment by its name."""
+        return StoredParts(self._layout.root, tuple(files), dict(owners))
+
+    @property
+    def writer(self) -> TableWriter:
+        """What writes parts as files that a commit can name."""
+        return TableWriter(self._layout.root)
 
     def checkpoint(self, commit: Commit) -> None:
         """Let Delta start from a commit, without those before."""
@@ -158,9 +160,7 @@ class FactTable:
 
         DeltaTable(self._root, version=commit.number).create_checkpoint()
 
-    def commit(
-        self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[tuple[PartKey, pa.Table | None]]
-    ) -> list[str]:
+    def commit(self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]) -> list[str]:
         """Write parts, each in place of what it was before, none where it is gone, as one commit.
 
         Args:
@@ -173,32 +173,34 @@ class FactTable:
         except OSError as error:
             raise unwritable(self._layout.root, error) from error
 
-    def _commit(
-        self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[tuple[PartKey, pa.Table | None]]
-    ) -> list[str]:
+    def _commit(self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]) -> list[str]:
         from deltalake import DeltaTable, Field  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
         from deltalake.schema import PrimitiveType  # noqa: PLC0415
         from deltalake.transaction import RemoveAction  # noqa: PLC0415
 
-        by_folder = {path.rsplit("/", 1)[0]: path for path in before}
+        by_folder: dict[str, list[str]] = {}
+        for path in before:
+            by_folder.setdefault(path.rsplit("/", 1)[0], []).append(path)
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = []
         widest = 0
-        for key, table in parts:
-            place = _place(key)
-            old = by_folder.pop(place, None)
-            new = None if table is None else self._write(key, table)
+        for key, given in parts:
+            place = place_of(key)
+            old = by_folder.pop(place, [])
+            new = _files(given if given is None or isinstance(given, PartFiles) else self.writer(key, given))
             widest = max(widest, key.arity)
-            if new is not None:
-                by_folder[place] = new.path
-            if old == (new.path if new else None):
-                continue
-            if old is not None:
-                actions.append(RemoveAction(old, data_change=True, deletion_timestamp=now))
-            if new is not None:
-                actions.append(new)
-        files = sorted(by_folder.values())
+            kept = old if isinstance(given, PartFiles) and given.beside else []
+            names = [*kept, *(file.path for file in new if file.path not in kept)]
+            if names:
+                by_folder[place] = names
+            actions += [
+                RemoveAction(path, data_change=True, deletion_timestamp=now)
+                for path in old
+                if path not in names
+            ]
+            actions += [_added(place, file, now) for file in new if file.path not in old]
+        files = sorted(path for paths in by_folder.values() for path in paths)
         try:
             delta = DeltaTable(self._root)
             there = {field.name for field in delta.schema().fields}
@@ -219,31 +221,6 @@ class FactTable:
         self._sync_log()
         return files
 
-    def _write(self, key: PartKey, table: pa.Table) -> AddAction:
-        from deltalake.transaction import AddAction  # noqa: PLC0415
-
-        count = len(table)
-        columns = {
-            "kind": _repeated(key.kind, count),
-            "predicate": _repeated(key.predicate, count),
-            "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
-        }
-        columns |= {name: table.column(name) for name in column_names(key.arity)}
-        out = io.BytesIO()
-        pq.write_table(pa.table(columns), out, compression="zstd", row_group_size=_ROWS_TOGETHER)
-        data = out.getvalue()
-        folder = _place(key)
-        path = f"{folder}/{sha256(data).hexdigest()}.parquet"
-        target = self._layout.root / path
-        if not target.exists():
-            write_whole(target, data)
-            sync_folder(target.parent.parent)
-            sync_folder(self._layout.root)
-        relation, segment = (part.split("=", 1)[1] for part in folder.split("/"))
-        said = {"numRecords": count}
-        values = {"relation": relation, "segment": segment}
-        return AddAction(path, len(data), values, int(time.time() * 1000), True, json.dumps(said))  # noqa: FBT003
-
     def _sync_log(self) -> None:
         """Make sure that Delta's log is on disk: it does not see to that itself."""
         newest = max(self._layout.delta_log.glob("*.json"))
@@ -255,7 +232,80 @@ class FactTable:
         sync_folder(self._layout.delta_log)
 
 
-def _place(key: PartKey) -> str:
+@dataclass(frozen=True, slots=True)
+class TableWriter:
+    """Writes parts as Parquet files of the table: in this process, or in a task."""
+
+    root: Path
+
+    def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
+        """Write a file, named by the SHA-256 of its bytes; it is on disk when this returns."""
+        count = len(table)
+        columns = {
+            "kind": _repeated(key.kind, count),
+            "predicate": _repeated(key.predicate, count),
+            "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
+        }
+        columns |= {name: table.column(name) for name in column_names(key.arity)}
+        out = io.BytesIO()
+        pq.write_table(pa.table(columns), out, compression="zstd", row_group_size=_ROWS_TOGETHER)
+        data = out.getvalue()
+        path = f"{place_of(key)}/{sha256(data).hexdigest()}.parquet"
+        target = self.root / path
+        if not target.exists():
+            write_whole(target, data)
+            sync_folder(target.parent.parent)
+            sync_folder(self.root)
+        return PartFile(path, len(data), count)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredParts:
+    """The parts of some files of the table, each checked when it is read: here, or in a task."""
+
+    root: Path
+    files: tuple[str, ...]
+    owners: Mapping[str, frozenset[str]]
+
+    def sizes(self) -> list[int]:
+        """Return how many bytes each file has; one that is not there is told when it is read."""
+        paths = [self.root / name for name in self.files]
+        return [path.stat().st_size if path.exists() else 0 for path in paths]
+
+    def chosen(self, files: Sequence[str]) -> StoredParts:
+        """Return those of some files only."""
+        return StoredParts(self.root, tuple(files), self.owners)
+
+    def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
+        """Yield the parts file by file."""
+        for name in self.files:
+            path = self.root / name
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
+            if f"{sha256(data).hexdigest()}.parquet" != path.name:
+                raise damaged_table(path, "is damaged: its checksum is not its name")
+            yield _read_part(path, data, self.owners)
+
+
+def _files(given: PartFiles | PartFile | None) -> tuple[PartFile, ...]:
+    if given is None:
+        return ()
+    return given.files if isinstance(given, PartFiles) else (given,)
+
+
+def _added(place: str, file: PartFile, now: int) -> AddAction:
+    from deltalake.transaction import AddAction  # noqa: PLC0415
+
+    relation, segment = (part.split("=", 1)[1] for part in place.split("/"))
+    said = json.dumps({"numRecords": file.rows})
+    values = {"relation": relation, "segment": segment}
+    return AddAction(file.path, file.bytes, values, now, True, said)  # noqa: FBT003
+
+
+def place_of(key: PartKey) -> str:
+    """Return the folder of a part."""
     name = folder_name(key.predicate, key.arity, key.kind)
     return f"relation={name}/segment={segment_name(key.owner)}"
 
@@ -326,6 +376,7 @@ def _read_snapshot(path: Path, said: str) -> Snapshot:
         chain,
         moment,
         made,
+        {str(stream): int(batch) for stream, batch in document.get("streams", {}).items()},
     )
 
 
@@ -340,7 +391,7 @@ def _read_part(path: Path, data: bytes, owners: Mapping[str, frozenset[str]]) ->
         key = PartKey(kind, owner, predicate, arity)
     except (pa.ArrowException, OSError, KeyError, IndexError, TypeError, ValueError) as error:
         raise damaged_table(path, f"is no part of a store: {error}") from error
-    if kind not in _KINDS or not isinstance(predicate, str) or _place(key) != str(_folder(path)):
+    if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != str(_folder(path)):
         raise damaged_table(path, "is no part of a store: it stands in another place")
     return key, table
 

@@ -29,6 +29,7 @@ from zodiacedge.engine.embedded.layout import (
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, by_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.text_columns import encoded_strings, strings
+from zodiacedge.engine.keeping import BadPartError
 from zodiacedge.engine.parts import PartKey
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import body_atoms
@@ -68,10 +69,6 @@ _TOGETHER = 1 << 18
 _NOBODY: frozenset[str] = frozenset()
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-
-
-class BadPartError(ValueError):
-    """A part whose columns are not what the format says."""
 
 
 # From tables to parts
@@ -219,7 +216,7 @@ def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
 
 def add_part(batch: EmbeddedBatch, key: PartKey, table: pa.Table) -> None:
     """Add the facts of a part to a batch."""
-    for relation, rows in _relations(batch.store, key, _rows(batch.store.dictionary, key, table)):
+    for relation, rows in _relations(batch.store, key, rows_of(batch.store.dictionary, key, table)):
         batch.add_rows(relation, rows)
 
 
@@ -250,9 +247,10 @@ def restored(
         if head.relation == RDF_TYPE and isinstance(head.args[-1], Variable)
     }
     for key, table in parts:
-        rows = _rows(store.dictionary, key, table)
+        rows = rows_of(store.dictionary, key, table)
         if key.kind == "aggregate":
-            segments[key.owner].hidden[key.predicate] = _filled(Table(key.arity), rows)
+            hidden = segments[key.owner].hidden
+            _filled(hidden.setdefault(key.predicate, Table(key.arity)), rows)
             continue
         segment = store.explicit if key.kind == "explicit" else segments[key.owner]
         if key.kind == "derived" and key.owner in typed and _is_class(key):
@@ -302,7 +300,8 @@ def _filled(table: Table, rows: Ids) -> Table:
     return table
 
 
-def _rows(dictionary: Dictionary, key: PartKey, table: pa.Table) -> Ids:
+def rows_of(dictionary: Dictionary, key: PartKey, table: pa.Table) -> Ids:
+    """Return the rows of a part; its terms go into a dictionary."""
     rows = np.zeros((len(table), key.arity), np.int32)
     for n in range(key.arity):
         start = 0

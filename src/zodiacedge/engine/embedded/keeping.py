@@ -1,0 +1,92 @@
+"""How the states of the embedded engine are kept: as tables of readable terms, made in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded import stored
+from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect
+from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from zodiacedge.engine.api import Attempt, Batch, Effect, State
+    from zodiacedge.engine.keeping import PartFile, PartFiles, Parts, PartWriter, Told
+    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.language.ast import Rule
+
+
+class EmbeddedKeeping:
+    """What the embedded engine offers to a store."""
+
+    def restored(self, empty: State, parts: Parts, told: Told) -> EmbeddedState:
+        """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
+        return stored.restored(
+            _state(empty),
+            parts,
+            told.rules,
+            told.graph,
+            seconds=told.seconds,
+            dropped=told.dropped,
+            registry=told.registry,
+        )
+
+    def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
+        """Add the facts of a part to a batch."""
+        if not isinstance(batch, EmbeddedBatch):
+            raise TypeError(batch)
+        stored.add_part(batch, key, table)
+
+    def counts(self, state: State) -> tuple[int, int]:
+        """Return how many explicit facts there are, and how many facts all segments have together."""
+        found = _state(state)
+        return len(found.store.explicit), found.rows
+
+    def counts_after(self, effect: Effect, attempt: Attempt) -> tuple[int, int]:
+        """Return the same of what a change will come to."""
+        if not isinstance(attempt, EmbeddedAttempt):
+            raise TypeError(attempt)
+        return stored.explicit_after(_effect(effect)), stored.rows_after(attempt)
+
+    def seconds(self, state: State) -> dict[frozenset[str], float]:
+        """Return what evaluating each node from nothing took."""
+        return {keys: segment.seconds for keys, segment in _state(state).store.segments.items()}
+
+    def came_and_went(
+        self, effect: Effect, write: PartWriter
+    ) -> tuple[Iterable[tuple[PartKey, pa.Table | PartFile]], ...]:
+        """Return the explicit facts that come and those that go."""
+        del write  # they are in this process, and so may be the record of them
+        return stored.effect_pieces(_effect(effect))
+
+    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartKey, object]:
+        """Return of each part what tells whether it changed in this process."""
+        del rules
+        return stored.signatures(_state(state))
+
+    def renewed(
+        self,
+        state: State,
+        now: Mapping[PartKey, object],
+        before: Mapping[PartKey, object],
+        write: PartWriter,
+    ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
+        """Yield the parts whose signatures are not what they were."""
+        del write
+        changed = [key for key, signature in now.items() if before.get(key) != signature]
+        return stored.tables(_state(state), changed)
+
+
+def _state(state: State) -> EmbeddedState:
+    if not isinstance(state, EmbeddedState):
+        raise TypeError(state)
+    return state
+
+
+def _effect(effect: Effect) -> EmbeddedEffect:
+    if not isinstance(effect, EmbeddedEffect):
+        raise TypeError(effect)
+    return effect

@@ -1,0 +1,116 @@
+"""How the states of an engine get into a store and out of it: what an engine offers to `store`.
+
+A store knows parts, files of parts and counts. Which facts a part has, and how rows of an engine become terms
+that a person can read, is the engine's own: one that works in this process makes tables, one that works on a
+cluster lets its tasks write the files and tells only their names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from zodiacedge.engine.api import Attempt, Batch, Dropped, Effect, State
+    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class PartFile:
+    """A file of a part that is on disk: its place in the store, its bytes and its rows."""
+
+    path: str
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartFiles:
+    """Files that were written for a part: in the place of those it had, or beside them."""
+
+    files: tuple[PartFile, ...]
+    beside: bool = False
+
+
+class BadPartError(ValueError):
+    """A part whose columns are not what the format says."""
+
+
+class PartWriter(Protocol):
+    """Writes a part as a file of the store; may be sent to another process."""
+
+    def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
+        """Write a file that is on disk when this returns."""
+
+
+class Parts(Protocol):
+    """Parts of a store, each checked when it is read; may be sent to another process."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The places of the files."""
+
+    def sizes(self) -> Sequence[int]:
+        """How many bytes each file has."""
+
+    def chosen(self, files: Sequence[str]) -> Self:
+        """Return those of some files only."""
+
+    def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
+        """Yield the parts file by file; one of several files comes several times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a commit tells beside its parts."""
+
+    rules: Mapping[str, Rule]
+    graph: HyperGraph
+    seconds: Mapping[frozenset[str], float]
+    """What evaluating each node from nothing took, as far as that is known."""
+    dropped: Mapping[str, Dropped]
+    registry: Registry
+    """What the host registered now."""
+
+
+class Keeping(Protocol):
+    """How the states of one engine are kept."""
+
+    def restored(self, empty: State, parts: Parts, told: Told) -> State:
+        """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
+
+    def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
+        """Add the facts of a part to a batch."""
+
+    def counts(self, state: State) -> tuple[int, int]:
+        """Return how many explicit facts there are, and how many facts all segments have together."""
+
+    def counts_after(self, effect: Effect, attempt: Attempt) -> tuple[int, int]:
+        """Return the same of what a change will come to."""
+
+    def seconds(self, state: State) -> Mapping[frozenset[str], float]:
+        """Return what evaluating each node from nothing took, as far as that is known."""
+
+    def came_and_went(
+        self, effect: Effect, write: PartWriter
+    ) -> tuple[Iterable[tuple[PartKey, pa.Table | PartFile]], ...]:
+        """Return the explicit facts that come and those that go: as tables, or as files if they are many."""
+
+    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartKey, object]:
+        """Return of each part what tells whether it changed in this process."""
+
+    def renewed(
+        self,
+        state: State,
+        now: Mapping[PartKey, object],
+        before: Mapping[PartKey, object],
+        write: PartWriter,
+    ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
+        """Yield the parts whose signatures are not what they were."""

@@ -1,0 +1,272 @@
+"""How the states of the engine `spark` are kept in a store: tasks read and write its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from zodiacedge.engine.embedded import stored as embedded
+from zodiacedge.engine.handover import ALONE
+from zodiacedge.engine.keeping import BadPartError, PartFiles
+from zodiacedge.engine.parts import PartKey
+from zodiacedge.engine.spark import stored
+from zodiacedge.engine.spark.attempt import SparkAttempt
+from zodiacedge.engine.spark.batch import SparkBatch, SparkEffect, class_predicate
+from zodiacedge.engine.spark.merge import merged
+from zodiacedge.engine.spark.scratch import Content, Relation, Segment
+from zodiacedge.engine.spark.state import SparkState
+from zodiacedge.engine.spark.stored import Held, Holder, Loaded, Loading, Readable, Writing
+from zodiacedge.engine.spark.vocabulary import Names, Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from zodiacedge.engine.api import Attempt, Batch, Effect, State
+    from zodiacedge.engine.keeping import PartFile, Parts, PartWriter, Told
+    from zodiacedge.engine.parts import Kind
+    from zodiacedge.engine.spark.place import Place
+    from zodiacedge.engine.spark.scratch import Part
+    from zodiacedge.language.ast import Rule
+
+    Layers = tuple[tuple[bool, Part], ...]
+
+_NOBODY: frozenset[str] = frozenset()
+_Thing = TypeVar("_Thing")
+# Files of fewer bytes than this together are read by the driver; a task reads about as many.
+_BYTES_PER_TASK = 8 << 20
+# A part of a holder with at most so many rows is written as a whole when it changes.
+_REWRITTEN = 50_000
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a part is made of: the rows of somebody, and of them those files that have some of the part's."""
+
+    held: Held
+    layers: Layers
+
+
+class SparkKeeping:
+    """What the engine `spark` offers to a store."""
+
+    # Out of a store.
+
+    def restored(self, empty: State, parts: Parts, told: Told) -> SparkState:
+        """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
+        place = _state(empty).place
+        pieces = _loaded(place, parts)
+        if any(piece.bad for piece in pieces):
+            raise BadPartError(next(piece.bad for piece in pieces if piece.bad))
+        contents: dict[Holder, list[Part]] = {}
+        names = Names({})
+        for piece in pieces:
+            names = names.with_terms(piece.names)
+            for holder, part in piece.rows.items():
+                contents.setdefault(holder, []).append(place.adopt(part))
+        terms = Terms(tuple(place.adopt(piece.terms) for piece in pieces if piece.terms.rows))
+        if len(terms.parts) > 1:
+            terms = merged(place, terms, Terms(), ALONE)
+        segments = {keys: _segment(keys, told.rules, contents) for keys in _nodes(told)}
+        if contents:
+            raise KeyError(next(iter(contents)).relation.name)
+        return SparkState(
+            place, segments.pop(_NOBODY), segments, terms, names, (), dict(told.dropped), told.registry
+        )
+
+    def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
+        """Add the facts of a part to a batch."""
+        if not isinstance(batch, SparkBatch):
+            raise TypeError(batch)
+        embedded.add_part(batch.given, key, table)
+
+    # Counts.
+
+    def counts(self, state: State) -> tuple[int, int]:
+        """Return how many explicit facts there are, and how many facts all segments have together."""
+        found = _state(state)
+        return found.stated.rows, sum(one.rows for one in found.segments.values())
+
+    def counts_after(self, effect: Effect, attempt: Attempt) -> tuple[int, int]:
+        """Return the same of what a change will come to."""
+        del effect
+        if not isinstance(attempt, SparkAttempt):
+            raise TypeError(attempt)
+        return self.counts(attempt.after)
+
+    def seconds(self, state: State) -> dict[frozenset[str], float]:
+        """Return nothing: what a node takes on a cluster says nothing about it elsewhere."""
+        del state
+        return {}
+
+    # Into a store.
+
+    def came_and_went(
+        self, effect: Effect, write: PartWriter
+    ) -> tuple[Iterable[tuple[PartKey, pa.Table | PartFile]], ...]:
+        """Return the explicit facts that come and those that go: as tables, or as files if they are many."""
+        if not isinstance(effect, SparkEffect):
+            raise TypeError(effect)
+        sides = [
+            [
+                Held(Holder("explicit", _NOBODY, relation), Content.of(*parts))
+                for relation, parts in side.items()
+            ]
+            for side in (effect.sifted.new, effect.sifted.old)
+        ]
+        place, terms = effect.place, effect.terms
+        if effect.added + effect.removed <= place.options.driver_rows:
+            return tuple(list(Readable(tuple(side), terms, place.hashing)) for side in sides)
+        return tuple(_written(place, side, terms, write) for side in sides)
+
+    def signatures(self, state: State, rules: Mapping[str, Rule]) -> dict[PartKey, object]:
+        """Return of each part what tells whether it changed in this process."""
+        found: dict[PartKey, object] = {}
+        one = _state(state)
+        for owner, segment in ((_NOBODY, one.stated), *one.segments.items()):
+            kind: Kind = "derived" if owner else "explicit"
+            for relation, content in segment.contents.items():
+                held = Held(Holder(kind, owner, relation), content)
+                found |= _members(one, held) if relation.typed else _whole(held)
+            for rule, content in segment.hidden.items():
+                found |= _whole(Held(Holder("aggregate", owner, _rows_of(rule, rules)), content))
+        return found
+
+    def renewed(
+        self,
+        state: State,
+        now: Mapping[PartKey, object],
+        before: Mapping[PartKey, object],
+        write: PartWriter,
+    ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
+        """Yield the parts whose signatures are not what they were.
+
+        A large part that only gained rows gets a file of those beside the ones it has.
+        """
+        found = _state(state)
+        beside: dict[PartKey, bool] = {}
+        # Classes of one holder are read together.
+        wanted: dict[tuple[Holder, Layers], set[int] | None] = {}
+        for key, given in now.items():
+            signature, was = _signature(given), before.get(key)
+            layers = _signature(was).layers if was is not None else ()
+            if was is not None and layers == signature.layers:
+                continue
+            more = signature.layers[len(layers) :]
+            held = signature.held
+            gained = bool(layers) and signature.layers[: len(layers)] == layers
+            beside[key] = gained and held.content.rows > _REWRITTEN and all(came for came, _ in more)
+            place = held.holder, more if beside[key] else held.content.layers
+            if held.classes is None:
+                wanted[place] = None
+            else:
+                wanted[place] = (wanted.get(place) or set()) | held.classes
+        asked = [
+            Held(holder, Content(layers), None if classes is None else frozenset(classes))
+            for (holder, layers), classes in wanted.items()
+        ]
+        files: dict[PartKey, list[PartFile]] = {}
+        for key, file in _written(found.place, asked, found.terms, write):
+            files.setdefault(key, []).append(file)
+        for key, some in files.items():
+            yield key, PartFiles(tuple(some), beside[key])
+
+
+def _loaded(place: Place, parts: Parts) -> list[Loaded]:
+    """Read files: a few here, many by tasks of about the same size."""
+    sizes = dict(zip(parts.files, parts.sizes(), strict=True))
+    folder, hashing = place.scratch.folder, place.hashing
+    if sum(sizes.values()) <= _BYTES_PER_TASK:
+        return [stored.load(Loading(parts, folder, hashing))] if sizes else []
+    most = min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK))
+    groups = _dealt_out(list(sizes), list(sizes.values()), most)
+    work = [Loading(parts.chosen(files), folder, hashing) for files in groups]
+    return place.jobs.each(stored.load, work, "reading a store")
+
+
+def _written(
+    place: Place, held: Sequence[Held], terms: Terms, write: PartWriter
+) -> list[tuple[PartKey, PartFile]]:
+    """Write rows as files: few here, more by tasks, and what is too much for one by a plan."""
+    options = place.options
+    small = [one for one in held if one.rows <= options.gather_rows]
+    rows = sum(one.rows for one in small)
+    if rows <= options.driver_rows:
+        found = stored.write_parts(Writing(Readable(tuple(small), terms, place.hashing), write))
+    else:
+        groups = _dealt_out(small, [one.rows for one in small], place.jobs.cores)
+        work = [Writing(Readable(tuple(group), terms, place.hashing), write) for group in groups]
+        found = [one for some in place.jobs.each(stored.write_parts, work, "writing a store") for one in some]
+    for one in held:
+        if one.rows > options.gather_rows:
+            found += stored.write_by_plan(place, one, terms, write)
+    return found
+
+
+def _dealt_out(things: Sequence[_Thing], sizes: Sequence[int], most: int) -> list[list[_Thing]]:
+    """Return things in groups of about the same size."""
+    groups: list[list[_Thing]] = [[] for _ in range(most)]
+    taken = [0] * most
+    for n in sorted(range(len(things)), key=lambda n: -sizes[n]):
+        place = taken.index(min(taken))
+        groups[place].append(things[n])
+        taken[place] += sizes[n]
+    return [group for group in groups if group]
+
+
+def _nodes(told: Told) -> Iterator[frozenset[str]]:
+    yield _NOBODY
+    for node in told.graph.nodes.values():
+        yield frozenset(node.rules)
+
+
+def _segment(owner: frozenset[str], rules: Mapping[str, Rule], contents: dict[Holder, list[Part]]) -> Segment:
+    """Return what an owner has, and take it away from what there is."""
+    own = {holder: Content.of(*contents.pop(holder)) for holder in list(contents) if holder.owner == owner}
+    hidden = {rule: Content() for rule in owner if rules[rule].aggregate}
+    hidden |= {h.relation.name: content for h, content in own.items() if h.kind == "aggregate"}
+    if not hidden.keys() <= owner:
+        raise KeyError(next(iter(hidden.keys() - owner)))
+    return Segment({h.relation: content for h, content in own.items() if h.kind != "aggregate"}, hidden)
+
+
+def _rows_of(rule: str, rules: Mapping[str, Rule]) -> Relation:
+    aggregate = rules[rule].aggregate
+    if aggregate is None:
+        raise AssertionError(rule)
+    return Relation(rule, len(aggregate.groups) + len(aggregate.folds))
+
+
+def _whole(held: Held) -> dict[PartKey, Signature]:
+    if not held.content.rows:
+        return {}
+    kind, owner, relation = held.holder
+    return {PartKey(kind, owner, *relation): Signature(held, held.content.layers)}
+
+
+def _members(state: SparkState, held: Held) -> dict[PartKey, Signature]:
+    """Return the parts that members are in: each class is one, those that are no IRIs are one together."""
+    kind, owner, _ = held.holder
+    content = held.content
+    names = state.named(content.classes())
+    grouped: dict[PartKey, set[int]] = {}
+    for one in content.classes():
+        grouped.setdefault(PartKey(kind, owner, *class_predicate(names[one])), set()).add(one)
+    found = {}
+    for key, classes in grouped.items():
+        layers = tuple(layer for layer in content.layers if classes & layer[1].classes.keys())
+        found[key] = Signature(Held(held.holder, content, frozenset(classes)), layers)
+    return found
+
+
+def _signature(given: object) -> Signature:
+    if not isinstance(given, Signature):
+        raise TypeError(given)
+    return given
+
+
+def _state(state: State) -> SparkState:
+    if not isinstance(state, SparkState):
+        raise TypeError(state)
+    return state
