@@ -34,6 +34,7 @@ from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, differences, digest
+from zodiacedge.store.folding import FoldingThread
 from zodiacedge.terms import from_python
 from zodiacedge.transaction import Transaction, given_text
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from zodiacedge.store.diff import VersionDiff
     from zodiacedge.store.durable import DurableStore, Swept
     from zodiacedge.store.entry import Entry
+    from zodiacedge.store.folding import Folding
     from zodiacedge.store.slice import Slice
     from zodiacedge.terms import IRI
     from zodiacedge.transaction import Facts
@@ -190,13 +192,14 @@ class KnowledgeBase:
         self._store: DurableStore | None = None
         self._unregistered: tuple[Diagnostic, ...] = ()
         self._streams: dict[str, int] = {}
+        self._folder = FoldingThread()
 
     def open_store(self, store: DurableStore, at: int | None = None) -> None:
         """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
         from zodiacedge.store import replay  # noqa: PLC0415 - only who has a store pays for it
 
         try:
-            base, records = store.base(at, self._state, self._host(), self._settings.registry)
+            base, records = store.base(at, self._engine.empty, self._host(), self._settings.registry)
             self._program, self._state, self._version = base.program, base.state, base.version
             self._prefixes, self._unregistered = base.prefixes, base.unregistered
             self._streams = base.streams
@@ -240,12 +243,31 @@ class KnowledgeBase:
         """Bring the table of a store up to this version; what is in memory only has none."""
         if self._store is None:
             return
-        with self._alone(), self._asking() as state:
-            from zodiacedge.store.durable import Base  # noqa: PLC0415 - only who has a store pays for it
+        with self._alone():
+            self._folder.wait()
+            folding = self._folding(self._store)
+            if folding:
+                self._store.fold(folding)
 
-            self._store.fold(
-                Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
-            )
+    def _fold_beside(self, store: DurableStore) -> None:
+        """Fold while changes go on; wait first if the log became long again before the last time was done."""
+        if self._folder.busy and not store.is_too_long:
+            return
+        self._folder.wait()
+        folding = self._folding(store)
+        if folding and folding.captured:
+            self._folder.start(store.fold, folding)
+        elif folding:
+            # The log has all of it: if the table cannot be written now, closing tells.
+            with suppress(StoreProblem):
+                store.fold(folding)
+
+    def _folding(self, store: DurableStore) -> Folding | None:
+        from zodiacedge.store.durable import Base  # noqa: PLC0415 - only who has a store pays for it
+
+        with self._asking() as state:
+            base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
+            return store.folding(base, self._turn)
 
     @property
     def streams(self) -> dict[str, int]:
@@ -348,8 +370,8 @@ class KnowledgeBase:
     def vacuum(self, kept: timedelta | None = None) -> Swept:
         """Fold, and remove from a store what no version of the last time needs: a week if not given."""
         store = self._required_store()
-        self.fold()
         with self._alone():
+            self.fold()
             return store.vacuum() if kept is None else store.vacuum(kept)
 
     def _required_store(self) -> DurableStore:
@@ -461,9 +483,7 @@ class KnowledgeBase:
                 self._store.sync(ticket)
             self._subscribers.tell(report)
             if self._store and self._store.is_long:
-                # The log has all of it: if the table cannot be written now, closing tells.
-                with suppress(StoreProblem):
-                    self.fold()
+                self._fold_beside(self._store)
         if self._store:
             # Outside: threads whose changes come close together wait for the disk together.
             self._store.sync(ticket)

@@ -60,6 +60,7 @@ def logged(farm: Path) -> Path:
 def abandon(kb: ze.KnowledgeBase) -> None:
     """Let go of a store as a killed process does: nothing is folded."""
     assert kb._store is not None
+    kb._folder.wait()
     kb._store.close()
 
 

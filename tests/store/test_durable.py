@@ -224,6 +224,45 @@ def test_a_vacuum_keeps_what_versions_need_and_no_more(logged: Path) -> None:
         assert kb.at(5).verify().ok
 
 
+def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
+    enough = threading.Event()
+    problems: list[BaseException] = []
+    seen: list[int] = []
+
+    def read() -> None:
+        while not enough.is_set():
+            try:
+                with ze.open(farm, read_only=True) as kb:
+                    seen.append(kb.version)
+                    assert len(kb.query("?- mark(N) .")) == max(kb.version - 3, 0)
+            except BaseException as problem:  # noqa: BLE001 - it is told by the thread that waits
+                problems.append(problem)
+                return
+
+    with ze.open(farm) as kb:
+        reader = threading.Thread(target=read)
+        reader.start()
+        for n in range(25):
+            with kb.change() as c:
+                c.add_facts([("mark", n)])
+            kb.vacuum(timedelta(0))
+        enough.set()
+        reader.join()
+    assert problems == []
+    assert seen
+
+
+def test_a_sweep_leaves_no_empty_folder(logged: Path) -> None:
+    with ze.open(logged) as kb:
+        with kb.change() as c:
+            c.remove_rules("r1")
+            c.remove_facts([("quad", ze.iri("a"), ze.iri("b"), 3, 4)])
+        assert list(logged.glob("relation=quad-*"))
+        kb.vacuum(timedelta(0))
+        assert not list(logged.glob("relation=quad-*"))
+        assert all(any(folder.iterdir()) for folder in logged.glob("relation=*/segment=*"))
+
+
 def test_a_second_writer_is_told_who_the_first_is_and_readers_are_welcome(farm: Path) -> None:
     script = f"""
 import sys, zodiacedge as ze

@@ -2,33 +2,66 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import zodiacedge as ze
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 WRITER = Path(__file__).with_name("writer.py")
 
 
-def run_and_kill(store: Path, seed: int, after: float) -> list[int]:
-    """Let a writer work for so many seconds from its first change on; return the versions it acknowledged."""
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", str(WRITER), str(store), str(seed)],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        assert first.startswith("open")
+class Nursery:
+    """Starts writers, and kills them."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "error", str(WRITER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def run_and_kill(self, store: Path, seed: int, after: float) -> list[int]:
+        """Let a writer work for so many seconds from its opening on; return the versions it acknowledged."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{store} {seed}\n")
+        self._process.stdin.flush()
+        # Who it is and that it is open come in any order.
+        told = dict(self._line().split() for _ in range(2))
+        assert told.keys() == {"writer", "open"}
         time.sleep(after)
-        process.kill()
-        rest = process.stdout.read()
-    return [int(line.split()[1]) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+        os.kill(int(told["writer"]), signal.SIGKILL)
+        found: list[int] = []
+        while (line := self._line()) != "gone\n":
+            found.append(int(line.removeprefix("done ")))
+        return found
+
+    def close(self) -> None:
+        """End."""
+        with self._process:
+            self._process.kill()
+
+
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    found = Nursery()
+    yield found
+    found.close()
 
 
 def check(store: Path, acknowledged: list[int], before: int) -> int:
@@ -44,11 +77,11 @@ def check(store: Path, acknowledged: list[int], before: int) -> int:
         return kb.version
 
 
-def kill_often(store: Path, runs: int, seed: int) -> None:
+def kill_often(nursery: Nursery, store: Path, runs: int, seed: int) -> None:
     chance = random.Random(seed)
     version = 0
     for run in range(runs):
-        acknowledged = run_and_kill(store, seed * 1000 + run, chance.uniform(0, 0.4))
+        acknowledged = nursery.run_and_kill(store, seed * 1000 + run, chance.uniform(0, 0.4))
         assert acknowledged == list(range(version + 1, version + 1 + len(acknowledged)))
         version = check(store, acknowledged, version)
     with ze.open(store) as kb:
@@ -58,11 +91,11 @@ def kill_often(store: Path, runs: int, seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_writer_killed_ten_times_loses_nothing(place: Path) -> None:
-    kill_often(place, 10, seed=1)
+def test_a_writer_killed_ten_times_loses_nothing(place: Path, nursery: Nursery) -> None:
+    kill_often(nursery, place, 10, seed=1)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 22))
-def test_a_writer_killed_two_hundred_times_loses_nothing(place: Path, seed: int) -> None:
-    kill_often(place, 10, seed)
+def test_a_writer_killed_two_hundred_times_loses_nothing(place: Path, nursery: Nursery, seed: int) -> None:
+    kill_often(nursery, place, 10, seed)

@@ -17,6 +17,7 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
 from zodiacedge.language.ast import fact
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.maintenance.change import Change
+from zodiacedge.store.durable import FOLD_BYTES
 from zodiacedge.store.terms import facts_in
 from zodiacedge.terms import BlankNode, from_python, iri, literal, string
 
@@ -74,14 +75,21 @@ def _segments(kb: ze.KnowledgeBase) -> dict[frozenset[str], frozenset[ze.Fact]]:
 
 # A failing session is worth more than minutes of looking for a smaller one.
 @settings(max_examples=examples(15), phases=(Phase.explicit, Phase.generate))
-@given(session=sessions(most_changes=4), closing=st.lists(st.booleans(), min_size=5, max_size=5))
+@given(
+    session=sessions(most_changes=4),
+    closing=st.lists(st.booleans(), min_size=5, max_size=5),
+    beside=st.booleans(),
+)
 def test_a_store_that_is_closed_and_left_in_between_follows_one_in_memory(
-    session: RandomSession, closing: list[bool]
+    session: RandomSession, closing: list[bool], *, beside: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         memory, kb = ze.open(), ze.open(Path(folder) / "kb", create=True)
         facts = [memory.facts()]
         for change, fold in zip(_changes(session), closing, strict=False):
+            assert kb.store is not None
+            # Every change is folded, beside what comes next.
+            kb.store.fold_bytes = 0 if beside else FOLD_BYTES
             expected, report = memory.apply(change), kb.apply(change)
             assert (report.inserted, report.deleted) == (expected.inserted, expected.deleted)
             facts.append(memory.facts())

@@ -1,12 +1,14 @@
-"""A writer that is to be killed: changes a store for ever, and says what was acknowledged.
+"""Writers that are to be killed: each changes a store for ever, and says what was acknowledged.
 
-Run as a program with the folder of a store and a number for its random changes.
+Run as a program that reads lines, each with the folder of a store and a number for random changes.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import sys
+from importlib import import_module
 
 import zodiacedge as ze
 
@@ -48,5 +50,22 @@ def main(store: str, seed: int) -> None:
             kb = ze.open(store)
 
 
+def serve() -> None:
+    """Start a writer for each line with a store and a number, say who it is, and when it is gone."""
+    for line in sys.stdin:
+        store, seed = line.rsplit(maxsplit=1)
+        child = os.fork()
+        if not child:
+            main(store, int(seed))
+        say(f"writer {child}")
+        os.waitpid(child, 0)
+        say("gone")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    # All that a writer loads, loaded once; nothing of it runs yet, so no thread is lost by a fork.
+    for name in ("engine.embedded.engine", "store.durable", "store.replay", "store.folding"):
+        import_module(f"zodiacedge.{name}")
+    for name in ("deltalake", "deltalake.transaction", "pyarrow.parquet"):
+        import_module(name)
+    serve()

@@ -8,10 +8,11 @@ cluster lets its tasks write the files and tells only their names.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -114,3 +115,16 @@ class Keeping(Protocol):
         write: PartWriter,
     ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
         """Yield the parts whose signatures are not what they were."""
+
+
+@runtime_checkable
+class Capturing(Protocol):
+    """A keeping that can take hold of parts at once, and write them while the state goes on to change."""
+
+    def captured(
+        self, state: State, now: Mapping[PartKey, object], before: Mapping[PartKey, object]
+    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartKey, pa.Table]]]:
+        """Return what yields the parts whose signatures are not what they were.
+
+        It takes the turn in the engine for a moment each time that it needs it.
+        """

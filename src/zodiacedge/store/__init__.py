@@ -23,6 +23,7 @@ code that made them, so a version is a commit and the records behind it, whateve
     table     the Delta table: parts as Parquet files, commits
     making    an empty store, step by step
     restore   from a commit back to a program and a state
+    folding   bringing the table up to the log, beside the work
     durable   all of them together: open, append, fold, versions, vacuum
     replay    from records back to changes: to make them again, or to undo them
     diff      what tells two versions apart

@@ -6,14 +6,16 @@ import getpass
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.keeping import EmbeddedKeeping
-from zodiacedge.engine.keeping import PartFile
+from zodiacedge.engine.keeping import Capturing, PartFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store import log
 from zodiacedge.store.entry import Entry, FactChange, LogFiles, entry_of, files_of, packed
+from zodiacedge.store.folding import Folding
 from zodiacedge.store.layout import Layout
 from zodiacedge.store.lock import WriterLock
 from zodiacedge.store.making import make
@@ -30,6 +32,7 @@ from zodiacedge.store.table import Commit, FactTable, Snapshot, place_of, segmen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from zodiacedge.engine.api import Attempt, Effect, State
@@ -46,7 +49,11 @@ if TYPE_CHECKING:
 
 # A log of more bytes is folded: what is left to replay takes seconds at most.
 FOLD_BYTES = 4 << 20
+# While that goes on beside the work, it may become so many times as long.
+_TOO_LONG = 4
 KEPT = timedelta(days=7)
+# A reader looks again so often if what it reads is swept away meanwhile.
+_TRIES = 10
 # A part of more files than this is written anew when the table is next brought up to date.
 _MOST_FILES = 16
 
@@ -122,8 +129,25 @@ class DurableStore:
 
     # Versions
 
-    def base(self, at: int | None, empty: State, host: Host, registry: Registry) -> tuple[Base, list[Record]]:
-        """Load the last commit, of those up to a version if one is given, and the records behind it."""
+    def base(
+        self, at: int | None, empty: Callable[[], State], host: Host, registry: Registry
+    ) -> tuple[Base, list[Record]]:
+        """Load the last commit, of those up to a version if one is given, and the records behind it.
+
+        While somebody else sweeps, what was there a moment ago may be gone: then there is something newer.
+        """
+        for _ in range(_TRIES):
+            there = self.layout.logged()
+            try:
+                return self._base(at, empty(), host, registry)
+            except StoreProblem:
+                if self.writable or self.layout.logged() == there:
+                    raise
+        return self._base(at, empty(), host, registry)
+
+    def _base(
+        self, at: int | None, empty: State, host: Host, registry: Registry
+    ) -> tuple[Base, list[Record]]:
         commits = list(self._table.commits())
         if not commits:
             raise damaged_table(self.layout.delta_log, "holds no commit of a store")
@@ -155,8 +179,8 @@ class DurableStore:
         return {key: one for key, one in found.items() if files[place_of(key)] <= _MOST_FILES}
 
     def _scan(self, commit: Commit) -> log.Scan:
-        chain = bytes.fromhex(commit.snapshot.chain) if commit.snapshot.chain else log.NO_CHAIN
-        return log.Scan(0, chain, commit.snapshot.version, follows=True)
+        linked = bytes.fromhex(commit.snapshot.chain) if commit.snapshot.chain else log.NO_CHAIN
+        return log.Scan(0, linked, commit.snapshot.version, follows=True)
 
     def _last(self, commits: list[Commit]) -> int:
         records = self._records(commits[0].snapshot.version, None, self._scan(commits[0]))
@@ -255,23 +279,32 @@ class DurableStore:
     @property
     def is_long(self) -> bool:
         """Whether the log is worth folding."""
-        return self._writer is not None and self._writer.size + self._beside > self.fold_bytes
+        return self._behind > self.fold_bytes
 
-    def fold(self, base: Base) -> None:
-        """Bring the table up to the version that the log has."""
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the log must be folded before it grows more."""
+        return self._behind > _TOO_LONG * self.fold_bytes
+
+    @property
+    def _behind(self) -> int:
+        return self._writer.size + self._beside if self._writer is not None else 0
+
+    def folding(self, base: Base, turn: AbstractContextManager[object]) -> Folding | None:
+        """Take hold of what the table lacks of the version that the log has; nothing if it has all of it.
+
+        Nothing may change meanwhile. What comes afterwards goes to a log file of its own.
+
+        Args:
+            base: The version, with its state.
+            turn: Held whenever `fold` needs the engine.
+        """
         writer = self._required_writer()
         if base.version == self._folded:
-            return
+            return None
         writer.sync_all()
         program, state, keeping = base.program, base.state, self.keeping
         before, now = self._signatures, keeping.signatures(state, program.rules)
-        gone = [key for key in before if key not in now]
-
-        def parts() -> Iterator[Renewed]:
-            for key in gone:
-                yield key, None
-            yield from keeping.renewed(state, now, before, self._table.writer)
-
         there = owners_of(program)
         explicit, derived = keeping.counts(state)
         seconds = {name: taken for name, taken in self._seconds.items() if name in there}
@@ -289,15 +322,28 @@ class DurableStore:
             moment=_now(),
             streams=base.streams,
         )
+        gone: list[Renewed] = [(key, None) for key in before if key not in now]
+        captures = isinstance(keeping, Capturing)
+        renewed: Iterator[Renewed] = (
+            keeping.captured(state, now, before)(turn)
+            if isinstance(keeping, Capturing)
+            else keeping.renewed(state, now, before, self._table.writer)
+        )
+        writer.rotate()
+        beside, self._beside = self._beside, 0
+        return Folding(snapshot, now, chain(gone, renewed), beside, captured=captures)
+
+    def fold(self, folding: Folding) -> None:
+        """Bring the table up to what was taken hold of."""
         try:
-            self._files = self._table.commit(snapshot, self._files, parts())
+            self._files = self._table.commit(folding.snapshot, self._files, folding.parts)
         except StoreProblem:
             # Not again with every change: the log may grow a while.
             self.fold_bytes *= 2
+            self._beside += folding.beside
             raise
-        self._signatures, self._folded = now, base.version
-        self._seconds, self._beside = seconds, 0
-        writer.rotate()
+        self._signatures, self._folded = folding.signatures, folding.snapshot.version
+        self._seconds = folding.snapshot.seconds
 
     def close(self) -> None:
         """Let others write."""
@@ -348,6 +394,9 @@ class DurableStore:
             path.unlink()
             if tell:
                 tell(path)
+        for folder in (*self.root.glob("relation=*/segment=*"), *self.root.glob("relation=*")):
+            if not any(folder.iterdir()):
+                folder.rmdir()
         return Swept(len(doomed), freed, oldest.snapshot.version)
 
     def _beside_logs(self, kept: list[tuple[int, Path]]) -> list[Path]:

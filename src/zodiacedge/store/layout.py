@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.store.problems import newer_format, no_store, not_a_store, unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
 FORMAT = 1
@@ -24,6 +25,9 @@ DELTA_LOG = "_delta_log"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 40
 _HASH_DIGITS = 16
+# So many files are worth another thread that waits for the disk; there are at most so many.
+_FEW = 4
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,10 @@ class Layout:
     def delta_log(self) -> Path:
         """Delta's own log."""
         return self.root / DELTA_LOG
+
+    def logged(self) -> frozenset[str]:
+        """Return the names in both logs: they tell whether somebody was at work."""
+        return frozenset(path.name for folder in (self.log, self.delta_log) for path in folder.glob("*"))
 
     def check(self) -> None:
         """Raise unless there is a store of a format that we know."""
@@ -87,18 +95,87 @@ def folder_name(predicate: str, arity: int, kind: str) -> str:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file such that it is there whole, and on disk, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    writing = WholeFiles(path.parent)
+    writing.add(path, data)
+    writing.settle()
+
+
+class WholeFiles:
+    """Files that are there whole, and on disk, or not at all; the disk is asked for all of them at once."""
+
+    def __init__(self, root: Path) -> None:
+        """Name the folder that they are in, or in a folder of."""
+        self._root = root
+        self._beside: dict[Path, Path] = {}
+
+    def add(self, path: Path, data: bytes) -> None:
+        """Write a file beside its place, not on disk yet; its folders are made."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+        self._beside[path] = beside
+        try:
+            beside.write_bytes(data)
+        except BaseException:
+            self.drop()
+            raise
+
+    def settle(self) -> None:
+        """Put all files in their places, when they are on disk."""
+        folders = {folder for path in self._beside for folder in path.parents if self._within(folder)}
+        try:
+            _together(_sync_file, self._beside.values())
+            for path, beside in self._beside.items():
+                beside.replace(path)
+        except BaseException:
+            self.drop()
+            raise
+        self._beside = {}
+        _together(sync_folder, folders)
+
+    def drop(self) -> None:
+        """Leave nothing of what is not in its place yet."""
+        for beside in self._beside.values():
+            beside.unlink(missing_ok=True)
+        self._beside = {}
+
+    def _within(self, folder: Path) -> bool:
+        return folder == self._root or self._root in folder.parents
+
+
+def _together(call: Callable[[Path], None], paths: Collection[Path]) -> None:
+    """Call something that waits for the disk for many paths: a disk has one trip for several."""
+    waiting = iter(paths)
+    problems: list[OSError] = []
+    taking = threading.Lock()
+
+    def work() -> None:
+        while not problems:
+            with taking:
+                path = next(waiting, None)
+            if path is None:
+                return
+            try:
+                call(path)
+            except OSError as error:
+                problems.append(error)
+
+    # Plain threads: pools take no work once the program has begun to end, and a fold may be at work then.
+    helpers = [threading.Thread(target=work) for _ in range(min(_AT_ONCE, len(paths) // _FEW))]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if problems:
+        raise problems[0]
+
+
+def _sync_file(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR)
     try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -78,7 +78,10 @@ def read_file(path: Path, first: int, scan: Scan, *, last: bool) -> Iterator[Rec
         scan: Takes note of how far the reading came.
         last: Whether no file follows.
     """
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise damaged_log(path, 0, 0, f"it cannot be read: {error.strerror or error}", first - 1) from error
     before = scan.chain if scan.follows and scan.version == first - 1 else None
     scan.version = first - 1
     scan.end, scan.torn, scan.follows = 0, None, True

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from zodiacedge.engine.keeping import PartFile, PartFiles
 from zodiacedge.engine.parts import PartKey, column_names
-from zodiacedge.store.layout import FORMAT, Layout, folder_name, short_hash, sync_folder, write_whole
+from zodiacedge.store.layout import FORMAT, Layout, WholeFiles, folder_name, short_hash, sync_folder
 from zodiacedge.store.problems import damaged_table, newer_format, unwritable
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum
 _CHAIN = re.compile(r"([0-9a-f]{32})?")
 _KINDS = ("explicit", "derived", "aggregate")
 _ROWS_TOGETHER = 1 << 18
+_LARGE = 1 << 20
+_COMMITS = "[0-9]" * 20 + ".json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class FactTable:
 
     def commits(self) -> Iterator[Commit]:
         """Yield our commits, the newest first."""
-        names = sorted(self._layout.delta_log.glob("[0-9]" * 20 + ".json"), reverse=True)
+        names = sorted(self._layout.delta_log.glob(_COMMITS), reverse=True)
         for path in names:
             snapshot = self._snapshot(path)
             if snapshot is not None:
@@ -168,12 +170,17 @@ class FactTable:
             before: The files of the commit before.
             parts: The parts that changed.
         """
+        writing = WholeFiles(self._layout.root)
         try:
-            return self._commit(snapshot, before, parts)
+            return self._commit(snapshot, before, parts, writing)
         except OSError as error:
             raise unwritable(self._layout.root, error) from error
+        finally:
+            writing.drop()
 
-    def _commit(self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]) -> list[str]:
+    def _commit(
+        self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed], writing: WholeFiles
+    ) -> list[str]:
         from deltalake import DeltaTable, Field  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
         from deltalake.schema import PrimitiveType  # noqa: PLC0415
@@ -188,7 +195,10 @@ class FactTable:
         for key, given in parts:
             place = place_of(key)
             old = by_folder.pop(place, [])
-            new = _files(given if given is None or isinstance(given, PartFiles) else self.writer(key, given))
+            if given is None or isinstance(given, PartFiles):
+                new = given.files if given else ()
+            else:
+                new = (_staged(self._layout.root, key, given, writing),)
             widest = max(widest, key.arity)
             kept = old if isinstance(given, PartFiles) and given.beside else []
             names = [*kept, *(file.path for file in new if file.path not in kept)]
@@ -201,6 +211,7 @@ class FactTable:
             ]
             actions += [_added(place, file, now) for file in new if file.path not in old]
         files = sorted(path for paths in by_folder.values() for path in paths)
+        writing.settle()
         try:
             delta = DeltaTable(self._root)
             there = {field.name for field in delta.schema().fields}
@@ -240,23 +251,28 @@ class TableWriter:
 
     def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
         """Write a file, named by the SHA-256 of its bytes; it is on disk when this returns."""
-        count = len(table)
-        columns = {
-            "kind": _repeated(key.kind, count),
-            "predicate": _repeated(key.predicate, count),
-            "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
-        }
-        columns |= {name: table.column(name) for name in column_names(key.arity)}
-        out = io.BytesIO()
-        pq.write_table(pa.table(columns), out, compression="zstd", row_group_size=_ROWS_TOGETHER)
-        data = out.getvalue()
-        path = f"{place_of(key)}/{sha256(data).hexdigest()}.parquet"
-        target = self.root / path
-        if not target.exists():
-            write_whole(target, data)
-            sync_folder(target.parent.parent)
-            sync_folder(self.root)
-        return PartFile(path, len(data), count)
+        writing = WholeFiles(self.root)
+        found = _staged(self.root, key, table, writing)
+        writing.settle()
+        return found
+
+
+def _staged(root: Path, key: PartKey, table: pa.Table, writing: WholeFiles) -> PartFile:
+    """Write a part as a file that is named by the SHA-256 of its bytes, unless it is there."""
+    count = len(table)
+    columns = {
+        "kind": _repeated(key.kind, count),
+        "predicate": _repeated(key.predicate, count),
+        "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
+    }
+    columns |= {name: table.column(name) for name in column_names(key.arity)}
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out, compression="zstd", row_group_size=_ROWS_TOGETHER)
+    data = out.getvalue()
+    path = f"{place_of(key)}/{sha256(data).hexdigest()}.parquet"
+    if not (root / path).exists():
+        writing.add(root / path, data)
+    return PartFile(path, len(data), count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +303,6 @@ class StoredParts:
             if f"{sha256(data).hexdigest()}.parquet" != path.name:
                 raise damaged_table(path, "is damaged: its checksum is not its name")
             yield _read_part(path, data, self.owners)
-
-
-def _files(given: PartFiles | PartFile | None) -> tuple[PartFile, ...]:
-    if given is None:
-        return ()
-    return given.files if isinstance(given, PartFiles) else (given,)
 
 
 def _added(place: str, file: PartFile, now: int) -> AddAction:
@@ -382,7 +392,7 @@ def _read_snapshot(path: Path, said: str) -> Snapshot:
 
 def _read_part(path: Path, data: bytes, owners: Mapping[str, frozenset[str]]) -> tuple[PartKey, pa.Table]:
     try:
-        table = pq.ParquetFile(io.BytesIO(data)).read()
+        table = _parquet(data)
         # A file from elsewhere may have any name that fits it, and anything inside.
         table.validate(full=True)
         kind, predicate, arity = (table.column(name)[0].as_py() for name in ("kind", "predicate", "arity"))
@@ -394,6 +404,12 @@ def _read_part(path: Path, data: bytes, owners: Mapping[str, frozenset[str]]) ->
     if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != str(_folder(path)):
         raise damaged_table(path, "is no part of a store: it stands in another place")
     return key, table
+
+
+def _parquet(data: bytes) -> pa.Table:
+    # Threads are worth their start for large files only.
+    large = len(data) > _LARGE
+    return pq.ParquetFile(pa.BufferReader(data), pre_buffer=large).read(use_threads=large)
 
 
 def _folder(path: Path) -> str:

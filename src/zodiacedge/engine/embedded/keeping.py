@@ -9,7 +9,8 @@ from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect
 from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -78,6 +79,14 @@ class EmbeddedKeeping:
         del write
         changed = [key for key, signature in now.items() if before.get(key) != signature]
         return stored.tables(_state(state), changed)
+
+    def captured(
+        self, state: State, now: Mapping[PartKey, object], before: Mapping[PartKey, object]
+    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartKey, pa.Table]]]:
+        """Return what yields the parts that changed, as they are now, whatever becomes of the state."""
+        found = _state(state)
+        rows = stored.captured(found, [key for key, one in now.items() if before.get(key) != one])
+        return lambda turn: stored.tables_of(found.store, rows, turn)
 
 
 def _state(state: State) -> EmbeddedState:

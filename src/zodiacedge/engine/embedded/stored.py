@@ -6,6 +6,7 @@ with a language or a datatype of their own become objects, once per distinct ter
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,7 @@ from zodiacedge.terms import IRI, RDF_TYPE, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
     Ids = NDArray[np.int32]
+    Captured = dict[PartKey, list[tuple[Relation, Ids]]]
     Codes = NDArray[np.int32]
 
 NAMES = {
@@ -66,6 +69,8 @@ _KINDS = {name: kind for kind, name in NAMES.items()}
 _REALS = (K_DECIMAL, K_DOUBLE, K_FLOAT)
 # So many rows become one Arrow array: their texts must fit 32-bit offsets.
 _TOGETHER = 1 << 18
+# So many are written while somebody may wait for their turn: a few hundredths of a second.
+_WRITTEN_TOGETHER = 1 << 16
 _NOBODY: frozenset[str] = frozenset()
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -119,21 +124,44 @@ def rows_after(attempt: EmbeddedAttempt) -> int:
 
 def tables(state: EmbeddedState, wanted: Iterable[PartKey]) -> Iterator[tuple[PartKey, pa.Table]]:
     """Yield some parts as Arrow tables."""
+    return tables_of(state.store, captured(state, wanted), nullcontext())
+
+
+def captured(state: EmbeddedState, wanted: Iterable[PartKey]) -> Captured:
+    """Return the rows of some parts as they are now, whatever becomes of the state."""
     asked = set(wanted)
-    found: dict[PartKey, list[tuple[Relation, Ids]]] = {}
+    found: Captured = {}
     for key, relation, rows in pieces(state):
         if key in asked:
-            found.setdefault(key, []).append((relation, rows))
-    for key, parts in found.items():
-        yield key, pa.concat_tables([table_of(state.store, *part) for part in parts])
+            found.setdefault(key, []).append((relation, rows.copy()))
+    return found
+
+
+def tables_of(
+    store: Store, parts: Captured, turn: AbstractContextManager[object]
+) -> Iterator[tuple[PartKey, pa.Table]]:
+    """Yield captured parts as Arrow tables; the dictionary is asked for some rows at a time, in turn."""
+    for key, pieces_of_it in parts.items():
+        batches = [one for piece in pieces_of_it for one in _batches(store, *piece, turn)]
+        yield key, pa.concat_tables(batches)
 
 
 def table_of(store: Store, relation: Relation, rows: Ids) -> pa.Table:
     """Return rows of a relation as an Arrow table of readable terms, its class included if that is no IRI."""
-    if relation.member_of != NO_CLASS and not isinstance(store.dictionary.decode(relation.member_of), IRI):
-        rows = np.insert(rows, 1, relation.member_of, axis=1)
-    starts = range(0, max(len(rows), 1), _TOGETHER)
-    return pa.concat_tables([_batch(store.dictionary, rows[n : n + _TOGETHER]) for n in starts])
+    return pa.concat_tables(list(_batches(store, relation, rows, nullcontext())))
+
+
+def _batches(
+    store: Store, relation: Relation, rows: Ids, turn: AbstractContextManager[object]
+) -> Iterator[pa.Table]:
+    for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
+        some = rows[n : n + _WRITTEN_TOGETHER]
+        with turn:
+            member_of = relation.member_of
+            if member_of != NO_CLASS and not isinstance(store.dictionary.decode(member_of), IRI):
+                some = np.insert(some, 1, member_of, axis=1)
+            batch = _batch(store.dictionary, some)
+        yield batch
 
 
 def _owned(

@@ -1,0 +1,106 @@
+"""What a store costs: opening, single changes alone and beside a fold, many predicates.
+
+    python bench/stores.py [FACTS] [PREDICATES]
+
+A store of so many facts, half of them derived, is made and opened again. Then single changes are timed, first
+alone and then with the log kept so short that a fold is always under way: how much longer half of them and
+the slowest hundredth take is what folding costs those who wait. At last a store of many predicates is folded
+as a whole, opened, and folded after one change. Everything that is opened is counted.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from statistics import quantiles
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import zodiacedge as ze
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FACTS = 1_000_000
+PREDICATES = 2_000
+PER_PREDICATE = 20
+CHANGES = 300
+# So short that nearly every change of a few hundred bytes finds a fold under way.
+SHORT_LOG = 2_000
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the seconds that something takes."""
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def changes(kb: ze.KnowledgeBase, many: int) -> tuple[float, float]:
+    """Time single changes; return the median and the slowest hundredth, in milliseconds."""
+
+    def change() -> None:
+        with kb.change() as c:
+            c.add_facts([("reading", ze.iri("http://farm.example/s"), 10**7 + kb.version)])
+
+    for _ in range(10):
+        change()
+    times = [1000 * timed(change) for _ in range(many)]
+    return quantiles(times, n=2)[0], quantiles(times, n=100)[-1]
+
+
+def large(place: Path, facts: int) -> None:
+    """Make a large store, open it, and change it with and without a fold beside."""
+    file = place / "reading.csv"
+    file.write_text("".join(f"<http://farm.example/sensor/{n % 5000}>,{n}\n" for n in range(facts // 2)))
+    with ze.open(place / "farm", create=True) as kb, kb.change() as c:
+        c.add_rules("warm(S, V) :- reading(S, V), V >= 0 .")
+        c.load(file)
+    kb = ze.open(place / "farm")
+    kb.close()
+    seconds = timed(lambda: ze.open(place / "farm", read_only=True))
+    print(f"opening {len(kb.facts()):,} facts takes {seconds:.2f} s")
+    kb = ze.open(place / "farm")
+    alone = changes(kb, CHANGES)
+    if kb.store is None:
+        raise SystemExit("this is no store")
+    kb.store.fold_bytes = SHORT_LOG
+    beside = changes(kb, CHANGES)
+    for name, one, other in zip(("median", "slowest hundredth"), alone, beside, strict=True):
+        print(f"a change, {name}: {one:.2f} ms alone, {other:.2f} ms beside a fold, {other / one:.1f} times")
+    kb.close()
+    if not kb.verify().ok:
+        raise SystemExit("the store is not what it should be")
+
+
+def many(place: Path, predicates: int) -> None:
+    """Make a store of many predicates, fold it, open it, and fold one change."""
+    kb = ze.open(place / "many", create=True)
+    with kb.change() as c:
+        c.add_facts([(f"p{n}", n, m) for n in range(predicates) for m in range(PER_PREDICATE)])
+    whole = timed(kb.close)
+    opened = timed(lambda: ze.open(place / "many", read_only=True))
+    kb = ze.open(place / "many")
+    if len(kb.facts()) != predicates * PER_PREDICATE:
+        raise SystemExit("facts are missing")
+    with kb.change() as c:
+        c.add_facts([("p0", 0, -1)])
+    one = timed(kb.close)
+    print(
+        f"{predicates:,} predicates: {whole:.2f} s to fold, {opened:.2f} s to open, "
+        f"{one:.2f} s to fold one of them; "
+        f"{1000 * whole / predicates:.2f} and {1000 * opened / predicates:.2f} ms for each"
+    )
+
+
+def main() -> None:
+    """Measure."""
+    facts, predicates, *_ = [*map(int, sys.argv[1:]), *(FACTS, PREDICATES)[len(sys.argv) - 1 :], 0]
+    with tempfile.TemporaryDirectory() as folder:
+        large(Path(folder), facts)
+        many(Path(folder), predicates)
+
+
+if __name__ == "__main__":
+    main()
