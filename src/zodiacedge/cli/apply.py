@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.programs import EXTENSION, text_files
-from zodiacedge.cli.stores import (
+from zodiacedge.cli.options import (
     Chosen,
-    counts,
     engine_options,
-    show_bad_lines,
-    show_facts_of,
+    header_option,
+    message_option,
+    show_facts_option,
     store_argument,
-    writing,
+    strict_option,
 )
+from zodiacedge.cli.programs import EXTENSION, text_files
+from zodiacedge.cli.stores import counts, show_bad_lines, show_facts_of, writing
 from zodiacedge.io import read_all
 from zodiacedge.store.diff import listed
 
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
 )
 @click.option("--add-facts", multiple=True, metavar="FILE", help="Data to add: files, globs, p=FILE.")
 @click.option("--remove-facts", multiple=True, metavar="FILE", help="Data to remove.")
-@click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
+@header_option
 @click.option("--dry-run", is_flag=True, help="Tell what the change would do; commit nothing.")
-@click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the change.")
-@click.option("--show-facts", type=click.IntRange(min=0), default=0, metavar="N", help="List up to N facts.")
-@click.option("-m", "--message", default="", help="What the log says about it.")
+@strict_option
+@show_facts_option(0)
+@message_option
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option

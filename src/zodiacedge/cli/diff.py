@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import Chosen, engine_options, reading, show_facts_of, store_argument
+from zodiacedge.cli.options import Chosen, engine_options, show_facts_option, store_argument
+from zodiacedge.cli.stores import reading, show_facts_of
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store.diff import listed
 
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
 @store_argument
 @click.argument("before", type=int, metavar="V1")
 @click.argument("after", type=int, metavar="V2")
-@click.option(
-    "--show-facts",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="List up to N.",
-)
+@show_facts_option(20)
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option

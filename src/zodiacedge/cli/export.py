@@ -9,9 +9,9 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.options import at_option, files_options
+from zodiacedge.cli.options import Chosen, at_option, engine_options, files_options, store_argument
 from zodiacedge.cli.output import check_folder, export, export_document
-from zodiacedge.cli.stores import reading, store_argument
+from zodiacedge.cli.stores import reading
 from zodiacedge.language.parser import parse_fact
 from zodiacedge.language.printer import format_predicate
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--given", multiple=True, metavar="V=TERM", help="The value of a variable of the slice.")
 @at_option
 @files_options
+@engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
@@ -47,6 +48,7 @@ def command(  # noqa: PLR0913 - one argument per option
     at: int | None,
     form: str | None,
     what: str | None,
+    on: Chosen,
 ) -> None:
     r"""Write the facts of a store to files, one per predicate; or the part that one device needs.
 
@@ -64,11 +66,11 @@ def command(  # noqa: PLR0913 - one argument per option
     if given and not slices:
         raise click.UsageError("--given is for the variables of a slice: add --slice.")
     if slices:
-        with reading(console, store, at) as kb:
+        with reading(console, store, at, on) as kb:
             _slice(console, kb, out, slices, _values(given, kb.prefixes))
         return
     check_folder(Path(out))
-    with reading(console, store, at) as kb:
+    with reading(console, store, at, on) as kb:
         written = export(kb, out, form or "csv", everything=what == "all")
     console.text(f"wrote {many(written.rows, 'fact')} to {many(len(written.files), 'file')} in {out}")
     if console.as_json:

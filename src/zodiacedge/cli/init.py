@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.programs import read_rules
-from zodiacedge.cli.stores import (
+from zodiacedge.cli.options import (
     Chosen,
-    counts,
+    base_option,
     engine_options,
-    show_bad_lines,
-    show_counts,
+    facts_option,
+    header_option,
+    message_option,
     store_argument,
-    writing,
+    strict_option,
 )
+from zodiacedge.cli.programs import read_rules
+from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, writing
 from zodiacedge.errors import CheckProblem
 from zodiacedge.store.layout import Layout
 from zodiacedge.store.problems import already_a_store
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
 @click.command("init")
 @store_argument
 @click.option("--rules", multiple=True, metavar="FILE", help="Rules: files, folders, globs.")
-@click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
-@click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
-@click.option("--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean.")
-@click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail the command.")
-@click.option("-m", "--message", default="", help="What the log says about it.")
+@facts_option
+@header_option
+@base_option
+@strict_option
+@message_option
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option

@@ -8,7 +8,8 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.stores import reading, store_argument
+from zodiacedge.cli.options import store_argument
+from zodiacedge.cli.stores import reading
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
+
+from zodiacedge.knowledge import STORE_ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,9 +17,11 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
 
+store_argument = click.argument("store", metavar="STORE")
 at_option = click.option(
     "--at", type=int, metavar="VERSION", help="The version to look at; the last if not given."
 )
+message_option = click.option("-m", "--message", default="", help="What the log says about it.")
 header_option = click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
 base_option = click.option(
     "--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean."
@@ -24,6 +30,18 @@ strict_option = click.option("--strict", is_flag=True, help="Bad lines and evalu
 facts_option = click.option(
     "--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE."
 )
+
+
+def show_facts_option(default: int) -> Callable[[Command], Command]:
+    """Give a command `--show-facts N`."""
+    return click.option(
+        "--show-facts",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="List up to N facts that came, and up to N that went.",
+    )
 
 
 def files_options(function: Command) -> Command:
@@ -35,3 +53,25 @@ def files_options(function: Command) -> Command:
     )
     form = click.option("--format", "form", type=click.Choice(FORMATS), help="Of the export.  [default: csv]")
     return form(what(function))
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The engine that a command opens a store with."""
+
+    engine: str = "embedded"
+    master: str = ""
+    scratch: str = ""
+
+
+def engine_options(function: Command) -> Command:
+    """Give a command `--engine`, `--master` and `--scratch`, as the one argument `on`."""
+
+    @click.option("--engine", type=click.Choice(STORE_ENGINES), default="embedded", show_default=True)
+    @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
+    @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
+    @functools.wraps(function)
+    def call(*args: object, engine: str, master: str, scratch: str, **options: object) -> None:
+        function(*args, on=Chosen(engine, master, scratch), **options)
+
+    return call

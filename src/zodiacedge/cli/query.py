@@ -9,14 +9,8 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.stores import (
-    Chosen,
-    engine_options,
-    reading,
-    refuse_binary_on_a_terminal,
-    show_answers,
-    store_argument,
-)
+from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
+from zodiacedge.cli.stores import reading, refuse_binary_on_a_terminal, show_answers
 from zodiacedge.io import Format, csv_line, rdf_lines
 from zodiacedge.language.ast import fact
 from zodiacedge.language.parser import parse_rule
@@ -34,7 +28,7 @@ if TYPE_CHECKING:
 @click.command("query")
 @store_argument
 @click.argument("query", metavar="QUERY")
-@click.option("--at", type=int, metavar="VERSION", help="The version to ask; the last if not given.")
+@at_option
 @click.option(
     "--format",
     "form",

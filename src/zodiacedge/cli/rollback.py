@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import Chosen, counts, engine_options, store_argument, writing
+from zodiacedge.cli.options import Chosen, engine_options, message_option, store_argument
+from zodiacedge.cli.stores import counts, writing
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("rollback")
 @store_argument
 @click.argument("version", type=int, metavar="VERSION")
-@click.option("-m", "--message", default="", help="What the log says about it.")
+@message_option
 @engine_options
 @common
 def command(console: Console, *, store: str, version: int, message: str, on: Chosen) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import reading, store_argument
+from zodiacedge.cli.options import at_option, store_argument
+from zodiacedge.cli.stores import reading
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("rules")
 @store_argument
-@click.option("--at", type=int, metavar="VERSION", help="The version to look at; the last if not given.")
+@at_option
 @common
 def command(console: Console, *, store: str, at: int | None) -> None:
     r"""List the rules in force, as text that can be read again.

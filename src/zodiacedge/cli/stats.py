@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import Chosen, counts, engine_options, reading, show_counts, store_argument
+from zodiacedge.cli.options import Chosen, engine_options, store_argument
+from zodiacedge.cli.stores import counts, reading, show_counts
 from zodiacedge.store.size import sizes
 
 if TYPE_CHECKING:

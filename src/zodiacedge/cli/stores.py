@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.console import many
-from zodiacedge.knowledge import STORE_ENGINES, KnowledgeBase, open_kb
+from zodiacedge.cli.options import Chosen
+from zodiacedge.knowledge import KnowledgeBase, open_kb
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
     from zodiacedge.io import LoadReport
-
-
-def store_argument(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the argument STORE."""
-    return click.argument("store", metavar="STORE")(function)
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The engine that a command opens a store with."""
-
-    engine: str = "embedded"
-    master: str = ""
-    scratch: str = ""
-
-
-def engine_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--engine`, `--master` and `--scratch`, as the one argument `on`."""
-
-    @click.option("--engine", type=click.Choice(STORE_ENGINES), default="embedded", show_default=True)
-    @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
-    @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
-    @functools.wraps(function)
-    def call(*args: object, engine: str, master: str, scratch: str, **options: object) -> None:
-        function(*args, on=Chosen(engine, master, scratch), **options)
-
-    return call
 
 
 def reading(console: Console, store: str, at: int | None = None, on: Chosen | None = None) -> KnowledgeBase:

@@ -9,7 +9,8 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.stores import Chosen, engine_options, store_argument, writing
+from zodiacedge.cli.options import Chosen, engine_options, store_argument
+from zodiacedge.cli.stores import writing
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console

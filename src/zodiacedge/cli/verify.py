@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.stores import Chosen, engine_options, reading, store_argument
+from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
+from zodiacedge.cli.stores import reading
 from zodiacedge.knowledge import ENGINES
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @store_argument
-@click.option("--at", type=int, metavar="VERSION", help="The version to verify; the last if not given.")
+@at_option
 @click.option("--against", type=click.Choice(ENGINES), default="embedded", help="The engine that evaluates.")
 @engine_options
 @common
