@@ -180,6 +180,28 @@ def test_a_record_that_is_none_is_refused(logged: Path, forge: Callable[[bytes],
         assert kb.verify().ok
 
 
+@pytest.mark.parametrize(
+    "name", ["../../secret.parquet", "/etc/passwd", "", 5, f"{'0' * 64}.parquet", "x.parquet"]
+)
+def test_a_record_that_names_a_file_elsewhere_is_refused(logged: Path, name: object) -> None:
+    secret = parquet(**row(predicate="edge"))
+    (logged.parent / "secret.parquet").write_bytes(secret)
+    (logged / "_wal" / "x.parquet").write_bytes(secret)
+
+    def forge(payload: bytes) -> bytes:
+        (length,) = struct.unpack_from("<I", payload)
+        document = json.loads(payload[4 : 4 + length])
+        for one in document["facts"]:
+            one["file"] = name
+        text = json.dumps(document).encode()
+        return struct.pack("<I", len(text)) + text + payload[4 + length :]
+
+    forge_record(logged, forge)
+    with pytest.raises(ze.ZodiacError) as caught:
+        ze.open(logged)
+    assert code(caught.value) == "D004"
+
+
 class Trap:
     """Whoever unpickles this runs a command."""
 
