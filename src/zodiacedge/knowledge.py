@@ -52,10 +52,11 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule
     from zodiacedge.maintenance.subscribe import Notice, Subscription
     from zodiacedge.store.diff import VersionDiff
-    from zodiacedge.store.durable import DurableStore, Swept
+    from zodiacedge.store.durable import DurableStore
     from zodiacedge.store.entry import Entry
     from zodiacedge.store.folding import Folding
     from zodiacedge.store.slice import Slice
+    from zodiacedge.store.sweep import Swept
     from zodiacedge.terms import IRI
     from zodiacedge.transaction import Facts
 
@@ -367,12 +368,18 @@ class KnowledgeBase:
                 there.apply(change, message=message, prefixes=self._prefixes)
         return found
 
-    def vacuum(self, kept: timedelta | None = None) -> Swept:
-        """Fold, and remove from a store what no version of the last time needs: a week if not given."""
+    def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> Swept:
+        """Fold, and remove from a store what no version of the last time needs: a week if not given.
+
+        A dry run tells how much there is to remove now, and does neither.
+        """
         store = self._required_store()
         with self._alone():
-            self.fold()
-            return store.vacuum() if kept is None else store.vacuum(kept)
+            if dry_run:
+                self._folder.wait()
+            else:
+                self.fold()
+            return store.vacuum(dry=dry_run) if kept is None else store.vacuum(kept, dry=dry_run)
 
     def _required_store(self) -> DurableStore:
         if self._store is None:

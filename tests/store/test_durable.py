@@ -252,6 +252,55 @@ def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
     assert seen
 
 
+def test_a_dry_sweep_tells_and_removes_nothing(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        before = sorted(path for path in farm.rglob("*") if path.is_file())
+        told = kb.vacuum(timedelta(0), dry_run=True)
+        assert sorted(path for path in farm.rglob("*") if path.is_file()) == before
+        assert told.files > 0
+        assert told.first_version == 3
+        swept = kb.vacuum(timedelta(0))
+        assert (swept.files, swept.bytes, swept.first_version) == (told.files, told.bytes, 3)
+
+
+def whole_or_not_kept(kb: ze.KnowledgeBase, version: int) -> bool:
+    try:
+        return kb.at(version).verify().ok
+    except ze.ZodiacError as problem:
+        return code(problem) == "D008"
+
+
+@pytest.mark.parametrize("done", range(8))
+def test_a_sweep_that_is_interrupted_leaves_whole_versions(
+    logged: Path, done: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PowerFailure(BaseException):
+        pass
+
+    kb = ze.open(logged)
+    left = done
+    really = type(logged).unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:  # noqa: FBT001, FBT002 - as the system has it
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise PowerFailure
+        really(path, missing_ok)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(logged), "unlink", unlink)
+        with pytest.raises(PowerFailure):
+            kb.vacuum(timedelta(0))
+    abandon(kb)
+    with ze.open(logged) as again:
+        assert again.version == 5
+        assert again.facts() == kb.facts()
+        assert all(whole_or_not_kept(again, version) for version in range(6))
+        assert again.vacuum(timedelta(0)).first_version == 5
+        assert again.verify().ok
+
+
 def test_a_sweep_leaves_no_empty_folder(logged: Path) -> None:
     with ze.open(logged) as kb:
         with kb.change() as c:

@@ -45,6 +45,8 @@ def main(store: str, seed: int) -> None:
             if chance.random() < 0.2:
                 (c.remove_rules if chance.random() < 0.4 else c.add_rules)(rule)
         say(f"done {number}")
+        if chance.random() < 0.03:
+            kb.vacuum()
         if chance.random() < 0.05:
             kb.close()
             kb = ze.open(store)

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     metavar="DAYS",
     help="Versions of this time stay.",
 )
+@click.option("--dry-run", is_flag=True, help="Tell what there is to remove; remove nothing.")
 @engine_options
 @common
-def command(console: Console, *, store: str, keep_days: float, on: Chosen) -> None:
+def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on: Chosen) -> None:
     r"""Remove files that no version needs, and versions that are older than wanted.
 
     The last version always stays.
@@ -38,10 +39,11 @@ def command(console: Console, *, store: str, keep_days: float, on: Chosen) -> No
       zodiac vacuum farm.zodiac --keep-days 30
     """
     with writing(console, store, on=on) as kb:
-        swept = kb.vacuum(timedelta(days=keep_days))
+        swept = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
+    done, left = ("would remove", "would be kept") if dry_run else ("removed", "are kept")
     console.text(
-        f"removed {many(swept.files, 'file')}, {swept.bytes:,} bytes; "
-        f"versions {swept.first_version} to {kb.version} are kept"
+        f"{done} {many(swept.files, 'file')}, {swept.bytes:,} bytes; "
+        f"versions {swept.first_version} to {kb.version} {left}"
     )
     if console.as_json:
         console.json(
@@ -50,5 +52,6 @@ def command(console: Console, *, store: str, keep_days: float, on: Chosen) -> No
                 "first_version": swept.first_version,
                 "files": swept.files,
                 "bytes": swept.bytes,
+                "dry_run": dry_run,
             }
         )

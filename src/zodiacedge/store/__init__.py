@@ -19,6 +19,7 @@ code that made them, so a version is a commit and the records behind it, whateve
     lock      one writer
     log       records on disk: checksums, group commit, what a torn record is
     entry     what a record says
+    records   what a record says, or why it is none
     terms     parts as facts
     table     the Delta table: parts as Parquet files, commits
     making    an empty store, step by step
@@ -27,6 +28,7 @@ code that made them, so a version is a commit and the records behind it, whateve
     durable   all of them together: open, append, fold, versions, vacuum
     replay    from records back to changes: to make them again, or to undo them
     diff      what tells two versions apart
+    sweep     what no version needs any more
     slice     the part that one device needs
     publish   a store that is there whole or not at all
     size      what a store takes on disk

@@ -14,7 +14,7 @@ from zodiacedge.engine.keeping import Capturing, PartFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store import log
-from zodiacedge.store.entry import Entry, FactChange, LogFiles, entry_of, files_of, packed
+from zodiacedge.store.entry import Entry, FactChange, LogFiles, packed
 from zodiacedge.store.folding import Folding
 from zodiacedge.store.layout import Layout
 from zodiacedge.store.lock import WriterLock
@@ -27,7 +27,9 @@ from zodiacedge.store.problems import (
     unregistered,
     unusable,
 )
+from zodiacedge.store.records import said
 from zodiacedge.store.restore import graph_digest, owners_of, program_of, state_of
+from zodiacedge.store.sweep import doomed_files, sweep, tell
 from zodiacedge.store.table import Commit, FactTable, Snapshot, place_of, segment_name
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from zodiacedge.maintenance.report import ChangeReport
     from zodiacedge.store.entry import Remarks
     from zodiacedge.store.log import Record
+    from zodiacedge.store.sweep import Swept
     from zodiacedge.store.table import Renewed
 
 # A log of more bytes is folded: what is left to replay takes seconds at most.
@@ -68,15 +71,6 @@ class Base:
     state: State
     unregistered: tuple[Diagnostic, ...]
     streams: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What a vacuum removed, and the first version that is left."""
-
-    files: int
-    bytes: int
-    first_version: int
 
 
 class DurableStore:
@@ -361,72 +355,11 @@ class DurableStore:
             raise read_only(self.root)
         return self._writer
 
-    # Sweeping
-
-    def vacuum(self, kept: timedelta = KEPT, tell: Callable[[Path], None] | None = None) -> Swept:
-        """Remove what no version of the last time needs: old parts of the log, and unreferenced files."""
+    def vacuum(self, kept: timedelta = KEPT, *, dry: bool = False) -> Swept:
+        """Remove what no version of the last time needs, or only tell how much that is."""
         self._required_writer()
-        since = datetime.now(UTC) - kept
-        commits = list(self._table.commits())
-        needed = [commits[0]]
-        for one in commits[1:]:
-            # A version of the time that is kept may start from the last commit before it.
-            if datetime.fromisoformat(needed[-1].snapshot.moment) <= since:
-                break
-            needed.append(one)
-        oldest = needed[-1]
-        used = {self.root / name for one in needed for name in self._table.files(one)}
-        doomed = [path for path in self.root.glob("relation=*/segment=*/*") if path not in used]
-        files = log.files(self.layout.log)
-        following = [first for first, _ in files[1:]]
-        gone = [
-            path
-            for (_, path), after in zip(files, following, strict=False)
-            if after <= oldest.snapshot.version + 1
-        ]
-        doomed += [*gone, *self._beside_logs(files[len(gone) :])]
-        # Delta can do without its older entries once it has a checkpoint.
-        self._table.checkpoint(oldest)
-        doomed += [p for p in self.layout.delta_log.glob("[0-9]*") if int(p.name[:20]) < oldest.number]
-        freed = 0
-        for path in doomed:
-            freed += path.stat().st_size
-            path.unlink()
-            if tell:
-                tell(path)
-        for folder in (*self.root.glob("relation=*/segment=*"), *self.root.glob("relation=*")):
-            if not any(folder.iterdir()):
-                folder.rmdir()
-        return Swept(len(doomed), freed, oldest.snapshot.version)
-
-    def _beside_logs(self, kept: list[tuple[int, Path]]) -> list[Path]:
-        """Return the files beside the log that none of some of its files needs."""
-        needed: set[str] = set()
-        for number, (first, path) in enumerate(kept):
-            for record in log.read_file(path, first, log.Scan(), last=number == len(kept) - 1):
-                needed |= _needed(record)
-        return [path for path in self.layout.log.glob("*.parquet") if path.name not in needed]
-
-
-def said(record: Record) -> Entry:
-    """Return what a record says, or raise: its checksum holds, so somebody else wrote it."""
-    try:
-        entry = entry_of(record.payload)
-    except ValueError as error:
-        why = f"it does not say what a record says: {error}"
-        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error
-    if entry.version != record.version:
-        why = f"it is of version {entry.version} instead of {record.version}"
-        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1)
-    return entry
-
-
-def _needed(record: Record) -> set[str]:
-    try:
-        return set(files_of(record.payload))
-    except ValueError as error:
-        why = f"it does not say what a record says: {error}"
-        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error
+        doomed = doomed_files(self.layout, self._table, kept)
+        return tell(doomed) if dry else sweep(self.layout, self._table, doomed)
 
 
 def _now() -> str:

@@ -10,9 +10,9 @@ from zodiacedge.errors import ZodiacError
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
 from zodiacedge.maintenance.change import Change
-from zodiacedge.store.durable import said
 from zodiacedge.store.entry import facts_of
 from zodiacedge.store.problems import damaged_log, not_reproduced
+from zodiacedge.store.records import said
 from zodiacedge.store.restore import rules_of
 from zodiacedge.store.terms import facts_in
 

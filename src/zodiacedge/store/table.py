@@ -159,8 +159,12 @@ class FactTable:
     def checkpoint(self, commit: Commit) -> None:
         """Let Delta start from a commit, without those before."""
         from deltalake import DeltaTable  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        DeltaTable(self._root, version=commit.number).create_checkpoint()
+        try:
+            DeltaTable(self._root, version=commit.number).create_checkpoint()
+        except DeltaError as error:
+            raise damaged_table(self._layout.delta_log, f"does not take a checkpoint: {error}") from error
 
     def commit(self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]) -> list[str]:
         """Write parts, each in place of what it was before, none where it is gone, as one commit.
