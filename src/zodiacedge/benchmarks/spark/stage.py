@@ -89,6 +89,8 @@ def staged(master: str, *, modules: bool) -> Iterator[Stage]:
             # One file of plain lines.
             "spark.eventLog.rolling.enabled": "false",
             "spark.eventLog.compress": "false",
+            # The loops keep all paths in the memory of Java, and fail with less.
+            "spark.driver.memory": "4g",
         }
         stage = Stage(Cluster(master, settings), folder, modules)
         try:

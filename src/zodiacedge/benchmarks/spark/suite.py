@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from zodiacedge.benchmarks.suites import Options
 
 EMBEDDED = "zodiac embedded"
-# Our ways through a closure that are shown beside the one that is chosen.
-_WAYS = {"partitioned": f"{SPARK}, in parts", "rounds": f"{SPARK}, in rounds"}
+# A way through a closure that is shown beside the one that is chosen.
+_WAYS = {"partitioned": f"{SPARK}, in parts"}
 _CLOSURES = ("closure-dense", "closure-sparse", "closure")
 
 
@@ -83,8 +83,7 @@ class _Bench:
         small, wants = self._options.small, self._options.wants
         for name, task in graph_tasks(small=small).items():
             if name in _CLOSURES and wants(name):
-                # Rounds are jobs, however small they are.
-                ours, *others = self._own(task, ("partitioned",) if small else _WAYS)
+                ours, *others = self._own(task, _WAYS)
                 yield ours
                 yield from self._loops(name, task)
                 yield from others
@@ -96,7 +95,7 @@ class _Bench:
                 yield from self._own(lubm_task(count, departments=1 if small else None))
 
     def _own(self, task: Task, ways: Iterable[str] = ()) -> Iterator[SparkFigure]:
-        """Measure our engines: on Spark first, then embedded, then on Spark by some other ways."""
+        """Measure our engines: on Spark first, then embedded, then on Spark by other ways."""
         self._options.tell(f"{task.name}: {EMBEDDED}")
         embedded = measure(
             f"{EMBEDDED} on {task.name}",

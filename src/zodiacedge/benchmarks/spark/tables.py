@@ -9,6 +9,7 @@ from zodiacedge.benchmarks.tables import Shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from zodiacedge.benchmarks.harness import Run
     from zodiacedge.benchmarks.spark.events import Profile
     from zodiacedge.benchmarks.spark.growth import Size
     from zodiacedge.benchmarks.spark.leaf import LeafFigure
@@ -28,8 +29,8 @@ def settings_table(by_loop: Mapping[str, Mapping[str, str]]) -> Shown:
     return Shown(("setting", *by_loop), rows)
 
 
-def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], float]) -> Shown:
-    """Return how long each engine takes; the ratio is its time divided by ours on Spark."""
+def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], Run]) -> Shown:
+    """Return how long each engine takes; the ratios are its times divided by ours on Spark."""
     rows = tuple(
         (
             one.workload,
@@ -39,14 +40,14 @@ def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], 
             f"{one.measurement.best.cpu_seconds:.3f}",
             f"{one.first:.3f}",
             str(len(one.measurement.runs)),
-            f"{ratios[one.workload, one.engine]:,.2f}",
+            f"{ratios[one.workload, one.engine].cpu_seconds:,.2f}",
+            f"{ratios[one.workload, one.engine].seconds:,.2f}",
             one.how,
         )
         for one in figures
     )
-    return Shown(
-        ("workload", "engine", "derived", "seconds", "CPU s", "first run s", "runs", "ratio", "nodes"), rows
-    )
+    columns = ("workload", "engine", "derived", "seconds", "CPU s", "first run s", "runs", "CPU ratio")
+    return Shown((*columns, "ratio", "nodes"), rows)
 
 
 def leaf_table(figures: Iterable[LeafFigure], jobs: Mapping[str, int]) -> Shown:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.benchmarks.task import Task
     from zodiacedge.engine.api import NodeRun, State
+    from zodiacedge.language.ast import Predicate
 
 _TOGETHER = "in one task"
 
@@ -25,6 +26,7 @@ class SparkTrial:
         self._after = base
         self._task = task
         self._counting = counting
+        self._counts: Mapping[Predicate, int] = {}
 
     def work(self) -> None:
         """Evaluate node after node, and count."""
@@ -32,11 +34,12 @@ class SparkTrial:
         nothing = base.effect(base.batch(), base.batch())
         self._after = base.attempt(task.rules, task.graph, nothing, Settings()).commit()
         if self._counting:
-            self._after.derived_counts()
+            self._counts = self._after.derived_counts()
 
     def counts(self) -> dict[str, int]:
         """Return the derived facts per predicate."""
-        return {predicate.name: count for predicate, count in self._after.derived_counts().items()}
+        found = self._counts if self._counting else self._after.derived_counts()
+        return {predicate.name: count for predicate, count in found.items()}
 
     @property
     def how(self) -> Mapping[str, int]:

@@ -22,6 +22,7 @@
     ways        which of these ways a node takes, and why
     attempt     one change: nodes in topological order, each by its way
     visible     what became visible in a change, and what is visible no more
+    counting    how many facts several owners have, each once
     state       one version: names of files and counts; what can be asked of them
 
 The driver holds names of files and counts, never rows, but for those that a user asks for, and a limited

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.spark.columns import Reader, Translation, union
+from zodiacedge.engine.spark.counting import count
 from zodiacedge.engine.spark.frames import Frames, manifest_row
 from zodiacedge.engine.spark.merge import terms_frame
 from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, Segment, located
@@ -64,19 +65,7 @@ class Lookup:
 
     def count(self, relation: Relation, contents: Iterable[Content]) -> dict[int, int]:
         """Count the rows that some owners have, each once: by class, or as a whole under 0."""
-        held = [content for content in contents if content.rows]
-        if len(held) <= 1:
-            if relation.typed:
-                return dict(held[0].classes()) if held else {}
-            return {0: held[0].rows} if held else {}
-        if sum(content.stored for content in held) > self.place.options.driver_rows:
-            return self._counted(relation, held)
-        translation = Translation({}, self.place.hashing)
-        rows = self._rows(relation, held, translation)
-        if not relation.typed:
-            return {0: len(rows)}
-        names, counted = np.unique(translation.keys(rows[:, 1]), return_counts=True)
-        return dict(zip(names.tolist(), counted.tolist(), strict=True))
+        return count(self.place, relation, tuple(contents))
 
     def holds(self, term: Term, segment: Segment) -> bool:
         """Whether some fact of a segment has a term as an argument."""
@@ -118,13 +107,6 @@ class Lookup:
         return bool((self._rows(relation, [content], translation) == number).any())
 
     # By Spark.
-
-    def _counted(self, relation: Relation, contents: Sequence[Content]) -> dict[int, int]:
-        rows = Frames(self.place).union(relation, contents).distinct()
-        if not relation.typed:
-            return {0: self.place.jobs.run(rows.count, "counting facts")}
-        counts = rows.groupBy("c1").count()
-        return {row[0]: row[1] for row in self.place.jobs.run(counts.collect, "counting facts")}
 
     def _streamed(self, relation: Relation, contents: Sequence[Content]) -> Iterator[Fact]:
         place = self.place

@@ -154,7 +154,15 @@ class Folder(NamedTuple):
         """Write a table into a new file; return its place."""
         path = f"{self.uri}/{kind}-{uuid.uuid4().hex}.parquet"
         system, place = located(path)
-        pq.write_table(table, place, filesystem=system, row_group_size=_ROW_GROUP, compression="zstd")
+        pq.write_table(
+            table,
+            place,
+            filesystem=system,
+            row_group_size=_ROW_GROUP,
+            compression="zstd",
+            # Most fingerprints of a column differ: a dictionary of them would take longer than all the rest.
+            use_dictionary=False,
+        )
         return path
 
     def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> Part:

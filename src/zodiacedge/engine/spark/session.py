@@ -111,6 +111,9 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         "spark.sql.parquet.enableVectorizedReader": "true",
         # Columns are ids: what Spark may guess of a file is known already.
         "spark.sql.parquet.mergeSchema": "false",
+        # Files of fingerprints are many times smaller than their rows: a relation of millions would be taken
+        # for one that fits the driver, and be sent to every task.
+        "spark.sql.sources.fileCompressionFactor": "10",
         # Files are named one by one, and looking them up needs no job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         "spark.python.worker.reuse": "true",
@@ -122,6 +125,9 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(cores_here),
+            # There is no network to fail; but a machine that slept, or a process that was stopped for some
+            # minutes, would be taken for a lost executor, and the session ended.
+            "spark.network.timeout": "86400s",
         }
     elif ship:
         found["spark.submit.pyFiles"] = str(package_archive())

@@ -1,0 +1,98 @@
+"""How many facts several owners have, each counted once: the largest owner's, and what the others add to it.
+
+The rows of an owner are all different, and those of the largest are counted already. So nobody has to make
+all rows distinct: it is enough to find out which rows of the others it has too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.spark.columns import Reader, Translation, union
+from zodiacedge.engine.spark.frames import Frames, names, together
+from zodiacedge.engine.spark.vocabulary import Hashing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.spark.place import Place
+    from zodiacedge.engine.spark.scratch import Content, Relation
+
+    Ids = NDArray[np.int32]
+    Counts = dict[int, int]
+    """By class, or as a whole under 0."""
+
+_SIGN = "sign"
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What several owners have of a relation."""
+
+    relation: Relation
+    contents: tuple[Content, ...]
+    hashing: Hashing = field(default_factory=Hashing)
+
+
+def count(place: Place, relation: Relation, contents: Sequence[Content]) -> Counts:
+    """Count the rows that some owners have, each once."""
+    held = sorted((content for content in contents if content.rows), key=lambda content: content.rows)
+    if not held:
+        return {}
+    if len(held) == 1:
+        return _told(relation, held[0])
+    owned = Owned(relation, tuple(held), place.hashing)
+    stored = sum(content.stored for content in held)
+    if stored <= place.options.driver_rows:
+        return count_here(owned)
+    if place.options.gathers(stored):
+        return place.jobs.one(count_here, owned, "counting facts")
+    return _count_by_plan(place, relation, held)
+
+
+def count_here(owned: Owned) -> Counts:
+    """Count rows by reading all of them."""
+    reader, translation = Reader(), Translation({}, owned.hashing)
+    relation = owned.relation
+    *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)
+    more = union(others, relation.arity)
+    both = more.sift(largest.rows, present=True)
+    if not relation.typed:
+        return {0: len(largest) + len(more) - len(both)}
+    found = _by_class(translation, largest.rows) + _by_class(translation, more.rows)
+    found.subtract(_by_class(translation, both))
+    return {key: number for key, number in found.items() if number}
+
+
+def _by_class(translation: Translation, rows: Ids) -> Counter[int]:
+    ids, counts = np.unique(rows[:, 1], return_counts=True)
+    return Counter(dict(zip(translation.keys(ids).tolist(), counts.tolist(), strict=True)))
+
+
+def _told(relation: Relation, content: Content) -> Counts:
+    return dict(content.classes()) if relation.typed else {0: content.rows}
+
+
+def _count_by_plan(place: Place, relation: Relation, contents: Sequence[Content]) -> Counts:
+    from pyspark.sql import functions  # noqa: PLC0415 - heavy
+
+    *others, largest = contents
+    frames = Frames(place)
+    columns = names(relation.width)
+    more = frames.union(relation, others).distinct()
+    both = frames.content(relation, largest).join(more, columns, "left_semi")
+    key = "c1" if relation.typed else "0"
+    signed = [
+        frame.selectExpr(f"cast({key} as long) as c0", f"{sign} as {_SIGN}")
+        for frame, sign in ((more, 1), (both, -1))
+    ]
+    counted = together(signed).groupBy("c0").agg(functions.sum(_SIGN).alias(_SIGN))
+    found = Counter(_told(relation, largest))
+    found.update({row[0]: row[1] for row in place.jobs.run(counted.collect, "counting facts")})
+    return {name: number for name, number in found.items() if number}

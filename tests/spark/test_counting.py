@@ -1,0 +1,63 @@
+"""Facts that several owners have are counted once: by the driver, by one task, and by a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.place import Options
+from zodiacedge.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+# Three rules derive `near`, and share some of it; so do those of two classes; `all` and `Some` have one each.
+RULES = """
+a: near(X, Y) :- left(X, Y) .
+b: near(X, Y) :- right(X, Y) .
+c: near(X, Y) :- left(Y, X) .
+d: High(X) :- left(X, Y) .
+e: High(X) :- right(X, Y) .
+f: Low(Y) :- left(X, Y) .
+g: Low(Y) :- right(X, Y) .
+h: all(X) :- left(X, Y) .
+i: Some(X) :- right(X, Y) .
+j: any() :- left(X, Y) .
+k: any() :- right(X, Y) .
+"""
+FACTS = "\n".join(
+    [f"left(n{n}, n{n * 7 % 40}) ." for n in range(40)]
+    + [f"right(n{n}, n{n * 3 % 50}) ." for n in range(25, 50)]
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "jobs"),
+    [
+        (Options(), 0),
+        (Options(driver_rows=0), 3),
+        (Options(way="rounds", driver_rows=0), 1),
+    ],
+    ids=["driver", "one task", "plan"],
+)
+def test_a_fact_of_several_rules_counts_once(
+    options: Options, jobs: int, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    engine = make_engine(options)
+    expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), KnowledgeBase(engine, Settings())
+    for kb in (expected, found):
+        with kb.change() as change:
+            change.add_rules(RULES + FACTS)
+        # What one rule loses another may still have.
+        with kb.change() as change:
+            change.remove_facts("left(n3, n21) . right(n30, n40) . right(n31, n43) .")
+            change.add_facts("right(n3, n21) . left(n21, n3) .")
+    before = engine.jobs.count()
+    assert found.derived() == expected.derived()
+    assert engine.jobs.count() - before >= jobs
+    assert found.explicit_counts() == expected.explicit_counts()
