@@ -38,6 +38,7 @@ _COMMANDS = {
     "rules": "the rules in force in a store",
     "run": "load, materialise, answer queries, export",
     "stats": "rows and bytes of a store",
+    "stream": "follow a folder: each batch of files is one change of a store",
     "vacuum": "fold the log of a store, and remove what no version needs",
     "verify": "compare a store with an evaluation from nothing",
 }

@@ -72,7 +72,14 @@ class SparkKeeping:
         if contents:
             raise KeyError(next(iter(contents)).relation.name)
         return SparkState(
-            place, segments.pop(_NOBODY), segments, terms, names, (), dict(told.dropped), told.registry
+            place,
+            segments.pop(_NOBODY),
+            segments,
+            terms,
+            names,
+            dropped=dict(told.dropped),
+            registry=told.registry,
+            rules=dict(told.rules),
         )
 
     def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:

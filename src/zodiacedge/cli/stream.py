@@ -1,0 +1,99 @@
+"""`zodiac stream`: files that arrive in a folder, each batch one change of a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.options import Chosen, engine_options, header_option, store_argument
+from zodiacedge.cli.stores import show_counts, writing
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+    from zodiacedge.stream import Applied
+
+_FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig", "rdf", "jsonld")
+
+
+@click.command("stream")
+@store_argument
+@click.option("--from", "folder", required=True, metavar="DIR", help="Where files arrive, in it or below.")
+@click.option("--once", is_flag=True, help="Take what is there, then end.")
+@click.option(
+    "--trigger",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How often to look for files.  [default: 1]",
+)
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="Only files of this format.")
+@click.option(
+    "--relation", default="", metavar="NAME", help="What rows of tables state, whatever the file's name."
+)
+@header_option
+@click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="The most files of one change.")
+@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    folder: str,
+    once: bool,
+    trigger: float | None,
+    form: str | None,
+    relation: str,
+    header: bool,
+    most_files: int | None,
+    quarantine: str | None,
+    on: Chosen,
+) -> None:
+    r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
+
+    Spark finds the files; the change is made by the engine that is chosen. Move files into the folder when
+    they are whole. Ctrl-C ends it after the change that is under way; started again, it goes on where it
+    was, and what is in is not taken twice.
+
+    \b
+    Example:
+      zodiac stream farm.zodiac --from landing --once
+      zodiac stream farm.zodiac --from landing --trigger 5 --quarantine bad-lines
+    """
+    if once and trigger is not None:
+        raise click.UsageError("--trigger is for a stream that goes on: leave out --once.")
+    from zodiacedge.engine.spark.session import Cluster  # noqa: PLC0415 - loads what Spark needs
+    from zodiacedge.stream import Reading, Stream  # noqa: PLC0415
+
+    batches: list[Applied] = []
+
+    def told(applied: Applied) -> None:
+        batches.append(applied)
+        console.text(_line(applied))
+
+    # Spark finds the files in any case.
+    kb = writing(console, store, on=on if on.engine == "spark" else Chosen())
+    try:
+        reading = Reading(form or "", relation, header, most_files, Path(quarantine) if quarantine else None)
+        stream = Stream(kb, folder, reading, told, Cluster(on.master))
+        if not once:
+            console.text(f"following {folder} into {store}; Ctrl-C ends it")
+        stream.follow(None if once else trigger or 1.0)
+    finally:
+        kb.close()
+        show_counts(console, kb)
+        if console.as_json:
+            console.json({"version": kb.version, "batches": [one.to_dict() for one in batches]})
+
+
+def _line(applied: Applied) -> str:
+    if applied.again:
+        return f"batch {applied.number}: {many(applied.files, 'file')}, there already"
+    bad = f", {many(applied.bad_lines, 'bad line')} skipped" if applied.bad_lines else ""
+    return (
+        f"batch {applied.number}: {many(applied.files, 'file')}, +{many(applied.facts_added, 'fact')}{bad}, "
+        f"version {applied.version}, {applied.seconds:.2f} s"
+    )

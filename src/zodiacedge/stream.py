@@ -1,0 +1,171 @@
+"""From files that arrive in a folder to changes of a store: each batch is one change, exactly once.
+
+The number of a batch is kept with its change, in the same record. A batch that comes again after a crash is
+known by it: if its change is there, it is passed over, and if it is not, it is made. So nothing is in twice
+and nothing is lost, wherever the process was killed. Finding files and numbering batches is Spark's; the
+change itself is made by whichever engine the store was opened with.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.spark.arrivals import Arrivals, Landing
+from zodiacedge.engine.spark.jobs import Jobs
+from zodiacedge.engine.spark.session import Cluster
+from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem
+from zodiacedge.io.sources import EXTENSIONS, Format, relation_name
+from zodiacedge.io.streams import COMPRESSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.engine.spark.arrivals import Batch
+    from zodiacedge.knowledge import KnowledgeBase
+
+FORMATS = tuple(form.value for form in Format)
+_FOLDER = "_streams"
+_NAME_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a batch: its change, or nothing if that was there already."""
+
+    number: int
+    files: int
+    again: bool
+    """Whether it came again, and its change was there."""
+    version: int
+    facts_added: int = 0
+    bad_lines: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read, and which of them."""
+
+    format: str = ""
+    """Files of this format only, by its usual extension; of any if not given."""
+    relation: str = ""
+    """What rows of tables state; the name of each file if not given."""
+    header: bool = False
+    most_files: int | None = None
+    """How many files one change takes at most."""
+    quarantine: Path | None = None
+    """A folder for bad lines; those of a batch have a folder of their own there."""
+
+
+class Stream:
+    """Follows a folder, and makes a change of each batch of files that arrives in it."""
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        folder: str | Path,
+        reading: Reading | None = None,
+        told: Callable[[Applied], None] | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        """Take a store that is open for writing, and the folder; nothing starts yet.
+
+        Args:
+            kb: The store.
+            folder: Where files arrive, in it or below: whole, that is moved there under their final names.
+            reading: How files are read.
+            told: Called after each batch.
+            cluster: Where Spark runs: this machine if not given.
+        """
+        if kb.store is None:
+            raise UsageProblem(
+                Diagnostic("U018", "this knowledge base is in memory and has no versions", "open a store")
+            )
+        self._kb = kb
+        self._folder = Path(folder)
+        if not self._folder.is_dir():
+            raise StoreProblem(
+                Diagnostic("D017", f"there is no folder {folder} that files could arrive in", "make it first")
+            )
+        self._reading = reading or Reading()
+        self._pattern = _pattern(self._reading.format)
+        self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
+        self._told = told
+        self._jobs = Jobs(cluster or Cluster())
+        # Streams from several folders may go into one store.
+        name = sha256(str(self._folder.resolve()).encode()).hexdigest()[:_NAME_DIGITS]
+        self._checkpoint = kb.store.root / _FOLDER / name
+
+    def follow(self, seconds: float | None = None) -> None:
+        """Take what is there and what comes, looking every so many seconds; without them, what is there.
+
+        Ctrl-C ends it between two batches.
+        """
+        landing = Landing(self._folder, self._pattern, self._checkpoint, self._reading.most_files)
+        Arrivals(self._jobs, landing, self._take).follow(seconds)
+
+    def _take(self, batch: Batch) -> None:
+        done = self._kb.streams.get(batch.stream, -1)
+        if batch.number <= done:
+            self._tell(Applied(batch.number, len(batch.files), again=True, version=self._kb.version))
+            return
+        started = time.perf_counter()
+        change = self._kb.change()
+        sources = [f"{self._named(path)}{path}" for path in batch.files]
+        report = change.load(*sources, header=self._reading.header, quarantine=self._quarantine(batch))
+        made = self._kb.apply(
+            change.collected(),
+            message=f"batch {batch.number} of {self._folder}",
+            stream=(batch.stream, batch.number),
+        )
+        self._tell(
+            Applied(
+                batch.number,
+                len(batch.files),
+                again=False,
+                version=made.version_after,
+                facts_added=made.facts_added,
+                bad_lines=report.bad,
+                seconds=time.perf_counter() - started,
+            )
+        )
+
+    def _named(self, path: Path) -> str:
+        """Return what is put before a path so that its rows are of the relation that was asked for."""
+        return f"<{self._relation}>=" if self._relation and _is_table(path) else ""
+
+    def _quarantine(self, batch: Batch) -> Path | None:
+        if self._reading.quarantine is None:
+            return None
+        folder = self._reading.quarantine / f"{batch.stream[:8]}-{batch.number:06d}"
+        # What a process that was killed wrote there is written again.
+        for left in folder.glob("bad-lines-*.jsonl"):
+            left.unlink()
+        return folder
+
+    def _tell(self, applied: Applied) -> None:
+        if self._told:
+            self._told(applied)
+
+
+def _pattern(form: str) -> str:
+    """Return the pattern, in Hadoop's words, of the names of files that are meant."""
+    wanted = [name for name, one in EXTENSIONS.items() if not form or one.value == form]
+    names = [*wanted, *(f"{name}.{packed}" for name in wanted for packed in COMPRESSIONS)]
+    return f"*.{{{','.join(names)}}}"
+
+
+def _is_table(path: Path) -> bool:
+    names = {part.lower() for part in path.name.split(".")[-2:]}
+    return any(EXTENSIONS.get(name) in _TABLES for name in names)
+
+
+_TABLES = {Format.CSV, Format.TSV, Format.PARQUET, Format.ARROW, Format.JSONL}

@@ -1,0 +1,59 @@
+"""A stream that kills itself at a given moment of its first change: a program of its own.
+
+Run with the folder of a store, the folder that files arrive in, and the moment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import zodiacedge as ze
+from zodiacedge.engine.spark.session import Cluster
+from zodiacedge.store.durable import DurableStore
+from zodiacedge.store.log import LogWriter
+from zodiacedge.stream import Stream
+
+if TYPE_CHECKING:
+    from zodiacedge.stream import Applied
+
+QUICK = Cluster(
+    "local[1]",
+    {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+    },
+)
+MOMENTS = ("worked out", "written", "acknowledged", "never")
+
+
+def die(*_: object) -> None:
+    """End this process as nobody can prevent."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(store: str, landing: str, moment: str) -> None:
+    """Take what there is, or die on the way."""
+    kb = ze.open(store)
+
+    def told(applied: Applied) -> None:
+        sys.stdout.write(f"{'again' if applied.again else 'taken'} {applied.number}\n")
+        sys.stdout.flush()
+        if moment == "acknowledged" and not applied.again:
+            # The change is on disk, and Spark has not heard yet that its batch is done.
+            die()
+
+    if moment == "worked out":
+        # All that follows from the facts is known, and nothing is in the log.
+        DurableStore.record = die  # type: ignore[assignment, method-assign]
+    if moment == "written":
+        # The record is in the file, and nobody knows whether it is on disk.
+        LogWriter.sync = die  # type: ignore[assignment, method-assign]
+    Stream(kb, landing, told=told, cluster=QUICK).follow()
+    kb.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
