@@ -255,12 +255,12 @@ class KnowledgeBase:
         if self._folder.busy and not store.is_too_long:
             return
         self._folder.wait()
-        folding = self._folding(store)
-        if folding and folding.captured:
-            self._folder.start(store.fold, folding)
-        elif folding:
-            # The log has all of it: if the table cannot be written now, closing tells.
-            with suppress(StoreProblem):
+        # The log has all of it: if the table cannot be written now, closing tells.
+        with suppress(StoreProblem):
+            folding = self._folding(store)
+            if folding and folding.captured:
+                self._folder.start(store.fold, folding)
+            elif folding:
                 store.fold(folding)
 
     def _folding(self, store: DurableStore) -> Folding | None:

@@ -31,16 +31,12 @@ SUBJECTS: dict[str, Subject] = {
     "store": store,
     "forged": forged,
 }
-# A case that takes longer hangs, or does what no small input should ask for. The first may have to compile.
-LONGEST = 60
-FIRST = 300
+# A case that takes longer hangs, or does what no small input should ask for; one may have to compile kernels.
+LONGEST = 300
 
 
 class HangsError(BaseException):
     """A case takes too long; what reads files must not take this for a problem of theirs."""
-
-
-_RUN_BEFORE: set[str] = set()
 
 
 @dataclass
@@ -58,8 +54,7 @@ def run_case(name: str, seed: int, folder: Path) -> str:
         raise HangsError(f"longer than {LONGEST} s")
 
     signal.signal(signal.SIGALRM, hangs)
-    signal.alarm(LONGEST if name in _RUN_BEFORE else FIRST)
-    _RUN_BEFORE.add(name)
+    signal.alarm(LONGEST)
     try:
         SUBJECTS[name](random.Random(f"{name} {seed}"), folder)
     except BaseException as problem:

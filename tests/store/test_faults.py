@@ -255,6 +255,43 @@ def test_a_full_disk_while_folding_loses_nothing(logged: Path) -> None:
         assert again.facts() == kb.facts()
 
 
+def test_a_full_disk_behind_a_commit_is_no_second_truth(place: Path) -> None:
+    """Delta writes a checkpoint with every hundredth commit, when the commit is there already."""
+    kb = ze.open(place, create=True)
+    with kb.change() as c:
+        c.add_facts([(f"p{n}", n, m) for n in range(60) for m in range(3)])
+    kb.fold()
+    checkpoints = list((place / "_delta_log").glob("*.checkpoint.parquet"))
+    assert checkpoints == []
+    for n in range(105):
+        with kb.change() as c:
+            c.add_facts([("q", n, n)])
+        # A commit fits, a checkpoint does not.
+        with no_file_longer_than(9_000):
+            kb.fold()
+    assert not list((place / "_delta_log").glob("*.checkpoint.parquet"))
+    kb.close()
+    with ze.open(place) as again:
+        assert again.facts() == kb.facts()
+        assert again.verify().ok
+
+
+def test_a_full_disk_that_takes_no_commit_is_told_as_one(place: Path) -> None:
+    kb = ze.open(place, create=True)
+    with kb.change() as c:
+        c.add_rules("\n".join(f"r{n}: q(X, Y) :- p(X, Y), X > {n} ." for n in range(300)))
+        c.add_facts("p(1, 2) .")
+    with no_file_longer_than(9_000), pytest.raises(ze.ZodiacError, match="make room") as caught:
+        kb.fold()
+    assert code(caught.value) == "D007"
+    with kb.change() as c:
+        c.add_facts("p(2, 3) .")
+    kb.close()
+    with ze.open(place) as again:
+        assert again.facts() == kb.facts()
+        assert len(again.rules) == 300
+
+
 @contextmanager
 def as_somebody_else() -> Iterator[None]:
     """Root may write everywhere: let the system see somebody who may not."""

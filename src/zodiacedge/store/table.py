@@ -12,6 +12,7 @@ import json
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from deltalake.transaction import AddAction
 
+    from zodiacedge.errors import StoreProblem
+
 _METADATA = "zodiac"
 _CHECK = "check"
 _FIRST_ARITY = 4
@@ -41,6 +44,8 @@ _CHAIN = re.compile(r"([0-9a-f]{32})?")
 _KINDS = ("explicit", "derived", "aggregate")
 _ROWS_TOGETHER = 1 << 18
 _LARGE = 1 << 20
+# How Delta tells of what the system refused.
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
 _COMMITS = "[0-9]" * 20 + ".json"
 
 
@@ -163,8 +168,8 @@ class FactTable:
 
         try:
             DeltaTable(self._root, version=commit.number).create_checkpoint()
-        except DeltaError as error:
-            raise damaged_table(self._layout.delta_log, f"does not take a checkpoint: {error}") from error
+        except (DeltaError, OSError) as error:
+            raise self._refused("checkpoint", error) from error
 
     def commit(self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]) -> list[str]:
         """Write parts, each in place of what it was before, none where it is gone, as one commit.
@@ -231,10 +236,28 @@ class FactTable:
                 commit_properties=_properties(_digested(snapshot, files)),
                 post_commithook_properties=_hooks(),
             )
-        except DeltaError as error:
-            raise damaged_table(self._layout.delta_log, f"does not take a commit: {error}") from error
-        self._sync_log()
+        except (DeltaError, OSError) as error:
+            # What Delta does behind a commit, a checkpoint now and then, may fail when the commit is there.
+            if not self._has(snapshot.version, files):
+                raise self._refused("commit", error) from error
+        # Until it is on disk for sure, the log has all of it.
+        with suppress(OSError):
+            self._sync_log()
         return files
+
+    def _has(self, version: int, files: Sequence[str]) -> bool:
+        newest = next(self.commits(), None)
+        return newest is not None and (newest.snapshot.version, newest.snapshot.digest) == (
+            version,
+            _digest(files),
+        )
+
+    def _refused(self, what: str, error: Exception) -> StoreProblem:
+        """Return the problem of something that Delta could not write: the system's, or the table's."""
+        number = _SYSTEM.search(str(error))
+        if number:
+            return unwritable(self._layout.delta_log, OSError(int(number[1]), os.strerror(int(number[1]))))
+        return damaged_table(self._layout.delta_log, f"does not take a {what}: {error}")
 
     def _sync_log(self) -> None:
         """Make sure that Delta's log is on disk: it does not see to that itself."""
