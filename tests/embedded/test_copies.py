@@ -23,6 +23,9 @@ _RULES = {
     "class": "Thing(X) :- q(X, Y) .  s(X) :- Thing(X) .  Thing(X) :- r(X) .",
     "members": "Thing(X) :- Part(X) .  p(Y, X) :- q(X, Y) .  Part(X) :- p(X, Y) .",
     "any class": "rdf:type(X, C) :- q(X, C) .  p(X) :- a1(X) .",
+    "wide": "w(Z, Y, X) :- v(X, Y, Z) .  u(X, Z, Y, W) :- w(X, Y, Z), q(Z, W) .",
+    "type of three": "rdf:type(X, Y, c) :- v(X, Y, Z) .",
+    "type of none": "rdf:type() :- v(X, X, X) .",
     "chain": "p(X, Y) :- q(X, Y) .  o(Y, X) :- p(X, Y) .  n(X) :- o(X, Y) .  p(X, Y) :- r(X), t(X, Y) .",
 }
 
@@ -55,7 +58,7 @@ def test_a_copy_follows_what_it_copies(name: str, means: str, followed: list[Nod
     for _ in range(25):
         texts = [
             f"{relation}({', '.join(f'a{random.randrange(4)}' for _ in range(arity))}) ."
-            for relation, arity in random.choices((("q", 2), ("r", 1), ("t", 2), ("p", 2)), k=4)
+            for relation, arity in random.choices((("q", 2), ("r", 1), ("t", 2), ("p", 2), ("v", 3)), k=4)
         ]
         some = random.randrange(5)
         reports = []
@@ -69,4 +72,4 @@ def test_a_copy_follows_what_it_copies(name: str, means: str, followed: list[Nod
         for node in reference.graph().order:
             keys = frozenset(node.rules)
             assert ours.state.segment(keys) == reference.state.segment(keys)
-    assert followed
+    assert followed or name.startswith("type of")

@@ -12,6 +12,8 @@ from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
 _STEPS_BETWEEN_LOOKS = 4096
+# Asking the system for the memory in use takes longer than many a change. So a small one looks only if it is
+# a while since the last look of any, and all others soon after they began.
 _SECONDS_TO_FIRST_LOOK = 0.001
 _SECONDS_BETWEEN_LOOKS = 0.02
 
@@ -40,6 +42,8 @@ class Meter:
     The work is that of a rule, by its name, or of a query, which has none.
     """
 
+    _last_look = 0.0
+
     def __init__(self, limits: Limits, turn: Handover = ALONE) -> None:
         """Start the clock."""
         self._limits = limits
@@ -65,10 +69,11 @@ class Meter:
             raise _reached(f"{counted(limits.memory, 'byte')} of memory", "memory", rule, span)
 
     def _is_time(self, elapsed: float) -> bool:
-        # Asking the system for the memory in use takes longer than many a node.
-        if elapsed < self._next_look:
+        now = self._start + elapsed
+        if elapsed < self._next_look and now < Meter._last_look + _SECONDS_BETWEEN_LOOKS:
             return False
         self._next_look = elapsed + _SECONDS_BETWEEN_LOOKS
+        Meter._last_look = now
         return True
 
     def count(self, facts: int, rounds: int, rule: str, span: Span | None) -> None:

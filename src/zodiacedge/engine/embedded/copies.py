@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.choose import FEW
 from zodiacedge.engine.embedded.modules import Shape
-from zodiacedge.engine.embedded.owners import AFTER, BEFORE
 from zodiacedge.engine.embedded.programs import ask
-from zodiacedge.engine.embedded.rows import without
+from zodiacedge.engine.embedded.rows import gone_and_come, without
 from zodiacedge.engine.embedded.store import is_any_class
 
 if TYPE_CHECKING:
@@ -25,33 +25,34 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
-# So few rows that came or went are followed without asking what it costs, where all tables are ready.
-_FEW = 32
-
 
 def is_soon_followed(draft: Draft, shape: NodeShape, own: Segment) -> bool:
     """Whether so little came and went that following it takes no time to speak of."""
-    if not _is_copy(shape):
+    columns = _copied_columns(shape)
+    if columns is None:
         return False
     read = shape.read_of(draft.store, draft.touched)
+    bases = draft.bases_of(read)
+    # Whether other rows have the term that one loses is looked up by an index.
+    looked_up = any(len(columns) < source.arity for source in read)
     return (
-        all(table.has_row_set for table in own.tables.values())
-        and all(table.has_row_set for table in draft.bases_of(read))
-        and sum(map(draft.touched.count, read)) <= _FEW
+        all(table.has_row_set for table in (*own.tables.values(), *bases))
+        and (not looked_up or all(table.has_indexes for table in bases))
+        and sum(map(draft.touched.count, read)) <= FEW
     )
 
 
 def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     """Bring a copy up to date; return by how many facts it grows or shrinks, None if it is no copy."""
-    if not _is_copy(shape) or shape.module is None:
+    columns = _copied_columns(shape)
+    if columns is None:
         return None
     draft.check_time()
-    columns = shape.module.columns
     (key,) = shape.rules
     relation = draft.store.filled_by(shape.rules[key].head, pairs=False)
     for source in shape.read_of(draft.store, draft.touched):
         rows = draft.touched.rows(source)
-        lost, gained = _lost_and_gained(rows[:, columns], draft.flags(source, rows))
+        lost, gained = gone_and_come(rows[:, columns], draft.flags(source, rows))
         draft.derivations += len(gained)
         if len(columns) < source.arity:
             lost, gained = _each_once(lost), _each_once(gained)
@@ -70,22 +71,12 @@ def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     return grown
 
 
-def _is_copy(shape: NodeShape) -> bool:
+def _copied_columns(shape: NodeShape) -> tuple[int, ...] | None:
     module = shape.module
     if module is None or module.shape is not Shape.COPY:
-        return False
+        return None
     # Members of all classes in one table have a layout of their own.
-    return not shape.typed and not is_any_class(module.step)
-
-
-def _lost_and_gained(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
-    if len(rows) == 1:
-        # The usual case, and much quicker without arrays.
-        was, will = bool(marks.item(0) & BEFORE), bool(marks.item(0) & AFTER)
-        none = rows[:0]
-        return rows if was and not will else none, rows if will and not was else none
-    were, will_be = marks & BEFORE != 0, marks & AFTER != 0
-    return rows[were & ~will_be], rows[will_be & ~were]
+    return None if shape.typed or is_any_class(module.step) else module.columns
 
 
 def _each_once(terms: Ids) -> Ids:

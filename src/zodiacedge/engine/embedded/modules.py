@@ -151,7 +151,8 @@ def _copied(rule: Rule) -> Module | None:
 def plain_columns(atom: Atom) -> tuple[Argument, ...]:
     """Return the arguments that are columns of a table: the members of a class have one."""
     args = atom.args
-    return args[:1] if atom.relation == RDF_TYPE and not isinstance(args[-1], Variable) else args
+    is_class = atom.relation == RDF_TYPE and len(args) == 2 and not isinstance(args[1], Variable)
+    return args[:1] if is_class else args
 
 
 def _copy(parts: Sequence[Ids], columns: tuple[int, ...], target: Table) -> None:

@@ -1,9 +1,10 @@
-"""Which of some rows are among others."""
+"""Rows that are among others, and rows that came and went."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.embedded.owners import AFTER, BEFORE
 from zodiacedge.engine.embedded.table import Table
 
 if TYPE_CHECKING:
@@ -29,3 +30,14 @@ def are_in(rows: Ids, others: Ids) -> NDArray[np.bool_]:
         same: NDArray[np.bool_] = (rows[:, None, :] == others[None, :, :]).all(axis=2).any(axis=1)
         return same
     return Table.of(others).mask(rows)
+
+
+def gone_and_come(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
+    """Return the rows that nobody holds any more, and those that nobody held, by marks of their owners."""
+    if len(rows) == 1:
+        # The usual case, and much quicker without arrays.
+        was, will = bool(marks.item(0) & BEFORE), bool(marks.item(0) & AFTER)
+        none = rows[:0]
+        return rows if was and not will else none, rows if will and not was else none
+    were, will_be = marks & BEFORE != 0, marks & AFTER != 0
+    return rows[were & ~will_be], rows[will_be & ~were]

@@ -16,8 +16,9 @@ import numpy as np
 
 from zodiacedge.engine.embedded.compiled import MEMORY
 from zodiacedge.engine.embedded.overlay import Overlay, Piece
-from zodiacedge.engine.embedded.owners import AFTER, BEFORE, mark_owners
+from zodiacedge.engine.embedded.owners import mark_owners
 from zodiacedge.engine.embedded.pair import Pair
+from zodiacedge.engine.embedded.rows import gone_and_come
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, is_any_class
 from zodiacedge.engine.embedded.table import SCRATCH, Table
 from zodiacedge.engine.embedded.touched import Touched
@@ -374,17 +375,10 @@ class Draft:
                 later[relation] = self._unseen(relation)
                 continue
             rows = self.touched.rows(relation)
-            marks = self.flags(relation, rows)
-            if len(rows) == 1:
-                # The usual case, and much quicker without arrays.
-                was, will = marks.item(0) & BEFORE, marks.item(0) & AFTER
-                if bool(was) is not bool(will):
-                    (came if will else went)[relation] = [rows.copy()]
-                continue
-            before, after = marks & BEFORE != 0, marks & AFTER != 0
-            for delta, which in ((came, after & ~before), (went, before & ~after)):
-                if which.any():
-                    delta[relation] = [rows[which]]
+            gone, come = gone_and_come(rows, self.flags(relation, rows))
+            for delta, some in ((came, come), (went, gone)):
+                if len(some):
+                    delta[relation] = [some.copy()]
         return (came, went), later
 
     def _may_wait(self, relation: Relation) -> bool:

@@ -1,0 +1,88 @@
+"""Nodes that were evaluated anew because that was quicker: their tables stay where little changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded import attempt, keep
+from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.store import Relation, Segment
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    import pytest
+    from numpy.typing import NDArray
+
+_RULES = """
+far: far(X, Y) :- near(X, Z), near(Z, Y), X != Y .
+far2: far(X, Y) :- far(Y, X) .
+many: many(X, N) :- AGGREGATE(near(X, Y)) ON X WITH COUNT(Y) AS N .
+kind: rdf:type(X, C) :- many(X, C) .
+"""
+
+
+def _segments(kb: KnowledgeBase) -> dict[frozenset[str], Segment]:
+    state = kb.state
+    assert isinstance(state, EmbeddedState)
+    return dict(state.store.segments)
+
+
+def _loaded(*engines: EmbeddedEngine | ReferenceEngine) -> list[KnowledgeBase]:
+    kbs = [KnowledgeBase(engine, Settings()) for engine in engines]
+    for kb in kbs:
+        with kb.change() as change:
+            change.add_rules(_RULES)
+            change.add_facts([("near", n, (n * 7) % 11) for n in range(20)])
+    return kbs
+
+
+def test_tables_stay_and_hold_what_the_evaluation_gave() -> None:
+    ours, reference = _loaded(EmbeddedEngine(means="give up"), ReferenceEngine())
+    before = _segments(ours)
+    for come, go in (([(3, 4)], []), ([], [(5, 2), (3, 4)]), ([(0, 0), (30, 31)], [(1, 7)])):
+        reports = []
+        for kb in (ours, reference):
+            with kb.change() as change:
+                change.add_facts([("near", *pair) for pair in come])
+                change.remove_facts([("near", *pair) for pair in go])
+            reports.append((change.report.inserted, change.report.deleted))
+        assert {node.means.partition(", ")[2] for node in change.report.nodes} <= {"given up", ""}
+        assert reports[0] == reports[1]
+        assert ours.facts() == reference.facts()
+        for node in reference.graph().order:
+            keys = frozenset(node.rules)
+            assert ours.state.segment(keys) == reference.state.segment(keys)
+            assert _segments(ours)[keys] is before[keys]
+
+
+def test_a_dry_run_leaves_what_is_known_of_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (kb,) = _loaded(EmbeddedEngine(means="give up"))
+    kept: list[Segment] = []
+    take = keep.keep
+
+    def told(*args: object) -> None:
+        take(*args)  # type: ignore[arg-type]
+        kept.append(args[1])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(attempt, "keep", told)
+    known = {keys: (one.seconds, one.tries) for keys, one in _segments(kb).items()}
+    kb.dry_run(add_facts=[("near", 3, 4)])
+    assert kept
+    assert {keys: (one.seconds, one.tries) for keys, one in _segments(kb).items()} == known
+
+
+def test_much_that_changed_is_too_dear_to_keep() -> None:
+    relation = Relation("p", 2)
+    old, near, other = Segment(), Segment(), Segment()
+    old.table(relation).insert(_rows(50_000))
+    near.table(relation).insert(_rows(50_010))
+    other.table(relation).insert(_rows(50_000) + 1)
+    assert 20 * keep.seconds_to_keep(old, near) < keep.seconds_to_keep(old, other)
+
+
+def _rows(count: int) -> NDArray[np.int32]:
+    return np.repeat(2 * np.arange(count, dtype=np.int32), 2).reshape(-1, 2)
