@@ -1,4 +1,4 @@
-"""`zodiac graph` and `zodiac demo`, and what all commands share."""
+"""`zodiac graph`, and what all commands share."""
 
 from __future__ import annotations
 
@@ -127,37 +127,6 @@ def test_the_picture_of_the_readme_is_what_the_command_draws(zodiac: Zodiac) -> 
     again = "zodiac graph src/zodiacedge/workloads/rules/rs2.rules --out docs/images/rule-graph.svg"
     assert words(kept) == words(drawn), f"draw it again: {again}"
     assert again in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_demo_tells_the_story(zodiac: Zodiac, folder: Path) -> None:
-    done = zodiac("demo", "--turbines", "20", "--out", "pictures")
-    assert (done.code, done.err) == (0, "")
-    assert "more than 5 degrees off the median of its neighbours: windTurbine_17\n" in done.out
-    assert "the farm knows exactly what it knew in the morning: yes\n" in done.out
-    assert (folder / "pictures" / "graph.svg").read_text(encoding="utf-8").startswith("<svg ")
-
-
-def test_the_demo_as_json(zodiac: Zodiac) -> None:
-    document = zodiac("demo", "--turbines", "20", "--json").document
-    assert document["state_restored"] is True
-    assert document["anomalies"] == ["windTurbine_17"]
-    assert document["derived"] == {
-        "MoreThan3Neighbours": 20,
-        "SensorAnomalyWindTurbine": 1,
-        "Unusual": 1,
-        "hasMedianAirTemperatureMeasurementNearby": 20,
-        "hasNeighbour": 380,
-        "hasNeighbourAirTemperatureMeasurementNumber": 20,
-    }
-    assert document["derived_total"] == 442
-    assert {"explicit", "derived", "derived_total", "seconds"} <= set(document)
-
-
-def test_the_demo_needs_room_for_its_picture(zodiac: Zodiac, save: Save) -> None:
-    save("full", "")
-    done = zodiac("demo", "--out", "full")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error U005: full cannot be written: full is a file")
 
 
 @pytest.mark.parametrize("command", ["check", "run", "graph", "demo"])

@@ -1,0 +1,80 @@
+"""One slice of a store for each device: the same texts, other values. On a cluster, tasks share the work.
+
+A task opens the store as any reader does, with the embedded engine, and writes the slices of some devices;
+nothing goes through the driver but their names and counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.knowledge import open_kb
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from zodiacedge.engine.spark.jobs import Jobs
+    from zodiacedge.terms import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device: what its slice is called, and the values that the texts get for it."""
+
+    name: str
+    values: Mapping[str, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The slice of a device: where it is, and what went along."""
+
+    name: str
+    store: Path
+    facts: int
+    rules: int
+    left_behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    store: Path
+    out: Path
+    slices: tuple[str, ...]
+    devices: tuple[Device, ...]
+
+
+def publish(
+    store: Path, out: Path, slices: Sequence[str], devices: Sequence[Device], jobs: Jobs | None = None
+) -> list[Published]:
+    """Write the slices of some devices, as `KnowledgeBase.export_slice` does: `out/NAME.zodiac`.
+
+    Args:
+        store: The store, which may be open elsewhere; its last version is cut.
+        out: A folder for the new stores.
+        slices: What goes along, with variables that each device has values for.
+        devices: The devices.
+        jobs: Those of an engine `spark` whose tasks do the work; this process does it if not given.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    groups = min(len(devices), jobs.cores) if jobs else 1
+    work = [
+        _Work(store.absolute(), out.absolute(), tuple(slices), tuple(devices[n::groups]))
+        for n in range(groups)
+    ]
+    done = jobs.each(_published, work, "publishing slices") if jobs else [_published(one) for one in work]
+    found = {one.name: one for some in done for one in some}
+    return [found[device.name] for device in devices]
+
+
+def _published(work: _Work) -> list[Published]:
+    found = []
+    with open_kb(work.store, read_only=True) as kb:
+        for device in work.devices:
+            place = work.out / f"{device.name}.zodiac"
+            cut = kb.export_slice(place, *work.slices, **device.values)
+            one = Published(device.name, place, len(cut.facts), len(cut.rules), cut.left_behind)
+            found.append(one)
+    return found

@@ -1,0 +1,42 @@
+"""The demo as `make demo` plays it: the centre on Spark, turbines without."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
+import zodiacedge as ze
+from zodiacedge.cli.app import zodiac
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+
+def test_the_centre_on_spark_comes_to_the_same_story(spark: SparkEngine, tmp_path: Path) -> None:
+    assert spark.jobs.cores == 2
+    documents = []
+    for engine in ("spark", "embedded"):
+        out = tmp_path / engine
+        done = CliRunner().invoke(
+            zodiac, ["demo", "--turbines", "12", "--engine", engine, "--out", str(out), "--json"]
+        )
+        assert done.exit_code == 0, done.output
+        documents.append(json.loads(done.stdout))
+    for one, other in zip(*(document["turbines_told"] for document in documents), strict=True):
+        timed = {name for name in one if name.endswith("_seconds")}
+        assert {k: v for k, v in one.items() if k not in timed} == {
+            k: v for k, v in other.items() if k not in timed
+        }
+    first, second = documents
+    for name in ("explicit", "derived", "anomalies", "slices", "state_restored"):
+        assert first[name] == second[name]
+    assert first["anomalies"] == ["wt10"]
+    with ze.open(tmp_path / "spark" / "farm.zodiac", read_only=True) as kb:
+        digest = kb.verify().digest
+        assert [entry.batch for entry in kb.log()] == [-1, 0]
+    with ze.open(tmp_path / "embedded" / "farm.zodiac", read_only=True) as kb:
+        assert kb.verify().digest == digest
