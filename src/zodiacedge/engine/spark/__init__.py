@@ -24,6 +24,9 @@
     visible     what became visible in a change, and what is visible no more
     counting    how many facts several owners have, each once
     state       one version: names of files and counts; what can be asked of them
+    stored      rows as parts of a store, and back; tasks read and write its files
+    keeping     what the engine offers to a store
+    arrivals    files that arrive in a folder, in numbered batches
 
 The driver holds names of files and counts, never rows, but for those that a user asks for, and a limited
 number that a small change may concern.
