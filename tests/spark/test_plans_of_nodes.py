@@ -145,3 +145,43 @@ def test_nodes_take_over_what_others_had(
         assert seen(found) == seen(expected), text
     assert told[0][frozenset("tqr")].startswith("maintained"), told
     assert told[1][frozenset("tqrs")].startswith("maintained"), told
+
+
+GROUPS = """
+g: total(X, S, N) :- AGGREGATE(e(X, Y), w(Y, V)) ON X WITH SUM(V) AS S, COUNT(Y) AS N .
+l: most(B, M) :- AGGREGATE(w(Y, V), not light(Y), B := V / 4) ON B WITH COUNT(Y) AS M .
+v: double(X, D) :- w(X, V), D := V * 2, V > 1 .
+h: Heavy(X) :- total(X, S, N), S > 20, not light(X) .
+"""
+
+
+def test_groups_and_values_are_maintained_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
+    found, expected = both(make_engine(Options(way="rounds", policy=Policy(means="maintain"))))
+    dice = random.Random(5)
+    weights = [f"w(n{n}, {dice.randrange(9)}) ." for n in range(15)]
+    for kb in (found, expected):
+        with kb.change() as change:
+            change.add_rules(GROUPS)
+            change.add_facts("\n".join([edges(40, 6, 15), *weights, "light(n3) ."]))
+    changes = (
+        ("add", "w(n1, 30) . light(n1) . e(n2, n1) ."),
+        ("remove", "w(n1, 30) . light(n3) . " + weights[4] + weights[5]),
+        ("remove", edges(40, 6, 15).splitlines()[7] + " light(n1) ."),
+        ("add", 'w(n6, "heavy") .'),
+        ("remove", 'w(n6, "heavy") .'),
+    )
+    told = []
+    for kind, text in changes:
+        for kb in (found, expected):
+            with kb.change() as change:
+                (change.add_facts if kind == "add" else change.remove_facts)(text)
+            if kb is found:
+                told.append({node.rules[0]: node.means.split(":")[0] for node in change.report.nodes})
+                dropped = {key: one.count for key, one in change.report.dropped.items()}
+        assert seen(found) == seen(expected), text
+        assert dropped == {key: one.count for key, one in change.report.dropped.items()}, text
+    for means in told[:3]:
+        assert set(means.values()) == {"maintained by plans"}, told
+    # An evaluation error is counted on all there is, and so is its end.
+    assert told[3]["v"] == told[4]["v"] == "evaluated by a plan"
+    assert told[3]["g"] == told[4]["g"] == "evaluated by a plan"

@@ -10,7 +10,8 @@
     frames      relations as data frames
     bodies      rule bodies as plans on them; what looks at values is left over
     values      what looks at values, by the embedded engine's kernels
-    nodes       one node on data frames: by a plan, in rounds, from what came and went
+    nodes       one node on data frames: by a plan, in rounds
+    maintained  the same from what came and went
     chain       several nodes by one plan
     partitioned one recursive node in parts that never need each other
     closure     a transitive node, made one that falls into parts
@@ -20,6 +21,8 @@
     small_change  the two together, round after round
     sizes       how much a region of nodes reads and derives
     ways        which of these ways a node takes, and why
+    anew        one node from nothing, by its way
+    reach       which nodes a change reaches
     attempt     one change: nodes in topological order, each by its way
     visible     what became visible in a change, and what is visible no more
     counting    how many facts several owners have, each once

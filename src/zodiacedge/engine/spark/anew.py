@@ -1,4 +1,4 @@
-"""One node from nothing, by its way."""
+"""One node from nothing, by its way; and when that is better than to maintain it by plans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark import closure, components, partitioned
 from zodiacedge.engine.spark.nodes import Node, Result
-from zodiacedge.engine.spark.scratch import Relation
+from zodiacedge.engine.spark.scratch import Relation, Segment
+from zodiacedge.language.checks import body_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,35 @@ MEANS = {
     "classes": "evaluated in rounds, by classes",
 }
 """What the report of a change says of each way."""
+
+
+# Where more than one row in so many moved of what a node reads, it is evaluated anew.
+_MUCH = 2
+# A recursion that takes less than this in parts, from nothing, is not continued in rounds.
+_PATIENCE = 20.0
+
+
+def anew_because(rules: Mapping[str, Rule], way: Way, setting: Setting, seconds: float | None) -> str:
+    """Return why a node that could be maintained by plans is better evaluated anew, if it is.
+
+    `seconds` is how long evaluating it took the last time, if anybody knows.
+    """
+    means = setting.place.options.policy.means
+    if means != "choose":
+        return "" if means == "maintain" else "; that is asked for"
+    atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
+    read = moved = 0
+    for relation in {Relation(atom.relation, len(atom.args)) for atom in atoms}:
+        for owner in {**setting.before, **setting.after}:
+            was, will = (
+                side.get(owner, Segment()).content(relation) for side in (setting.before, setting.after)
+            )
+            read += will.rows
+            moved += sum(part.rows for parts in was.moved(will) for part in parts)
+    if moved * _MUCH > read:
+        return "; much changed"
+    quick = seconds is not None and seconds < _PATIENCE
+    return "; quicker than in rounds" if way.by is not None and quick else ""
 
 
 def anew(rules: Mapping[str, Rule], way: Way, setting: Setting, terms: Terms) -> Result:

@@ -18,14 +18,16 @@ from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.spark import chain
 from zodiacedge.engine.spark import region as regions
-from zodiacedge.engine.spark.anew import MEANS, anew
+from zodiacedge.engine.spark.anew import MEANS, anew, anew_because
 from zodiacedge.engine.spark.columns import constants
 from zodiacedge.engine.spark.compact import compacted
 from zodiacedge.engine.spark.compare import compared
 from zodiacedge.engine.spark.inputs import Wanted, inputs_for, want, wanted_by
+from zodiacedge.engine.spark.maintained import Inherited, MaintainedNode
 from zodiacedge.engine.spark.merge import merged
 from zodiacedge.engine.spark.net import SparkNet
-from zodiacedge.engine.spark.nodes import Inherited, Node, Setting, owners_of
+from zodiacedge.engine.spark.nodes import Setting, owners_of
+from zodiacedge.engine.spark.reach import readers, touched_by
 from zodiacedge.engine.spark.region import Outcome, Region
 from zodiacedge.engine.spark.scratch import Part, Relation, Segment
 from zodiacedge.engine.spark.sizes import Sizes
@@ -34,10 +36,8 @@ from zodiacedge.engine.spark.values import hidden_relation
 from zodiacedge.engine.spark.visible import Visible, rows_of
 from zodiacedge.engine.spark.vocabulary import Terms, columns_of, write_terms
 from zodiacedge.engine.spark.ways import Way, way_alone
-from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
-from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,13 +49,11 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.state import SparkState
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
-    from zodiacedge.language.ast import Argument, Rule
+    from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
 # Where nodes read and have no more rows than this, their task also tells what became visible.
 _TOLD_AT_ONCE = 100_000
-# Stands for a class that no rule mentions: only an atom of any class reads it.
-_UNMENTIONED = IRI("")
 # How nodes are maintained on rows that were looked up: on others nothing could be said of them.
 _ON_A_SLICE = Policy(modules=False, means="maintain", backward=False)
 
@@ -118,6 +116,7 @@ class _Work:
         self.stated = self.effect.after
         self.segments = {keys: one for keys, one in before.segments.items() if keys in self.homes}
         self.gone = [one for keys, one in before.segments.items() if keys not in self.homes]
+        self.touched_at_first = touched_by(self.effect.sifted, self.gone)
         self.terms = self.effect.terms
         self.dropped = {key: one for key, one in before.dropped.items() if key in self.rules}
         self.same_functions = self.settings.registry is before.registry
@@ -129,14 +128,14 @@ class _Work:
         self.not_to_look_up: set[int] = set()
 
     def attempt(self) -> SparkAttempt:
-        touched = self._touched_at_first()
+        touched = dict(self.touched_at_first)
         self.touched = dict(touched)
         waiting = {node.id for keys, node in self.homes.items() if self._is_new(keys)}
         alone = True
         done: set[int] = set()
         while True:
             # A recursive node reads what it derives itself.
-            waiting |= set(self._readers(touched)) - done
+            waiting |= set(readers(self.graph, touched, self._keys)) - done
             if not waiting:
                 break
             nodes = self.graph.plan(waiting)
@@ -217,7 +216,7 @@ class _Work:
         atoms = [
             atom for one in rules for rule in one.values() for atom in (rule.head, *body_atoms(rule.body))
         ]
-        relations = {*wanted_by(atoms, self._keys), *self._touched_at_first()}
+        relations = {*wanted_by(atoms, self._keys), *self.touched_at_first}
         before = owners_of(self.before.stated, self.before.segments)
         after = owners_of(self.stated, self.segments)
         place, turn = self.before.place, self.settings.turn
@@ -269,32 +268,6 @@ class _Work:
     def _keys(self) -> dict[Term, int]:
         """The fingerprints of all terms that rules mention."""
         return self.before.place.keys(term for rule in self.rules.values() for term in constants(rule))
-
-    # Who is concerned.
-
-    def _touched_at_first(self) -> Wanted:
-        """Return the relations of which facts came or went, of `rdf:type` the classes."""
-        found: Wanted = {}
-        sifted = self.effect.sifted
-        for parts in (sifted.new, sifted.old):
-            for relation, pieces in parts.items():
-                classes = frozenset(key for part in pieces for key in part.classes)
-                want(found, relation, classes if relation.typed else None)
-        for segment in self.gone:
-            for relation, content in segment.contents.items():
-                if content.rows:
-                    want(found, relation, frozenset(content.classes()) if relation.typed else None)
-        return found
-
-    def _readers(self, touched: Wanted) -> Iterator[int]:
-        terms = {key: term for term, key in self._keys.items()}
-        for relation, classes in touched.items():
-            args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
-            if classes is None:
-                yield from self.graph.readers(Atom(relation.name, args)).all
-                continue
-            for term in {terms.get(key, _UNMENTIONED) for key in classes}:
-                yield from self.graph.readers(Atom(relation.name, (args[0], term))).all
 
     # One region.
 
@@ -373,14 +346,15 @@ class _Work:
         kept = self.segments.get(keys)
         result, means = None, way.name
         exact = not any(key in self.dropped for key in rules)
-        if (kept is not None or parents) and self.same_functions and exact:
+        because = anew_because(rules, way, setting, self.before.seconds.get(keys)) if kept is not None else ""
+        if (kept is not None or parents) and self.same_functions and exact and not because:
             added = tuple(key for key in rules if not any(key in old for old in parents))
             own = (
-                Inherited(kept.contents)
+                Inherited(kept.contents, hidden=kept.hidden)
                 if kept is not None
                 else Inherited.of([self.before.segments[one] for one in parents], added)
             )
-            result = Node(rules, setting, self.terms).maintain(own)
+            result = MaintainedNode(rules, setting, self.terms, own).maintain()
             means = "maintained by plans"
         if result is None:
             means = MEANS[way.name]
@@ -401,7 +375,9 @@ class _Work:
         seconds = time.perf_counter() - start
         if not means.startswith(regions.MAINTAINED):
             self.seconds[keys] = seconds
-        self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, f"{means}: {way.reason}"))
+        means = f"{means}: {way.reason}{because}"
+        estimate = self.before.seconds.get(keys, 0.0)
+        self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, means, estimate))
 
     def _evaluate_chain(self, nodes: Sequence[HyperNode], way: Way) -> None:
         """Evaluate nodes from nothing by one plan."""
@@ -447,7 +423,7 @@ class _Work:
     def _want_net(self, wanted: Wanted, rules: Iterable[Rule], keys: Mapping[Term, int]) -> None:
         """Want all that may become visible or vanish as well."""
         for relation, classes in (
-            *self._touched_at_first().items(),
+            *self.touched_at_first.items(),
             *wanted_by((rule.head for rule in rules), keys).items(),
         ):
             want(wanted, relation, classes)
@@ -471,22 +447,25 @@ class _Work:
 
     def _known_parts(self, keys: frozenset[str]) -> Iterator[Part]:
         """Yield the files of the old version that a node may have kept or taken over."""
-        for old, segment in self.before.segments.items():
-            if old == keys or not old.isdisjoint(keys):
-                yield from segment.parts
+        for old in {self._old_homes[key] for key in keys if key in self._old_homes}:
+            yield from self.before.segments[old].parts
 
     def _parents(self, own: Collection[frozenset[str]]) -> set[frozenset[str]]:
         """Return the nodes that are no more, all of whose rules that still are have come into some nodes."""
         if not self.same_functions:
             return set()
-        homes = {key: keys for keys in self.homes for key in keys}
+        old_homes = {self._old_homes[key] for keys in own for key in keys if key in self._old_homes}
         found = set()
-        for old in self.before.segments:
-            heirs = {homes[key] for key in old if key in homes}
-            known = old <= self.before.rules.keys()
-            if known and old not in self.homes and heirs and heirs <= set(own):
+        for old in old_homes - self.homes.keys():
+            heirs = {frozenset(self.graph.node_of(key).rules) for key in old if key in self.rules}
+            if old <= self.before.rules.keys() and heirs <= set(own):
                 found.add(old)
         return found
+
+    @cached_property
+    def _old_homes(self) -> dict[str, frozenset[str]]:
+        """The nodes of the old version that rules were in."""
+        return {key: keys for keys in self.before.segments for key in keys}
 
     def _merged_in(self, keys: frozenset[str]) -> list[frozenset[str]]:
         """Return the nodes that came together in a new one with all their rules."""
@@ -510,9 +489,10 @@ class _Work:
         self, nodes: Sequence[HyperNode], runs: Sequence[NodeRun], looked_up: LookedUp | None
     ) -> None:
         """Tell how nodes were brought up to date in one task; on some rows it knew nothing of others."""
-        where = "in one task"
-        if looked_up:
-            where += f" on {looked_up.count:,} rows, looked up by key"
+        if looked_up is None:
+            self.runs += [replace(run, means=f"{run.means}, in one task") for run in runs]
+            return
+        where = f"in one task on {looked_up.count:,} rows, looked up by key"
         facts = {self._labels(node): self.segments[frozenset(node.rules)].rows for node in nodes}
         self.runs += [replace(run, means=f"{run.means}, {where}", facts=facts[run.rules]) for run in runs]
 

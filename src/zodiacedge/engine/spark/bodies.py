@@ -41,8 +41,8 @@ class Sources:
     """The rows that a negated atom reads."""
     size: Callable[[Atom], int]
     """About how many rows an atom reads."""
-    aggregate: Callable[[Aggregate], DataFrame] | None = None
-    """The rows of the rule's aggregate."""
+    aggregate: Callable[[Aggregate], DataFrame]
+    """The rows of an aggregate."""
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return how many rows are expected to match an atom."""
@@ -94,8 +94,9 @@ def bindings(
         body: The conjuncts, resolved.
         head: What is wanted.
         sources: Where atoms find their rows.
-        delta: The place of an atom, negated or not, and the rows it must match instead of what it reads. For
-            a negated atom the rows are those that it must have matched, and it is judged as well.
+        delta: The place of an atom, negated or not, or of an aggregate, and the rows it must match instead of
+            what it reads. For a negated atom the rows are those that it must have matched, and it is judged
+            as well.
     """
     left = left_over(body)
     wanted = needed_columns(body, head)
@@ -109,10 +110,8 @@ def bindings(
         match step:
             case Match(atom=atom, place=place):
                 plan.match(atom, place)
-            case Rows():
-                if sources.aggregate is None:
-                    raise AssertionError(step)
-                plan.join(sources.aggregate(step.aggregate), step.columns)
+            case Rows(place=place):
+                plan.join(plan.given(place) or sources.aggregate(step.aggregate), step.columns)
             case Absent(atom=atom, place=place):
                 plan.without(atom, place)
             case _:
@@ -145,8 +144,11 @@ class _Plan:
         self.bound: set[Variable] = set()
 
     def match(self, atom: Atom, place: int) -> None:
-        at_delta = self._delta is not None and self._delta[0] == place
-        self.join(self._delta[1] if self._delta and at_delta else self._sources.atom(atom), atom.args)
+        self.join(self.given(place) or self._sources.atom(atom), atom.args)
+
+    def given(self, place: int) -> DataFrame | None:
+        """Return the rows that a place must match instead of what it reads, if it must."""
+        return self._delta[1] if self._delta is not None and self._delta[0] == place else None
 
     def join(self, rows: DataFrame, args: Sequence[Argument]) -> None:
         frame, found = self._matching(rows, args)
@@ -161,8 +163,9 @@ class _Plan:
         self.bound.update(found)
 
     def without(self, atom: Atom, place: int) -> None:
-        if self._delta is not None and self._delta[0] == place:
-            self._meet(self._delta[1], atom, "left_semi")
+        given = self.given(place)
+        if given is not None:
+            self._meet(given, atom, "left_semi")
         self._meet(self._sources.absent(atom), atom, "left_anti")
 
     def _meet(self, rows: DataFrame, atom: Atom, how: str) -> None:

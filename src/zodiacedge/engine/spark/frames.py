@@ -84,14 +84,17 @@ class Frames:
         if True not in first[first.index(False) :]:
             return self.parts(plus, width).join(self.parts(minus, width), names(width), "left_anti")
         # What went may have come again: a row is there if it came more often than it went.
+        return self._counted(plus, minus, width).where(f"{_SIGN} > 0").select(*names(width))
+
+    def _counted(self, plus: Iterable[Part], minus: Iterable[Part], width: int) -> DataFrame:
+        """Return how much more often rows came than they went."""
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
         signed = [
             self.parts(parts, width).withColumn(_SIGN, functions.lit(sign))
             for parts, sign in ((plus, 1), (minus, -1))
         ]
-        counted = together(signed).groupBy(*names(width)).agg(functions.sum(_SIGN).alias(_SIGN))
-        return counted.where(f"{_SIGN} > 0").select(*names(width))
+        return together(signed).groupBy(*names(width)).agg(functions.sum(_SIGN).alias(_SIGN))
 
     def union(self, relation: Relation, contents: Iterable[Content]) -> DataFrame:
         """Return the rows of several contents; those that several have stand there several times."""
@@ -106,20 +109,13 @@ class Frames:
         self, relation: Relation, before: Content, after: Content
     ) -> tuple[DataFrame | None, DataFrame | None]:
         """Return what an owner gained and what it lost of a relation."""
-        if before == after:
-            return None, None
-        if after.layers[: len(before.layers)] == before.layers:
-            more = after.layers[len(before.layers) :]
-            came = [part for plus, part in more if plus]
-            went = [part for plus, part in more if not plus]
-            return (
-                self.parts(came, relation.width) if came else None,
-                self.parts(went, relation.width) if went else None,
-            )
-        old, new = self.content(relation, before), self.content(relation, after)
-        columns = names(relation.width)
-        plus = new.join(old, columns, "left_anti") if after.rows else None
-        minus = old.join(new, columns, "left_anti") if before.rows else None
+        more, less = before.moved(after)
+        width = relation.width
+        if not more or not less or after.layers[: len(before.layers)] == before.layers:
+            return self.parts(more, width) if more else None, self.parts(less, width) if less else None
+        # What went out of one file may have come in another.
+        counted = self._counted(more, less, width)
+        plus, minus = (counted.where(f"{_SIGN} {sign} 0").select(*names(width)) for sign in "><")
         return plus, minus
 
     def write(

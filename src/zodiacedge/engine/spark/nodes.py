@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark import values
-from zodiacedge.engine.spark.bodies import Sources, bindings, column, left_over, order_of
-from zodiacedge.engine.spark.compact import compacted
+from zodiacedge.engine.spark.bodies import Sources, bindings, column, order_of
 from zodiacedge.engine.spark.frames import Frames, names, tagged, together
 from zodiacedge.engine.spark.scratch import Content, Part, Relation, Segment
 from zodiacedge.engine.spark.values import Folding, Judge, Negated, hidden_relation, with_more
@@ -70,30 +69,6 @@ class Setting:
     """What nodes derive whose facts are not written yet."""
 
 
-@dataclass(frozen=True)
-class Inherited:
-    """What a node starts from: its own facts, or those of nodes that came together in it."""
-
-    contents: Mapping[Relation, Content]
-    added: tuple[str, ...] = ()
-    """The keys of rules that nobody had before."""
-    further: tuple[tuple[Relation, Content], ...] = ()
-    """What more than one node had; it may be among the contents as well."""
-
-    @classmethod
-    def of(cls, parents: Sequence[Segment], added: tuple[str, ...]) -> Inherited:
-        """Take over what some nodes had; of each relation the largest content as it is."""
-        contents: dict[Relation, Content] = {}
-        further: list[tuple[Relation, Content]] = []
-        for parent in sorted(parents, key=lambda one: -one.rows):
-            for relation, content in parent.contents.items():
-                if relation in contents:
-                    further.append((relation, content))
-                else:
-                    contents[relation] = content
-        return cls(contents, added, tuple(further))
-
-
 @dataclass
 class Result:
     """What a node came to: its segment, and what came up on the way."""
@@ -116,7 +91,7 @@ class Node:
         self._terms = terms
         heads = [rule.head for rule in rules.values()]
         self._own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
-        self._relations = list(dict.fromkeys(_relation(head) for head in heads))
+        self._relations = list(dict.fromkeys(relation_of(head) for head in heads))
         self.result = Result(terms=terms)
         # A frame reads its files when its job runs: until then somebody must hold them.
         self._held: list[Part] = []
@@ -141,7 +116,7 @@ class Node:
         found: dict[Relation, list[DataFrame]] = {}
         rows: dict[Relation, int] = {}
         for key, rule in self._rules.items():
-            relation = _relation(rule.head)
+            relation = relation_of(rule.head)
             found.setdefault(relation, []).append(self._heads(key, self._new, None, counts=False))
             size = self._new().size
             least = min((size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1)
@@ -151,7 +126,7 @@ class Node:
     def _all_heads(self) -> Iterator[tuple[Relation, DataFrame]]:
         for key, rule in self._rules.items():
             counts = not self.recursive or not can_fail(rule.body)
-            yield _relation(rule.head), self._heads(key, self._new, None, counts=counts)
+            yield relation_of(rule.head), self._heads(key, self._new, None, counts=counts)
 
     def _count_errors(self) -> None:
         """Count what errors drop when all is there: on the way a binding may come up more than once."""
@@ -176,7 +151,7 @@ class Node:
             if not self.recursive:
                 return
             heads = [
-                (_relation(rule.head), self._heads(key, self._new, (place, delta), counts=False))
+                (relation_of(rule.head), self._heads(key, self._new, (place, delta), counts=False))
                 for key, rule in self._rules.items()
                 for place in self._own_places[key]
                 if (delta := self._delta_at(rule.body[place], new)) is not None
@@ -187,8 +162,8 @@ class Node:
     def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[Part]]) -> DataFrame | None:
         if not isinstance(conjunct, Atom):
             raise TypeError(conjunct)
-        parts = new.get(_relation(conjunct), [])
-        return self._frames.parts(parts, _relation(conjunct).width) if parts else None
+        parts = new.get(relation_of(conjunct), [])
+        return self._frames.parts(parts, relation_of(conjunct).width) if parts else None
 
     def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[Part]]:
         """Write heads that the segment does not have, each once: one job."""
@@ -231,16 +206,29 @@ class Node:
     ) -> DataFrame:
         """Return the heads of a rule's instances, with given rows at one place if there are some."""
         rule = self._rules[key]
-        found = bindings(rule.body, rule.head.args, self._with_rows(key, sources()), delta)
-        order = order_of(rule.body)
+        found, dropped = self._instances(rule.head, rule.body, sources(), delta)
+        if counts and dropped:
+            self._drop(key, dropped)
+        return found
+
+    def _instances(
+        self,
+        head: Atom,
+        body: tuple[Conjunct, ...],
+        sources: Sources,
+        delta: tuple[int, DataFrame] | None = None,
+    ) -> tuple[DataFrame, Dropped | None]:
+        """Return what the instances of a body give to a head, and what errors drop."""
+        found = bindings(body, head.args, sources, delta)
         if not found.left:
-            return self._projected(found.frame, rule.head.args, order)
-        judged = self._judge(rule.head, found.frame, found.columns, found.left)
-        if counts and judged.dropped:
-            known = with_more(self.result.dropped.get(key), judged.dropped)
-            if known:
-                self.result.dropped[key] = known
-        return self._frames.parts(judged.rows, _relation(rule.head).width)
+            return self._projected(found.frame, head.args, order_of(body)), None
+        judged = self._judge(head, found.frame, found.columns, found.left)
+        return self._frames.parts(judged.rows, relation_of(head).width), judged.dropped
+
+    def _drop(self, key: str, dropped: Dropped) -> None:
+        known = with_more(self.result.dropped.get(key), dropped)
+        if known:
+            self.result.dropped[key] = known
 
     def _judge(
         self,
@@ -268,7 +256,7 @@ class Node:
 
     def _negated(self, left: tuple[Conjunct, ...]) -> tuple[Negated, ...]:
         atoms = [c.atom for c in left if isinstance(c, Negation)]
-        relations = dict.fromkeys(_relation(atom) for atom in atoms)
+        relations = dict.fromkeys(relation_of(atom) for atom in atoms)
         return tuple(
             Negated(relation, tuple(one.content(relation) for one in self._setting.after.values()))
             for relation in relations
@@ -298,23 +286,20 @@ class Node:
         """Fold the aggregates of the node's rules."""
         for key, rule in self._rules.items():
             if rule.aggregate:
-                self.result.hidden[key] = self._folded(key, rule.aggregate, owners)
+                sources = self._sources(owners, {}, {})
+                self.result.hidden[key] = self._folded(key, rule.aggregate, rule.aggregate.body, sources)
 
-    def _folded(self, key: str, aggregate: Aggregate, owners: Owners) -> Content:
+    def _folded(
+        self, key: str, aggregate: Aggregate, body: tuple[Conjunct, ...], sources: Sources
+    ) -> Content:
+        """Fold the bindings of an aggregate's body, or of one that has more conjuncts."""
         place, settings = self._setting.place, self._setting.settings
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
-        found = bindings(aggregate.body, bound, self._sources(owners, {}))
-        order = order_of(aggregate.body)
-        if found.left:
-            head = Atom("bindings of an aggregate", bound)
-            judged = self._judge(head, found.frame, found.columns, found.left)
-            if judged.dropped:
-                self.result.dropped[key] = judged.dropped
-            frame = self._frames.parts(judged.rows, max(len(bound), 1))
-            named = dict(zip(bound, names(len(bound)), strict=True))
-        else:
-            frame = found.frame.distinct()
-            named = {v: column(v, order) for v in bound}
+        found, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
+        if errors:
+            self._drop(key, errors)
+        frame = found.distinct()
+        named = dict(zip(bound, names(len(bound)), strict=True))
         groups = [named[v] for v in aggregate.groups]
         chosen = frame.select(
             *(frame[name].alias(f"g{n}") for n, name in enumerate(groups)),
@@ -328,22 +313,20 @@ class Node:
         folding = Folding(aggregate, self._terms, place.scratch.folder, place.hashing, settings.registry)
         judged = values.run(place, grouped, folding, "folding groups", settings.turn)
         self._take_terms(judged.terms)
-        dropped = with_more(self.result.dropped.get(key), judged.dropped)
-        if dropped:
-            self.result.dropped[key] = dropped
+        if judged.dropped:
+            self._drop(key, judged.dropped)
         return Content.of(*judged.rows)
 
     # Where atoms read.
 
     def _new(self) -> Sources:
-        return self._sources(self._setting.after, self.result.contents)
+        return self._sources(self._setting.after, self.result.contents, self.result.hidden)
 
-    def _old(self) -> Sources:
-        return self._sources(self._setting.before, self.result.contents)
-
-    def _sources(self, owners: Owners, own: Mapping[Relation, Content]) -> Sources:
+    def _sources(
+        self, owners: Owners, own: Mapping[Relation, Content], hidden: Mapping[str, Content]
+    ) -> Sources:
         def contents(atom: Atom) -> list[Content]:
-            relation = _relation(atom)
+            relation = relation_of(atom)
             found = [*(one.content(relation) for one in owners.values()), own.get(relation, Content())]
             if relation.typed and not isinstance(atom.args[1], Variable):
                 key = self._setting.keys[atom.args[1]]
@@ -351,138 +334,22 @@ class Node:
             return found
 
         def under_way(atom: Atom) -> tuple[UnderWay, ...]:
-            return self._setting.under_way.get(_relation(atom), ())
+            return self._setting.under_way.get(relation_of(atom), ())
 
         def rows(atom: Atom) -> DataFrame:
-            there = self._frames.union(_relation(atom), contents(atom))
+            there = self._frames.union(relation_of(atom), contents(atom))
             return together([there, *(one.frame for one in under_way(atom))])
 
         def size(atom: Atom) -> int:
             return sum(content.rows for content in contents(atom)) + sum(one.rows for one in under_way(atom))
 
-        return Sources(self._frames.session, self._setting.keys, rows, rows, size)
+        def folded(aggregate: Aggregate) -> DataFrame:
+            key = next(key for key, rule in self._rules.items() if rule.aggregate == aggregate)
+            return self._frames.content(hidden_relation(aggregate), hidden[key])
 
-    def _with_rows(self, key: str, sources: Sources) -> Sources:
-        if key not in self.result.hidden:
-            return sources
-
-        def rows(aggregate: Aggregate) -> DataFrame:
-            return self._frames.content(hidden_relation(aggregate), self.result.hidden[key])
-
-        return Sources(sources.session, sources.keys, sources.atom, sources.absent, sources.size, rows)
-
-    # From what came and went.
-
-    def maintain(self, own: Inherited) -> Result | None:
-        """Bring the node up to date from what its inputs gained and lost; None where it must be anew.
-
-        Only joins are maintained so: errors are counted, and groups folded, on all there is. A recursive node
-        that loses something must be evaluated anew as well.
-        """
-        if any(rule.aggregate or left_over(rule.body) for rule in self._rules.values()):
-            return None
-        gained = [one for one in self._changes(lost=False) if one[0] not in own.added]
-        lost = [one for one in self._changes(lost=True) if one[0] not in own.added]
-        if lost and self.recursive:
-            return None
-        start = dict(own.contents)
-        self.result.contents = start
-        if lost:
-            start = self._without_lost(start, lost)
-        if gained or own.added or own.further:
-            self._grow(start, lambda: self._first_heads(own, gained))
-        else:
-            self.result.contents = dict(start)
-        place, turn = self._setting.place, self._setting.settings.turn
-        self.result.contents = {
-            relation: compacted(place, relation, content, turn)
-            for relation, content in self.result.contents.items()
-        }
-        return self.result
-
-    def _first_heads(
-        self, own: Inherited, gained: Sequence[tuple[str, int, DataFrame]]
-    ) -> Iterator[tuple[Relation, DataFrame]]:
-        """Yield heads of instances with what came, all heads of added rules, and what else is taken over."""
-        for key, place, rows in gained:
-            yield _relation(self._rules[key].head), self._heads(key, self._new, (place, rows), counts=False)
-        for key in own.added:
-            yield _relation(self._rules[key].head), self._heads(key, self._new, None, counts=False)
-        for relation, content in own.further:
-            yield relation, self._frames.content(relation, content)
-
-    def _changes(self, *, lost: bool) -> Iterator[tuple[str, int, DataFrame]]:
-        """Yield rules and places where rows came up that give instances, or take some away."""
-        for key, rule in self._rules.items():
-            for place, conjunct in enumerate(rule.body):
-                if isinstance(conjunct, Atom | Negation):
-                    atom = conjunct.atom if isinstance(conjunct, Negation) else conjunct
-                    # What comes under a negation takes away, what goes gives.
-                    rows = self._delta(_relation(atom), lost=lost != isinstance(conjunct, Negation))
-                    if rows is not None:
-                        yield key, place, rows
-
-    def _delta(self, relation: Relation, *, lost: bool) -> DataFrame | None:
-        """Return what any owner outside gained or lost of a relation; others may have it too."""
-        before, after = self._setting.before, self._setting.after
-        found = []
-        for owner in {**before, **after}:
-            old, new = (side.get(owner, Segment()).content(relation) for side in (before, after))
-            rows = self._frames.delta(relation, old, new)[lost]
-            if rows is not None:
-                found.append(rows)
-        return together(found) if found else None
-
-    def _without_lost(
-        self, start: Mapping[Relation, Content], lost: Sequence[tuple[str, int, DataFrame]]
-    ) -> dict[Relation, Content]:
-        """Return the segment without the facts that no instance supports any more: one job."""
-        pieces = []
-        width = max(relation.width for relation in self._relations)
-        for tag, relation in enumerate(self._relations):
-            content = start.get(relation, Content())
-            candidates = [
-                self._heads(key, self._old, (place, rows), counts=False)
-                for key, place, rows in lost
-                if _relation(self._rules[key].head) == relation
-            ]
-            if not candidates or not content.rows:
-                continue
-            columns = names(relation.width)
-            doubtful = together(candidates).distinct()
-            doubtful = doubtful.join(self._frames.content(relation, content), columns, "left_semi")
-            supported = [
-                self._supported(key, doubtful)
-                for key, rule in self._rules.items()
-                if _relation(rule.head) == relation
-            ]
-            pieces.append(tagged(doubtful.join(together(supported), columns, "left_anti"), tag, width))
-        found = dict(start)
-        if pieces:
-            turn = self._setting.settings.turn
-            written = self._frames.write(together(pieces), self._relations, "looking for lost facts", turn)
-            for tag, parts in written.items():
-                relation = self._relations[tag]
-                found[relation] = found[relation].then((), parts)
-        return found
-
-    def _supported(self, key: str, doubtful: DataFrame) -> DataFrame:
-        """Return those of some facts that an instance of a rule supports after the change."""
-        rule = self._rules[key]
-        given = Atom("facts in doubt", rule.head.args)
-        sources = self._new()
-
-        def rows(atom: Atom) -> DataFrame:
-            return doubtful if atom is given else sources.atom(atom)
-
-        def size(atom: Atom) -> int:
-            return 1 if atom is given else sources.size(atom)
-
-        both = Sources(sources.session, sources.keys, rows, sources.absent, size)
-        body = (given, *rule.body)
-        found = bindings(body, rule.head.args, both)
-        return self._projected(found.frame, rule.head.args, order_of(body))
+        return Sources(self._frames.session, self._setting.keys, rows, rows, size, folded)
 
 
-def _relation(atom: Atom) -> Relation:
+def relation_of(atom: Atom) -> Relation:
+    """Return the relation that an atom is about."""
     return Relation(atom.relation, len(atom.args))

@@ -112,6 +112,18 @@ class Content:
         """Return the same, with other objects for its parts."""
         return Content(tuple((came, adopt(part)) for came, part in self.layers))
 
+    def moved(self, after: Content) -> tuple[list[Part], list[Part]]:
+        """Return the files that tell what came until another version, and those that tell what went.
+
+        A row that stands on both sides did neither: it is the number of times that counts.
+        """
+        ours, theirs = set(self.layers), set(after.layers)
+        new = [layer for layer in after.layers if layer not in ours]
+        old = [layer for layer in self.layers if layer not in theirs]
+        more = [part for came, part in new if came] + [part for came, part in old if not came]
+        less = [part for came, part in new if not came] + [part for came, part in old if came]
+        return more, less
+
     def then(self, plus: Iterable[Part] = (), minus: Iterable[Part] = ()) -> Content:
         """Return what is there when rows that are there went and rows that are not there came."""
         went = tuple((False, part) for part in minus if part.rows)

@@ -88,17 +88,26 @@ def matching(
     """Return the rows of a file that are wanted; None if they are more than `most`."""
     names = [f"c{n}" for n in range(width)]
     tests = [_Test.of(columns, values) for columns, values in wants.items()]
+    # Most row groups have nothing: what no test looks at is read only where there is something.
+    looked_at = sorted({n for columns in wants for n in columns})
+    others = [n for n in range(width) if n not in looked_at]
     pieces: list[Columns] = []
     system, place = located(path)
     with system.open_input_file(place) as source:
         file = pq.ParquetFile(source)
+
+        def read(number: int, some: Sequence[int]) -> dict[int, Keys]:
+            table = file.read_row_group(number, [names[n] for n in some])
+            return {n: column.to_numpy() for n, column in zip(some, table.columns, strict=True)}
+
         for number in range(*(groups or (0, file.num_row_groups))):
-            columns = [column.to_numpy() for column in file.read_row_group(number, names).columns]
-            chosen = np.zeros(len(columns[0]), np.bool_)
+            columns = read(number, looked_at)
+            chosen = np.zeros(file.metadata.row_group(number).num_rows, np.bool_)
             for test in tests:
-                chosen |= test.mask(columns)
+                chosen |= test.mask(columns, len(chosen))
             if chosen.any():
-                pieces.append([column[chosen] for column in columns])
+                columns |= read(number, others)
+                pieces.append([columns[n][chosen] for n in range(width)])
                 most -= len(pieces[-1][0])
                 if most < 0:
                     return None
@@ -118,10 +127,13 @@ class _Test:
         each = tuple(np.unique(np.array([v[n] for v in values], np.int64)) for n in range(len(columns)))
         return cls(columns, values, each)
 
-    def mask(self, given: Columns) -> NDArray[np.bool_]:
+    def mask(self, given: Mapping[int, Keys], rows: int) -> NDArray[np.bool_]:
         """Tell of each row whether it has some of the values."""
-        found = np.ones(len(given[0]), np.bool_)
-        for column, values in zip(self.columns, self.sorted, strict=True):
+        found = np.ones(rows, np.bool_)
+        for number, (column, values) in enumerate(zip(self.columns, self.sorted, strict=True)):
+            if not number:
+                found = _among(given[column], values)
+                continue
             places = np.flatnonzero(found)
             found[places] = _among(given[column][places], values)
         if len(self.columns) > 1 and len(self.values) > 1:

@@ -7,7 +7,9 @@ as it is not small: then as many nodes as could be followed are maintained so, o
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +20,7 @@ from zodiacedge.engine.spark.slices import Slice, TooManyError, matching
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from zodiacedge.engine.handover import Handover
     from zodiacedge.engine.spark.compare import Parts
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Atom, Rule
     from zodiacedge.terms import Term
 
+_NOTHING = Segment()
 # So many times somebody looks up where the last time led to.
 _MOST_ROUNDS = 16
 
@@ -58,22 +61,32 @@ class Scope:
     relations: Collection[Relation]
     """All relations that matter."""
 
-    def outside(self, count: int) -> set[frozenset[str] | None]:
-        """Return the owners that are none of the first nodes."""
-        inside = {frozenset(rules) for rules in self.nodes[:count]}
-        return {owner for owner in {**self.before, **self.after} if owner not in inside}
+    def changed(self) -> list[tuple[Segment, Segment]]:
+        """Return what owners outside the nodes had before the change and have after it, if that differs."""
+        inside = {frozenset(rules) for rules in self.nodes}
+        sides = (
+            (self.before.get(owner, _NOTHING), self.after.get(owner, _NOTHING))
+            for owner in {**self.before, **self.after}
+            if owner not in inside
+        )
+        return [(was, will) for was, will in sides if was is not will]
 
-    def contents(self, source: Source) -> list[Content]:
+    def contents(self, source: Source) -> Sequence[Content]:
         """Return all that any owner has or had of a source."""
         if isinstance(source, str):
-            homes = (one for rules, one in self.before.items() if rules is not None and source in rules)
-            return [one.hidden[source] for one in homes if source in one.hidden]
-        found: dict[tuple[tuple[bool, Part], ...], Content] = {}
+            home = next(frozenset(rules) for rules in self.nodes if source in rules)
+            rows = self.before[home].hidden.get(source)
+            return [rows] if rows is not None else []
+        return self._contents.get(source, ())
+
+    @cached_property
+    def _contents(self) -> dict[Relation, list[Content]]:
+        found: dict[Relation, dict[Content, None]] = {relation: {} for relation in self.relations}
         for one in (*self.before.values(), *self.after.values()):
-            content = one.content(source)
-            if content.layers:
-                found[content.layers] = content
-        return list(found.values())
+            for relation, content in one.contents.items():
+                if content.layers and relation in found:
+                    found[relation][content] = None
+        return {relation: list(contents) for relation, contents in found.items()}
 
     def width(self, source: Source) -> int:
         """Return how many columns the files of a source have."""
@@ -94,6 +107,7 @@ def look_up(scope: Scope) -> LookedUp | None:
     slice_ = Slice(scope.place, scope.turn, scope.contents, scope.width)
     most = len(scope.nodes)
     for rounds in range(_MOST_ROUNDS):
+        scope.turn.pass_on()
         demands = demands_of(scope.nodes[:most], scope.keys, _Found(scope, slice_), came, went)
         most = min(most, len(demands) - 1)
         if not most:
@@ -161,38 +175,23 @@ class _Moved:
     def found(self) -> tuple[Rows, Rows]:
         came: Rows = {}
         went: Rows = {}
-        for relation in self.scope.relations:
-            for was, will in self._changed(relation):
-                plus, minus = self._difference(relation, was, will)
-                came.setdefault(relation, set()).update(plus)
-                went.setdefault(relation, set()).update(minus)
+        for was, will in self.scope.changed():
+            for relation in self.scope.relations:
+                if was.content(relation) != will.content(relation):
+                    plus, minus = self._difference(relation, was.content(relation), will.content(relation))
+                    came.setdefault(relation, set()).update(plus)
+                    went.setdefault(relation, set()).update(minus)
         return came, went
 
-    def _changed(self, relation: Relation) -> Iterator[tuple[Content, Content]]:
-        scope = self.scope
-        for owner in scope.outside(len(scope.nodes)):
-            was, will = (side.get(owner, Segment()).content(relation) for side in (scope.before, scope.after))
-            if was != will:
-                yield was, will
-
     def _difference(self, relation: Relation, was: Content, will: Content) -> tuple[set[Row], set[Row]]:
-        shared = len(was.layers)
-        if will.layers[:shared] == was.layers:
-            tail = will.layers[shared:]
-            sides = [
-                {row for kind, part in tail if kind is came for row in self._rows(relation, part)}
-                for came in (True, False)
-            ]
-            return sides[0], sides[1]
-        before, after = self._held(relation, was), self._held(relation, will)
-        return after - before, before - after
-
-    def _held(self, relation: Relation, content: Content) -> set[Row]:
-        found: set[Row] = set()
-        for came, part in content.layers:
-            rows = self._rows(relation, part)
-            found = found | rows if came else found - rows
-        return found
+        balance: Counter[Row] = Counter()
+        for parts, sign in zip(was.moved(will), (1, -1), strict=True):
+            for part in parts:
+                for row in self._rows(relation, part):
+                    balance[row] += sign
+        return {row for row, count in balance.items() if count > 0}, {
+            row for row, count in balance.items() if count < 0
+        }
 
     def _rows(self, relation: Relation, part: Part) -> set[Row]:
         self.left -= part.rows
@@ -245,7 +244,7 @@ class _Found:
     def size(self, atom: Atom) -> int:
         """Return how many rows an atom reads, about."""
         relation = Relation(atom.relation, len(atom.args))
-        contents = [one.content(relation) for one in self._scope.before.values()]
+        contents = self._scope.contents(relation)
         if relation.typed and not isinstance(atom.args[1], Variable):
             key = self._scope.keys[atom.args[1]]
             return sum(content.classes().get(key, 0) for content in contents)
