@@ -206,12 +206,13 @@ class KnowledgeBase:
             self._streams = base.streams
             if records:
                 store.check_changes(self._unregistered, dry=True)
-            for record in records:
-                change, entry = replay.change_again(record, self.state, store.keeping)
-                self.apply(change, prefixes=entry.prefixes)
-                replay.check(store.root, entry, store.keeping.counts(self.state))
-                if entry.stream:
-                    self._streams[entry.stream] = entry.batch
+            for change, entries in replay.changes_again(records, lambda: self._state, store.keeping):
+                self.apply(change)
+                self._version = entries[-1].version
+                replay.check(store.root, entries[-1], store.keeping.counts(self._state))
+                for entry in entries:
+                    self._prefixes |= entry.prefixes
+                    self._streams |= {entry.stream: entry.batch} if entry.stream else {}
         except BaseException:
             store.close()
             raise

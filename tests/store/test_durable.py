@@ -39,6 +39,36 @@ def test_what_only_the_log_has_is_replayed(logged: Path) -> None:
         assert kb.verify(against="reference").ok
 
 
+def test_many_small_records_are_replayed_as_what_they_come_to(place: Path) -> None:
+    kb = ze.open(place, create=True)
+    with kb.change() as c:
+        c.add_rules(PROGRAM)
+    for n in range(30):
+        with kb.change(f"change {n}") as c:
+            c.add_facts([("edge", n % 7, n % 5), ("node", n % 3)])
+            c.remove_facts([("edge", n % 4, n % 5)])
+            if n == 11:
+                c.remove_rules("r4")
+            if n == 12:
+                # More than is looked at one by one.
+                c.add_facts([("value", n, "x" * 40 + str(m)) for m in range(500)])
+            if n == 20:
+                c.add_facts("@prefix ex: <http://e/> .  ex:p(ex:a, ex:b) .")
+    abandon(kb)
+    with ze.open(place) as again:
+        assert again.version == 31
+        assert again.facts() == kb.facts()
+        assert again.explicit == kb.explicit
+        assert again.verify(against="reference").ok
+        assert again.query("?- ex:p(ex:a, X) .")
+        for version in (1, 5, 12, 13, 14, 25):
+            assert again.at(version).version == version
+            assert again.at(version).verify().ok
+        with again.change() as c:
+            c.add_facts("edge(x, y) .")
+        assert again.version == 32
+
+
 def test_a_restored_state_is_maintained_like_any_other(farm: Path) -> None:
     with ze.open(farm) as kb:
         with kb.change() as c:

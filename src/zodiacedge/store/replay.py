@@ -17,7 +17,7 @@ from zodiacedge.store.restore import rules_of
 from zodiacedge.store.terms import facts_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from zodiacedge.engine.api import State
@@ -27,10 +27,56 @@ if TYPE_CHECKING:
     from zodiacedge.store.entry import Entry
     from zodiacedge.store.log import Record
 
+# Facts of a record of more bytes than this are loaded as those of a file are, not one by one.
+_SMALL = 16 << 10
 
-def change_again(record: Record, state: State, keeping: Keeping) -> tuple[Change, Entry]:
+
+def changes_again(
+    records: Iterable[Record], state: Callable[[], State], keeping: Keeping
+) -> Iterator[tuple[Change, list[Entry]]]:
+    """Yield the changes of records, with what each says; small ones that follow each other are one change.
+
+    A state is what rules and explicit facts come to, so it is all the same how they came, and a thousand
+    single changes take little longer than one.
+
+    Args:
+        records: The records, in their order.
+        state: The state that the next change is made to.
+        keeping: How facts get into it.
+    """
+    small: list[tuple[Record, Entry]] = []
+    for record in records:
+        entry = said(record)
+        if len(record.payload) <= _SMALL and not entry.rules_added and not entry.rules_removed:
+            small.append((record, entry))
+            continue
+        if small:
+            yield _together(small), [one for _, one in small]
+            small = []
+        yield _again(record, entry, state(), keeping), [entry]
+    if small:
+        yield _together(small), [one for _, one in small]
+
+
+def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
+    """Return what the facts of some records come to: of each fact, what was said last."""
+    facts: dict[Fact, bool] = {}
+    for record, _ in small:
+        try:
+            for comes, key, table in facts_of(record.payload, record.path.parent):
+                facts |= dict.fromkeys(facts_in(key, table), comes)
+        except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
+            raise _unreadable(record, error) from error
+    return Change(
+        (),
+        (),
+        tuple(fact for fact, comes in facts.items() if comes),
+        tuple(fact for fact, comes in facts.items() if not comes),
+    )
+
+
+def _again(record: Record, entry: Entry, state: State, keeping: Keeping) -> Change:
     """Return the change of a record, its facts loaded as those of a file are."""
-    entry = said(record)
     batch = state.batch()
     gone: list[Fact] = []
     try:
@@ -42,7 +88,7 @@ def change_again(record: Record, state: State, keeping: Keeping) -> tuple[Change
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
         raise _unreadable(record, error) from error
-    return Change(added, removed, (), tuple(gone), (batch,) if batch.predicates() else ()), entry
+    return Change(added, removed, (), tuple(gone), (batch,) if batch.predicates() else ())
 
 
 def check(root: Path, entry: Entry, found: tuple[int, int]) -> None:
