@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RUN = Run(2.0, 3.0)
-BURN = "import time\nwhile time.process_time() < 0.5: pass"
+BURN = "import time\nwhile time.process_time() < 0.6: pass\nprint('done', flush=True)\ntime.sleep(600)"
 
 
 # The event log.
@@ -116,10 +116,20 @@ def test_what_happened_at_another_time_does_not_count(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell")  # noqa: PTH110
 def test_processor_time_is_that_of_children_too() -> None:
-    own = timed(lambda: subprocess.run([sys.executable, "-c", BURN], check=True))
-    assert own.run.cpu_seconds > 0.45
-    assert own.window.end - own.window.start == pytest.approx(own.run.seconds)
-    assert family_seconds() > 0
+    with subprocess.Popen([sys.executable, "-c", BURN], stdout=subprocess.PIPE) as child:
+
+        def burnt() -> bytes:
+            # It says a word when it has burnt its share, and goes on living.
+            return child.stdout.readline() if child.stdout else b""
+
+        done = timed(burnt)
+        assert child.pid in family_seconds()
+        child.kill()
+    assert done.result == b"done\n"
+    assert done.run.cpu_seconds > 0.4
+    assert done.window.end - done.window.start == pytest.approx(done.run.seconds)
+    # Whoever is gone takes nothing away.
+    assert timed(lambda: None).run.cpu_seconds >= 0
 
 
 class Fixed:

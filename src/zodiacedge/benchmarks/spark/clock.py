@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _PROCESSES = Path("/proc")
-# Fields of /proc/PID/stat behind the name in parentheses: the parent, then ticks of the process itself and of
-# children that ended, each as user and as system.
+# Fields of /proc/PID/stat behind the name in parentheses: the parent, and ticks as user and as system.
 _PARENT = 1
-_TICKS = slice(11, 15)
+_TICKS = slice(11, 13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,10 @@ class Timed(Generic[_Result]):
 
 def timed(work: Callable[[], _Result]) -> Timed[_Result]:
     """Do something with the clock running."""
-    cpu, began, start = family_seconds(), time.time(), time.perf_counter()
+    before, began, start = family_seconds(), time.time(), time.perf_counter()
     result = work()
     seconds = time.perf_counter() - start
-    run = Run(seconds, max(family_seconds() - cpu, 0.0))
+    run = Run(seconds, _spent(before, family_seconds()))
     return Timed(run, Window(began, began + seconds), result)
 
 
@@ -73,19 +72,26 @@ class TimedTrial:
         return self._trial.counts()
 
 
-def family_seconds() -> float:
-    """Return the processor time of this process and of all that descend from it.
+def family_seconds() -> dict[int, float]:
+    """Return the processor time of this process and of each that descends from it, by their numbers.
 
-    Where the system does not tell, it is that of this process.
+    Where the system does not tell, it is that of this process alone.
     """
-    ticks: dict[int, tuple[int, int]] = {}
+    parents: dict[int, int] = {}
+    seconds: dict[int, float] = {}
     for text in _stats():
         number, _, rest = text.partition(" ")
         fields = rest.rpartition(")")[2].split()
-        ticks[int(number)] = (int(fields[_PARENT]), sum(map(int, fields[_TICKS])))
-    if os.getpid() not in ticks:
-        return time.process_time()
-    return sum(own for number, (_, own) in ticks.items() if _descends(number, ticks)) / _per_second()
+        parents[int(number)] = int(fields[_PARENT])
+        seconds[int(number)] = sum(map(int, fields[_TICKS])) / _per_second()
+    if os.getpid() not in parents:
+        return {os.getpid(): time.process_time()}
+    return {number: own for number, own in seconds.items() if _descends(number, parents)}
+
+
+def _spent(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+    # Workers come and go: what one did before this time, or after it ended, is nobody's.
+    return sum(own - before.get(number, 0.0) for number, own in after.items())
 
 
 def _stats() -> Iterator[str]:
@@ -95,11 +101,11 @@ def _stats() -> Iterator[str]:
             yield path.read_text(encoding="utf-8")
 
 
-def _descends(number: int, ticks: Mapping[int, tuple[int, int]]) -> bool:
-    while number in ticks:
+def _descends(number: int, parents: Mapping[int, int]) -> bool:
+    while number in parents:
         if number == os.getpid():
             return True
-        number = ticks[number][0]
+        number = parents[number]
     return False
 
 

@@ -89,8 +89,9 @@ class NaiveLoop:
 class TunedLoop:
     """The same, by somebody who reads plans.
 
-    Edges are broadcast, so the join moves nothing. All paths lie partitioned by their start, which every
-    round keeps, so neither `distinct` nor the anti-join moves a row. The anti-join hashes and does not sort.
+    Edges are broadcast, so the join moves nothing. Paths are dealt out by their start, which every round
+    keeps, and rows that lie together by one of two columns count as such. The anti-join hashes and does not
+    sort. Plans are not adapted.
     """
 
     def __init__(self, edges: Edges, cores: int) -> None:
