@@ -225,7 +225,7 @@ class Work:
         else:
             # What was too slow this time may lack a table that is ready the next time.
             tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER} else 0
-            if tries and heir is None and self.choice.may_spend(seconds_to_keep(before, new)):
+            if tries and heir is None and self.choice.may_spend(draft, seconds_to_keep(before, new)):
                 keep(draft, before, new)
                 self.kept[keys] = (new.seconds, tries)
                 return

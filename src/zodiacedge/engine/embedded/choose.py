@@ -7,8 +7,7 @@ change must never take much longer than evaluating everything, so all that its n
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ class Choice:
     policy: Policy
     estimate: float
     """Seconds that evaluating all nodes from nothing took the last time."""
-    _started: float = field(default_factory=time.thread_time)
     _wasted: float = 0.0
     _begun: float = 0.0
     _ready: float = 0.0
@@ -85,31 +83,31 @@ class Choice:
 
     def begin(self, draft: Draft, before: Segment) -> None:
         """Start the clock: from now on the node is maintained."""
-        self._begun = time.thread_time()
+        clock = draft.clock
+        self._begun = clock.at_most()
         if self.policy.means == "choose":
             # What was given up may have lacked a table that is ready: each time it gets longer.
             worth = max(before.seconds, _PATIENCE / 2) * 2.0**before.tries
-            draft.deadline = self._begun + self._ready + max(min(self._left, worth), _LEAST_SECONDS)
+            clock.deadline = self._begun + self._ready + max(min(self._left, worth), _LEAST_SECONDS)
         elif self.policy.means == "give up":
-            draft.deadline = 0.0
+            clock.deadline = 0.0
 
     @property
     def _left(self) -> float:
         return max(_PATIENCE, self.estimate * _SHARE_OF_ESTIMATE) - self._wasted
 
-    def may_spend(self, seconds: float) -> bool:
+    def may_spend(self, draft: Draft, seconds: float) -> bool:
         """Whether a change can afford to keep what a node has for later ones."""
         if self.policy.means != "choose":
             # Tests want to see both.
             return self.policy.modules
-        spent = time.thread_time() - self._started
-        return spent + seconds < max(_PATIENCE, self.estimate * _SHARE_TO_KEEP)
+        return draft.clock.worked() + seconds < max(_PATIENCE, self.estimate * _SHARE_TO_KEEP)
 
     def end(self, draft: Draft, *, in_vain: bool) -> None:
         """Stop the clock."""
-        draft.deadline = math.inf
+        draft.clock.deadline = math.inf
         if in_vain:
-            self._wasted += time.thread_time() - self._begun
+            self._wasted += max(draft.clock.worked() - self._begun, 0.0)
 
 
 def _prospect(draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, int]:

@@ -47,14 +47,14 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     if not len(changed):
         return 0
     pairs_held = own.tables[relation]
-    if not pairs_held.has_index(1) and len(pairs_held) * _SECONDS_PER_ROW > draft.seconds_left():
+    if not pairs_held.has_index(1) and len(pairs_held) * _SECONDS_PER_ROW > draft.clock.left():
         raise GaveUpError
     ends = np.unique(changed)
     before = ask(draft, pairs, [(ends[:, None], NO_CLASS)], own, old=True)
     members = np.unique(np.concatenate((ends, before.ravel())))
     draft.check_time()
     sizes = np.unique(before[:, 0], return_counts=True)[1].astype(np.float64)
-    if draft.is_timed and (sizes**2).sum() > len(own):
+    if draft.clock.is_set and (sizes**2).sum() > len(own):
         raise GaveUpError
     rows = ask(draft, pairs, [(members[:, None], NO_CLASS)], own, old=False)
     marks = draft.flags(relation, rows, own)

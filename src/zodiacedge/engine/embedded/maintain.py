@@ -242,7 +242,7 @@ class NodeChange:
 
     def _refuse_many(self, candidates: Delta) -> None:
         doubtful = sum(map(len, candidates.values()))
-        if self._draft.is_timed and doubtful > _FEW and doubtful * _DOUBTFUL > len(self._own):
+        if self._draft.clock.is_set and doubtful > _FEW and doubtful * _DOUBTFUL > len(self._own):
             raise GaveUpError
 
     def _delete_backward(self, candidates: Delta) -> None:

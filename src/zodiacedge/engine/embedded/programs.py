@@ -115,7 +115,7 @@ class Program:
         else:
             self.given.append_distinct(rows)
         self.assembly.forget_errors()
-        execute(self.assembly, self.frame, draft.registry, draft.watch, draft.seconds_left())
+        execute(self.assembly, self.frame, draft.registry, draft.watch, draft.clock.left())
         draft.derivations += self.frame.state.item(M_DERIVED)
         draft.errors = draft.errors or self.assembly.errors(0)[0] > 0
         return self.target.rows.copy()
@@ -201,7 +201,7 @@ def _ask_once(draft: Draft, question: Question, given: Given, own: Segment | Non
     reads = _reads(draft, question, parts, own, old=old, lasting=False)
     steps = arrange(question.body, (), question.place, reads, question.wanted)
     target, assembly, frame = _assembled(draft, question, reads, steps)
-    execute(assembly, frame, draft.registry, draft.watch, draft.seconds_left())
+    execute(assembly, frame, draft.registry, draft.watch, draft.clock.left())
     draft.derivations += frame.state.item(M_DERIVED)
     draft.errors = draft.errors or assembly.errors(0)[0] > 0
     return target.rows

@@ -173,13 +173,21 @@ class NodeShape:
 
     def projected(self, spot: Spot) -> Question:
         """Ask for the values that a negated atom's outer variables have in given facts."""
-        atom, keys = self._negated(spot)
-        return self.question(("projected", *spot), lambda: Question(keys, (Atom(GIVEN, atom.args),), 0))
+
+        def make() -> Question:
+            atom, keys = self._negated(spot)
+            return Question(keys, (Atom(GIVEN, atom.args),), 0)
+
+        return self.question(("projected", *spot), make)
 
     def matched(self, spot: Spot) -> Question:
         """Ask which given values of a negated atom's outer variables have a match."""
-        atom, keys = self._negated(spot)
-        return self.question(("matched", *spot), lambda: Question(keys, (Atom(GIVEN, keys), atom), 0))
+
+        def make() -> Question:
+            atom, keys = self._negated(spot)
+            return Question(keys, (Atom(GIVEN, keys), atom), 0)
+
+        return self.question(("matched", *spot), make)
 
     def _negated(self, spot: Spot) -> tuple[Atom, tuple[Variable, ...]]:
         body = self.aggregates[spot.key].body if spot.inner else self.rules[spot.key].body

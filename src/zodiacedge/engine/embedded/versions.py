@@ -7,13 +7,12 @@ them.
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zodiacedge.engine.embedded.clock import Clock
 from zodiacedge.engine.embedded.compiled import MEMORY
 from zodiacedge.engine.embedded.overlay import Overlay, Piece
 from zodiacedge.engine.embedded.owners import mark_owners
@@ -71,8 +70,8 @@ class Draft:
     """Called now and then while something runs."""
     count: Callable[[int, int], None]
     """Called with the rounds of a node, and by how many facts it grew so far."""
-    deadline: float = math.inf
-    """When to give up maintaining the node at hand, on the clock `time.thread_time`: that of this thread."""
+    clock: Clock = field(default_factory=Clock)
+    """Tells when to give up maintaining the node at hand."""
     errors: bool = False
     """Whether an evaluation error was met on the next version."""
     derivations: int = 0
@@ -96,18 +95,9 @@ class Draft:
         self.look(rounds)
         self.check_time()
 
-    @property
-    def is_timed(self) -> bool:
-        """Whether there is something to give up for."""
-        return self.deadline < math.inf
-
-    def seconds_left(self) -> float:
-        """Return how long the node at hand may still be maintained."""
-        return self.deadline - time.thread_time() if self.is_timed else math.inf
-
     def check_time(self) -> None:
         """Give up a node that takes too long to maintain."""
-        if self.is_timed and time.thread_time() > self.deadline:
+        if self.clock.is_up():
             raise GaveUpError
 
     # What there is.
