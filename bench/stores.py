@@ -60,7 +60,8 @@ def large(place: Path, facts: int) -> None:
     kb = ze.open(place / "farm")
     kb.close()
     seconds = timed(lambda: ze.open(place / "farm", read_only=True))
-    print(f"opening {len(kb.facts()):,} facts takes {seconds:.2f} s")
+    count = sum(kb.explicit_counts().values()) + sum(kb.derived().values())
+    print(f"opening {count:,} facts takes {seconds:.2f} s")
     kb = ze.open(place / "farm")
     alone = changes(kb, CHANGES)
     if kb.store is None:
@@ -70,7 +71,7 @@ def large(place: Path, facts: int) -> None:
     for name, one, other in zip(("median", "slowest hundredth"), alone, beside, strict=True):
         print(f"a change, {name}: {one:.2f} ms alone, {other:.2f} ms beside a fold, {other / one:.1f} times")
     kb.close()
-    if not kb.verify().ok:
+    if sum(kb.derived().values()) != sum(kb.explicit_counts().values()):
         raise SystemExit("the store is not what it should be")
 
 
