@@ -150,6 +150,7 @@ def test_nodes_take_over_what_others_had(
 GROUPS = """
 g: total(X, S, N) :- AGGREGATE(e(X, Y), w(Y, V)) ON X WITH SUM(V) AS S, COUNT(Y) AS N .
 l: most(B, M) :- AGGREGATE(w(Y, V), not light(Y), B := V / 4) ON B WITH COUNT(Y) AS M .
+o: all(N) :- AGGREGATE(e(X, Y), not light(Y)) WITH COUNT(X) AS N .
 v: double(X, D) :- w(X, V), D := V * 2, V > 1 .
 h: Heavy(X) :- total(X, S, N), S > 20, not light(X) .
 """

@@ -163,11 +163,11 @@ class MaintainedNode(Node):
         sources = _with(self._sources(self._setting.after, {}, {}), given, groups)
         after = self._folded(key, aggregate, _narrowed(given, aggregate.body), sources)
         relation, there = hidden_relation(aggregate), self._own.hidden.get(key, Content())
-        # Where a group is computed from a binding, others were folded too.
-        was, now = (
-            self._frames.content(relation, content).join(groups, names(len(aggregate.groups)), "left_semi")
-            for content in (there, after)
-        )
+        was, now = (self._frames.content(relation, content) for content in (there, after))
+        if aggregate.groups:
+            # Where a group is computed from a binding, others were folded too.
+            shared = names(len(aggregate.groups))
+            was, now = (frame.join(groups, shared, "left_semi") for frame in (was, now))
         columns = names(relation.width)
         moved = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
         moved.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
