@@ -1,4 +1,4 @@
-"""A stream that kills itself at a given moment of its first change: a program of its own.
+"""A stream that kills itself at a given moment of its first change, or is killed: a program of its own.
 
 Run with the folder of a store, the folder that files arrive in, and the moment.
 """
@@ -14,7 +14,7 @@ import zodiacedge as ze
 from zodiacedge.engine.spark.session import Cluster
 from zodiacedge.store.durable import DurableStore
 from zodiacedge.store.log import LogWriter
-from zodiacedge.stream import Stream
+from zodiacedge.stream import Reading, Stream
 
 if TYPE_CHECKING:
     from zodiacedge.stream import Applied
@@ -51,7 +51,8 @@ def main(store: str, landing: str, moment: str) -> None:
     if moment == "written":
         # The record is in the file, and nobody knows whether it is on disk.
         LogWriter.sync = die  # type: ignore[assignment, method-assign]
-    Stream(kb, landing, told=told, cluster=QUICK).follow()
+    reading = Reading(most_files=1) if moment == "one by one" else None
+    Stream(kb, landing, reading, told, QUICK).follow()
     kb.close()
 
 

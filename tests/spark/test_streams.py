@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -210,6 +211,38 @@ def test_killed_at_every_moment_nothing_is_lost_and_nothing_is_in_twice(farm: Pa
         assert kb.explicit_counts() == {"reading": 4}
         assert names(kb, "?- hot(T) .") == ["wt2", "wt3"]
         assert kb.streams == {kb.log()[-1].stream: 2}
+
+
+@pytest.mark.soak
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_in_twice(farm: Path, landing: Path) -> None:
+    chance = random.Random(7)
+    taken: list[int] = []
+    for run in range(12):
+        for number in range(3):
+            (landing / f"{run}-{number}.nt").write_text(reading(run * 3 + number, run))
+        with subprocess.Popen(
+            [sys.executable, str(STREAMER), str(farm), str(landing), "one by one"],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            # From the first batch on: starting takes longer than all of them.
+            first = process.stdout.readline()
+            time.sleep(chance.uniform(0, 1.5))
+            process.kill()
+            said = [first, *process.stdout.read().splitlines(keepends=True)]
+        taken += [int(line.split()[1]) for line in said if line.startswith("taken") and line.endswith("\n")]
+        with ze.open(farm, read_only=True) as kb:
+            batches = [entry.batch for entry in kb.log()[1:]]
+            assert batches == list(range(len(batches)))
+            assert set(taken) <= set(batches)
+    subprocess.run([sys.executable, str(STREAMER), str(farm), str(landing), "one by one"], check=True)
+    with ze.open(farm) as kb:
+        # Files that Spark had found before it was killed may come in one batch with the next.
+        added = [entry.facts_added for entry in kb.log()[1:]]
+        assert kb.explicit_counts() == {"reading": 36}
+        assert (sum(added), min(added)) == (36, 1)
+        assert kb.verify("reference").ok
 
 
 def test_ctrl_c_ends_a_stream_that_goes_on(farm: Path, landing: Path) -> None:
