@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.engine import SparkEngine
 
+# All of them take minutes: some with every run of the tests, all with the long ones.
+_EVERY = 6
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=() if number % _EVERY == 0 else pytest.mark.soak)
+        for number, path in enumerate(PROGRAMS)
+    ],
+)
 def test_a_golden_program_by_plans_and_rounds(
     path: Path, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
