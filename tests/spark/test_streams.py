@@ -253,15 +253,18 @@ def test_ctrl_c_ends_a_stream_that_goes_on(farm: Path, landing: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=None,
+        # A process that was started in the background ignores it, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        lines = [process.stdout.readline(), process.stdout.readline()]
-        (landing / "b.nt").write_text(reading(2, 50))
-        lines.append(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        rest, problems = process.communicate(timeout=120)
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline(), process.stdout.readline()]
+            (landing / "b.nt").write_text(reading(2, 50))
+            lines.append(process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            rest, problems = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert [line.split(",")[0] for line in lines[1:]] == ["batch 0: 1 file", "batch 1: 1 file"]
     assert rest == "version 3: 1 rule, 2 explicit facts, 2 derived facts\n"
     assert ours(problems) == ["zodiac: interrupted"]
