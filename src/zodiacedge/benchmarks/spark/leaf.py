@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.benchmarks.embedded import EmbeddedTrial
@@ -91,9 +92,9 @@ class Leaves:
         for label in labels:
             rest = self._task.without(label)
             less = self._again(rest)
-            out = _Series(f"{label} out", lambda kb, label=label: _removed(kb, label))  # type: ignore[misc]
+            out = _Series(f"{label} out", partial(_removed, label=label))
             text = self._task.rule_texts(label)
-            into = _Series(f"{label} in", lambda kb, text=text: _added(kb, text))  # type: ignore[misc]
+            into = _Series(f"{label} in", partial(_added, text=text))
             while not out.runs or len(out.runs) < (self._runs or fewest(out.runs)):
                 for series, after in ((out, less), (into, whole)):
                     self._tell(f"{self._task.name}: {series.change}")
