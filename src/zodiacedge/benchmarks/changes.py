@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.benchmarks.embedded import NO_MODULES, OURS, EmbeddedTrial
 from zodiacedge.benchmarks.fingerprint import fingerprint
-from zodiacedge.benchmarks.harness import Measurement, fewest, measure, settled
+from zodiacedge.benchmarks.harness import Measurement, clocked, fewest, settled
 from zodiacedge.benchmarks.live import knowledge_base, store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from zodiacedge.benchmarks.edits import Committed, Edit
     from zodiacedge.benchmarks.fingerprint import Fingerprint
@@ -115,7 +115,7 @@ class ChangeFigure:
 
 
 class Changes:
-    """Measures experiments; tasks that several of them lead to are evaluated from scratch once."""
+    """Measures experiments. A change is timed next to its rival: a machine's speed changes by the minute."""
 
     def __init__(self, tell: Callable[[str], None], *, runs: int | None, modules: bool) -> None:
         """Say how.
@@ -128,7 +128,7 @@ class Changes:
         self._tell = tell
         self._runs = runs
         self._modules = modules
-        self._scratch: dict[str, tuple[Measurement, Fingerprint]] = {}
+        self._results: dict[str, _Result] = {}
 
     def measure(self, experiments: Iterable[Experiment]) -> list[ChangeFigure]:
         """Return a figure for each step that is shown."""
@@ -136,57 +136,79 @@ class Changes:
             return [figure for experiment in experiments for figure in self._figures(experiment)]
 
     def _figures(self, experiment: Experiment) -> Iterable[ChangeFigure]:
-        done: list[list[Committed]] = []
-        while not done or len(done) < (self._runs or self._fewest(experiment, done)):
+        done: list[list[_Timed]] = []
+        while not done or len(done) < (self._runs or _fewest(done)):
             done.append(self._trial(experiment))
-        for step, *committed in zip(experiment.steps, *done, strict=True):
-            if step.shown:
-                yield ChangeFigure(
-                    experiment.name,
-                    experiment.workload,
-                    step.name,
-                    OURS if self._modules else NO_MODULES,
-                    tuple(one.run for one in committed),
-                    committed[-1].grown,
-                    committed[-1].means,
-                    self._from_scratch(step.result)[0],
-                    step.published,
-                    experiment.at,
-                    experiment.axis,
-                )
+        for timed in zip(*done, strict=True):
+            step, last = timed[-1].step, timed[-1].committed
+            yield ChangeFigure(
+                experiment.name,
+                experiment.workload,
+                step.name,
+                OURS if self._modules else NO_MODULES,
+                tuple(one.committed.run for one in timed),
+                last.grown,
+                last.means,
+                Measurement(tuple(one.scratch for one in timed), self._result_of(step.result).counts),
+                step.published,
+                experiment.at,
+                experiment.axis,
+            )
 
-    def _fewest(self, experiment: Experiment, done: list[list[Committed]]) -> int:
-        steps = zip(experiment.steps, *done, strict=True)
-        return max(fewest([one.run for one in committed]) for step, *committed in steps if step.shown)
-
-    def _trial(self, experiment: Experiment) -> list[Committed]:
+    def _trial(self, experiment: Experiment) -> list[_Timed]:
+        """Go through all edits once; return what those that are shown took."""
         task = experiment.start
         kb = knowledge_base(task, modules=self._modules)
-        found: list[Committed] = []
+        found: list[_Timed] = []
 
         def check(when: str, result: Task) -> None:
             kept = fingerprint(store_of(kb), task.loaded)
-            kept.check(f"{experiment.name}, {experiment.workload}, {when}", self._from_scratch(result)[1])
+            expected = self._result_of(result).fingerprint
+            kept.check(f"{experiment.name}, {experiment.workload}, {when}", expected)
 
         check("before any change", task)
-        gc.collect()
         for step in experiment.steps:
             self._tell(f"{experiment.name}: {experiment.workload}, {step.name}")
-            found.append(step.edit.commit(kb))
+            scratch = self._from_scratch(step.result) if step.shown else None
+            gc.collect()
+            committed = step.edit.commit(kb)
+            if scratch:
+                found.append(_Timed(step, committed, scratch))
             check(f"after {step.name}", step.result)
         check("after all changes", task)
         return found
 
-    def _from_scratch(self, task: Task) -> tuple[Measurement, Fingerprint]:
-        known = self._scratch.get(task.name)
-        if known is None:
-            self._tell(f"{task.name}: from scratch")
-            last: list[EmbeddedTrial] = []
+    def _from_scratch(self, task: Task) -> Run:
+        """Evaluate a task from nothing, with the clock running."""
+        trial = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=self._modules)
+        gc.collect()
+        run, _ = clocked(trial.work)
+        counts = trial.counts()
+        task.expected.check(f"from scratch, {task.name}", counts)
+        if task.name not in self._results:
+            self._results[task.name] = _Result(counts, fingerprint(trial.store, task.loaded))
+        return run
 
-            def fresh() -> EmbeddedTrial:
-                last[:] = [EmbeddedTrial(task.loaded, task.rules, task.graph, modules=self._modules)]
-                return last[0]
+    def _result_of(self, task: Task) -> _Result:
+        if task.name not in self._results:
+            self._from_scratch(task)
+        return self._results[task.name]
 
-            measured = measure(f"from scratch, {task.name}", fresh, task.expected, self._runs)
-            known = self._scratch[task.name] = (measured, fingerprint(last[0].store, task.loaded))
-        return known
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    # A step that was taken once, and its rival right before it.
+    step: Step
+    committed: Committed
+    scratch: Run
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    # What evaluating a task from nothing must come to.
+    counts: Mapping[str, int]
+    fingerprint: Fingerprint
+
+
+def _fewest(done: list[list[_Timed]]) -> int:
+    return max((fewest([one.committed.run for one in timed]) for timed in zip(*done, strict=True)), default=1)

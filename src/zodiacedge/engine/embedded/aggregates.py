@@ -23,6 +23,7 @@ from zodiacedge.engine.embedded.layout import (
     K_INTEGER,
     K_MOMENT,
 )
+from zodiacedge.engine.embedded.ordering import in_order
 from zodiacedge.engine.folds import NUMERIC_FOLDS, fold
 from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.registered import fold_array
@@ -77,14 +78,18 @@ def fold_rows(store: Store, aggregate: Aggregate, bindings: Ids, registry: Regis
         bindings = bindings[acceptable]
     if not len(bindings):
         return np.zeros((0, width + len(aggregate.folds)), np.int32), dropped, example
-    order = np.lexsort(bindings[:, :width].T[::-1]) if width else np.arange(len(bindings))
-    bindings = bindings[order]
-    changes = (bindings[1:, :width] != bindings[:-1, :width]).any(axis=1)
+    listed = list(np.ascontiguousarray(bindings.T))
+    if width:
+        order = in_order(listed[:width], len(dictionary))
+        listed = [column[order] for column in listed]
+    changes = np.zeros(len(bindings) - 1, bool)
+    for column in listed[:width]:
+        changes |= column[1:] != column[:-1]
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
-    columns = [bindings[starts, n] for n in range(width)]
+    columns = [column[starts] for column in listed[:width]]
     reasons: dict[int, str] = {}
-    for n, one in enumerate(aggregate.folds):
-        columns.append(_folded(dictionary, one, bindings[:, width + n], starts, registry, reasons))
+    for one, terms in zip(aggregate.folds, listed[width:], strict=True):
+        columns.append(_folded(dictionary, one, terms, starts, registry, reasons))
     rows = np.stack(columns, axis=1).astype(np.int32)
     failed = (rows[:, width:] == _NO_RESULT).any(axis=1)
     if failed.any():
@@ -164,8 +169,7 @@ def _by_columns(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, e
     if one.op == "MED":
         return _medians(dictionary, terms, values, starts, ends)
     if one.op in {"MIN", "MAX"}:
-        group = np.repeat(np.arange(len(starts)), ends - starts)
-        ordered = terms[np.lexsort((values, group))]
+        ordered = _by_value(dictionary, terms, values, starts, ends)
         return ordered[starts] if one.op == "MIN" else ordered[ends - 1]
     if one.op not in {"SUM", "AVG"}:
         return None
@@ -204,18 +208,27 @@ def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
 
 
 def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Places, ends: Places) -> Ids:
-    group = np.repeat(np.arange(len(starts)), ends - starts)
-    order = np.lexsort((values, group))
+    ordered = _by_value(dictionary, terms, values, starts, ends)
     sizes = ends - starts
     middle = starts + sizes // 2
-    upper = terms[order][middle]
+    upper = ordered[middle]
     even = np.flatnonzero(sizes % 2 == 0)
     if len(even):
-        pairs = np.stack((terms[order][middle[even] - 1], upper[even]), axis=1)
+        pairs = np.stack((ordered[middle[even] - 1], upper[even]), axis=1)
         distinct, places = np.unique(pairs, axis=0, return_inverse=True)
         means = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
         upper[even] = np.array(means, np.int32)[places.ravel()]
     return upper
+
+
+def _by_value(dictionary: Dictionary, terms: Ids, values: Values, starts: Places, ends: Places) -> Ids:
+    """Return the terms of each group in the order of their values."""
+    # Few terms stand in many groups: only different ones are compared.
+    distinct, first = np.unique(terms, return_index=True)
+    ranks = np.zeros(len(dictionary), np.int32)
+    ranks[distinct[np.argsort(values[first])]] = np.arange(len(distinct), dtype=np.int32)
+    group = np.repeat(np.arange(len(starts), dtype=np.int32), ends - starts)
+    return terms[in_order([group, ranks[terms]], max(len(starts), len(distinct)))]
 
 
 def _mean(dictionary: Dictionary, first: int, second: int) -> int:

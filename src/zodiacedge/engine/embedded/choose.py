@@ -87,7 +87,7 @@ class Choice:
         self._begun = clock.at_most()
         if self.policy.means == "choose":
             # What was given up may have lacked a table that is ready: each time it gets longer.
-            worth = max(before.seconds, _PATIENCE / 2) * 2.0**before.tries
+            worth = max(before.seconds, _LEAST_SECONDS) * 2.0**before.tries
             clock.deadline = self._begun + self._ready + max(min(self._left, worth), _LEAST_SECONDS)
         elif self.policy.means == "give up":
             clock.deadline = 0.0

@@ -1,0 +1,27 @@
+"""Rows in the order of small numbers: counted or compared, the order is the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zodiacedge.engine.embedded.ordering import in_order
+
+_ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60)
+
+
+@given(_ROWS, st.sampled_from([10, 100_000]))
+def test_the_first_column_comes_first_and_equal_rows_keep_their_places(
+    rows: list[tuple[int, int]], bound: int
+) -> None:
+    columns = list(np.array(rows, np.int32).T)
+    expected = sorted(range(len(rows)), key=lambda place: rows[place])
+    assert in_order(columns, bound).tolist() == expected
+
+
+@pytest.mark.parametrize("rows", [1, 5_000])
+def test_one_column(rows: int) -> None:
+    keys = np.arange(rows, dtype=np.int32)[::-1]
+    assert in_order([keys], rows).tolist() == list(range(rows))[::-1]
