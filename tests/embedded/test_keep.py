@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import attempt, keep
@@ -14,7 +15,6 @@ from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.knowledge import KnowledgeBase
 
 if TYPE_CHECKING:
-    import pytest
     from numpy.typing import NDArray
 
 _RULES = """
@@ -81,7 +81,28 @@ def test_much_that_changed_is_too_dear_to_keep() -> None:
     old.table(relation).insert(_rows(50_000))
     near.table(relation).insert(_rows(50_010))
     other.table(relation).insert(_rows(50_000) + 1)
-    assert 20 * keep.seconds_to_keep(old, near) < keep.seconds_to_keep(old, other)
+    assert 20 * _asked(old, near)[-1] < _asked(old, other)[-1]
+
+
+def test_how_much_differs_is_not_asked_where_looking_is_too_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    relation = Relation("p", 2)
+    old, new = Segment(), Segment()
+    old.table(relation).insert(_rows(50_000))
+    new.table(relation).insert(_rows(50_010))
+
+    def refuse(*_args: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(keep, "Pair", refuse)
+    assert not keep.can_keep(old, new, lambda _seconds: False)
+    with pytest.raises(AssertionError):
+        keep.can_keep(old, new, lambda _seconds: True)
+
+
+def _asked(old: Segment, new: Segment) -> list[float]:
+    seconds: list[float] = []
+    keep.can_keep(old, new, lambda one: not seconds.append(one))  # type: ignore[func-returns-value]
+    return seconds
 
 
 def _rows(count: int) -> NDArray[np.int32]:

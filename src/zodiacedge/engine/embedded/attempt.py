@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER
 from zodiacedge.engine.embedded.classes import reexamine
 from zodiacedge.engine.embedded.copies import follow, is_soon_followed
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
-from zodiacedge.engine.embedded.keep import keep, seconds_to_keep
+from zodiacedge.engine.embedded.keep import can_keep, keep
 from zodiacedge.engine.embedded.maintain import NodeChange
 from zodiacedge.engine.embedded.node import NodeEvaluation
 from zodiacedge.engine.embedded.shape import NodeShape
@@ -225,7 +225,11 @@ class Work:
         else:
             # What was too slow this time may lack a table that is ready the next time.
             tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER} else 0
-            if tries and heir is None and self.choice.may_spend(draft, seconds_to_keep(before, new)):
+            if (
+                tries
+                and heir is None
+                and can_keep(before, new, lambda seconds: self.choice.may_spend(draft, seconds))
+            ):
                 keep(draft, before, new)
                 self.kept[keys] = (new.seconds, tries)
                 return

@@ -13,6 +13,8 @@ from zodiacedge.engine.embedded.pair import Pair
 from zodiacedge.engine.embedded.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -27,21 +29,26 @@ _SECONDS_PER_LOOK = 4e-8
 _SECONDS_PER_DIFFERENCE = 1.5e-6
 
 
-def seconds_to_keep(old: Segment, new: Segment) -> float:
-    """Return about how long it takes to bring an old segment to what a new one holds."""
-    seconds = sum(_seconds(table, new.tables.get(relation)) for relation, table in old.tables.items())
-    return seconds + sum(_seconds(rows, new.hidden.get(key)) for key, rows in old.hidden.items())
+def can_keep(old: Segment, new: Segment, may_spend: Callable[[float], bool]) -> bool:
+    """Whether there is the time to bring an old segment to what a new one holds."""
+    pairs = [(table, new.tables.get(relation)) for relation, table in old.tables.items()]
+    pairs += [(rows, new.hidden.get(key)) for key, rows in old.hidden.items()]
+    # How much differs is itself not told in no time: large tables are out of the question before.
+    looking = sum(_seconds_to_look(*pair) for pair in pairs)
+    return may_spend(looking) and may_spend(looking + sum(map(_differing, pairs)) * _SECONDS_PER_DIFFERENCE)
 
 
-def _seconds(old: Table, new: Table | None) -> float:
-    there, now = len(old), len(new) if new is not None else 0
-    different = Pair([old], new).about if new is not None and there and now else there + now
-    unready = 0 if old.has_row_set else there
-    return (
-        (there + now) * _SECONDS_PER_LOOK
-        + unready * SECONDS_PER_UNREADY_ROW
-        + different * _SECONDS_PER_DIFFERENCE
-    )
+def _seconds_to_look(old: Table, new: Table | None) -> float:
+    unready = 0 if old.has_row_set else len(old)
+    rows = len(old) + (len(new) if new is not None else 0)
+    return rows * _SECONDS_PER_LOOK + unready * SECONDS_PER_UNREADY_ROW
+
+
+def _differing(pair: tuple[Table, Table | None]) -> int:
+    old, new = pair
+    if new is None or not len(old) or not len(new):
+        return len(old) + (len(new) if new is not None else 0)
+    return Pair([old], new).about
 
 
 def keep(draft: Draft, old: Segment, new: Segment) -> None:
