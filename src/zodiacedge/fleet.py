@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.knowledge import open_kb
+from zodiacedge.store.folder import FolderPlace
+from zodiacedge.store.place import located
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from zodiacedge.engine.spark.jobs import Jobs
     from zodiacedge.terms import Term
+
+    Where = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Published:
     """The slice of a device: where it is, and what went along."""
 
     name: str
-    store: Path
+    store: str
     facts: int
     rules: int
     left_behind: int
@@ -40,28 +44,27 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    store: Path
-    out: Path
+    store: str
+    out: str
     slices: tuple[str, ...]
     devices: tuple[Device, ...]
 
 
 def publish(
-    store: Path, out: Path, slices: Sequence[str], devices: Sequence[Device], jobs: Jobs | None = None
+    store: Where, out: Where, slices: Sequence[str], devices: Sequence[Device], jobs: Jobs | None = None
 ) -> list[Published]:
     """Write the slices of some devices, as `KnowledgeBase.export_slice` does: `out/NAME.zodiac`.
 
     Args:
         store: The store, which may be open elsewhere; its last version is cut.
-        out: A folder for the new stores.
+        out: A folder for the new stores, or an address that theirs begin with.
         slices: What goes along, with variables that each device has values for.
         devices: The devices.
         jobs: Those of an engine `spark` whose tasks do the work; this process does it if not given.
     """
-    out.mkdir(parents=True, exist_ok=True)
     groups = min(len(devices), jobs.cores) if jobs else 1
     work = [
-        _Work(store.absolute(), out.absolute(), tuple(slices), tuple(devices[n::groups]))
+        _Work(_absolute(store), _absolute(out), tuple(slices), tuple(devices[n::groups]))
         for n in range(groups)
     ]
     done = jobs.each(_published, work, "publishing slices") if jobs else [_published(one) for one in work]
@@ -69,11 +72,17 @@ def publish(
     return [found[device.name] for device in devices]
 
 
+def _absolute(path: Where) -> str:
+    """Return where something is, for a process that may work in another folder."""
+    place = located(path)
+    return str(place.root.absolute()) if isinstance(place, FolderPlace) else place.uri
+
+
 def _published(work: _Work) -> list[Published]:
     found = []
     with open_kb(work.store, read_only=True) as kb:
         for device in work.devices:
-            place = work.out / f"{device.name}.zodiac"
+            place = f"{work.out}/{device.name}.zodiac"
             cut = kb.export_slice(place, *work.slices, **device.values)
             one = Published(device.name, place, len(cut.facts), len(cut.rules), cut.left_behind)
             found.append(one)

@@ -13,7 +13,6 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from zodiacedge.answers import Answers, Prepared, columns_of, no_parameters
@@ -87,7 +86,8 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     """Open a knowledge base: one in memory, or a store that outlives the process.
 
     Args:
-        path: The folder of a store; without one, everything is in memory.
+        path: The folder of a store, or its address, `s3://bucket/name`; without one, everything is in
+            memory.
         create: Whether to make the store if there is none.
         read_only: Whether to leave writing to another process, and see the last version it committed.
         at: The version to see, for reading only; the last one if not given.
@@ -112,9 +112,10 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     if path is not None:
         keeping = _keeping(engine)
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
+        from zodiacedge.store.place import located  # noqa: PLC0415
 
         writable = not read_only and at is None
-        kb.open_store(DurableStore.open(Path(path), create=create, writable=writable, keeping=keeping), at)
+        kb.open_store(DurableStore.open(located(path), create=create, writable=writable, keeping=keeping), at)
     elif create or read_only or at is not None:
         raise UsageProblem(
             Diagnostic("U008", "create, read_only and at are for stores", "name its folder: ze.open('farm')")
@@ -209,7 +210,7 @@ class KnowledgeBase:
             for change, entries in replay.changes_again(records, lambda: self._state, store.keeping):
                 self.apply(change)
                 self._version = entries[-1].version
-                replay.check(store.root, entries[-1], store.keeping.counts(self._state))
+                replay.check(store.place, entries[-1], store.keeping.counts(self._state))
                 for entry in entries:
                     self._prefixes |= entry.prefixes
                     self._streams |= {entry.stream: entry.batch} if entry.stream else {}
@@ -248,8 +249,9 @@ class KnowledgeBase:
         with self._alone():
             self._folder.wait()
             folding = self._folding(self._store)
-            if folding:
-                self._store.fold(folding)
+            # Where others write, too, they may fold meanwhile.
+            while folding and not self._store.fold(folding):
+                folding = self._folding(self._store)
 
     def _fold_beside(self, store: DurableStore) -> None:
         """Fold while changes go on; wait first if the log became long again before the last time was done."""
@@ -296,7 +298,7 @@ class KnowledgeBase:
 
         there = KnowledgeBase(self._engine, self._settings)
         store = self._required_store()
-        there.open_store(DurableStore(store.root, writable=False, keeping=store.keeping), version)
+        there.open_store(DurableStore(store.place, writable=False, keeping=store.keeping), version)
         return there
 
     def rollback(self, version: int, message: str = "") -> ChangeReport:
@@ -344,7 +346,7 @@ class KnowledgeBase:
             kb.export_slice("wt1.zodiac", "?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
 
         Args:
-            path: The folder of the new store, empty or not there yet.
+            path: The folder of the new store or its address, empty or not there yet.
             slices: What goes along: for `?- body .`, or an atom alone, the facts that its atoms match; for
                 `about(X) :- body .` the explicit facts that mention what it finds. `docs/store.md` says which
                 rules go with them.
@@ -352,16 +354,18 @@ class KnowledgeBase:
         """
         from zodiacedge.store import slice as slicing  # noqa: PLC0415 - only who needs one pays for it
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415
+        from zodiacedge.store.place import located  # noqa: PLC0415
         from zodiacedge.store.publish import beside  # noqa: PLC0415
 
+        place = located(path)
         given = {name: from_python(value) for name, value in values.items()}
         texts = [given_text(one) for one in slices]
         wishes = slicing.read(texts, given, prefixes=self._prefixes, host=self._host())
         with self._asking() as state:
             found = slicing.cut(wishes, self._program, state, self._settings)
             message = f"version {self._version}: {' '.join(texts)}"
-        slicing.check_calls(Path(path), found, self._host())
-        with beside(Path(path)) as folder:
+        slicing.check_calls(place, found, self._host())
+        with beside(place) as folder:
             there = KnowledgeBase(_engine("embedded"), self._settings)
             there.open_store(DurableStore.create(folder))
             with there:
@@ -573,7 +577,8 @@ class KnowledgeBase:
         message, prefixes, stream = said
         known = self._prefixes.items()
         new = {prefix: base for prefix, base in prefixes.items() if (prefix, base) not in known}
-        return self._store.record(report, effect, attempt, Remarks(message, new, *(stream or ())))
+        remarks = Remarks(message, new, *(stream or ()))
+        return self._store.record(report, effect, attempt, remarks, self._turn.pass_on)
 
     def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Effect, Attempt, ChangeReport]:
         start = time.perf_counter()

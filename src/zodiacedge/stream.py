@@ -20,12 +20,14 @@ from zodiacedge.engine.spark.session import Cluster
 from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem
 from zodiacedge.io.sources import EXTENSIONS, Format, relation_name
 from zodiacedge.io.streams import COMPRESSIONS
+from zodiacedge.store.folder import FolderPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.engine.spark.arrivals import Batch
     from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.store.place import Place
 
 FORMATS = tuple(form.value for form in Format)
 _FOLDER = "_streams"
@@ -102,7 +104,7 @@ class Stream:
         self._jobs = Jobs(cluster or Cluster())
         # Streams from several folders may go into one store.
         name = sha256(str(self._folder.resolve()).encode()).hexdigest()[:_NAME_DIGITS]
-        self._checkpoint = kb.store.root / _FOLDER / name
+        self._checkpoint = _checkpoints(kb.store.place) / name
 
     def follow(self, seconds: float | None = None) -> None:
         """Take what is there and what comes, looking every so many seconds; without them, what is there.
@@ -154,6 +156,19 @@ class Stream:
     def _tell(self, applied: Applied) -> None:
         if self._told:
             self._told(applied)
+
+
+def _checkpoints(place: Place) -> Path:
+    """Return where Spark notes which files it took: in the folder of the store."""
+    if not isinstance(place, FolderPlace):
+        raise StoreProblem(
+            Diagnostic(
+                "D021",
+                f"a stream cannot go into {place}: what Spark took is noted in the folder of a store",
+                "follow the folder into a store on this machine, and publish that: zodiac export --slice",
+            )
+        )
+    return place.root / _FOLDER
 
 
 def _pattern(form: str) -> str:

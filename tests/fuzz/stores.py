@@ -15,7 +15,8 @@ import zodiacedge as ze
 from fuzz.mutate import NUMBERS, harmed, harmed_text
 from zodiacedge.errors import ZodiacError
 from zodiacedge.store import log
-from zodiacedge.store.table import checked_document
+from zodiacedge.store.folder import FolderPlace
+from zodiacedge.store.snapshot import checked_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,11 +120,11 @@ def forged(dice: Random, folder: Path) -> None:
 
 
 def _forge_record(dice: Random, place: Path) -> None:
-    files = log.files(place / "_wal")
+    files = log.files(FolderPlace(place))
     if not files:
         return
-    first, path = files[-1]
-    records = [record.payload for record in log.read_file(path, first, log.Scan(), last=True)]
+    records = [record.payload for record in log.read_files(FolderPlace(place), files[-1:], ends=True)]
+    path = place / files[-1][1]
     chosen = dice.randrange(len(records))
     records[chosen] = _forged_payload(dice, records[chosen])
     data = path.read_bytes()[: log.HEADER_BYTES]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import zodiacedge as ze
 from zodiacedge.engine.spark.session import Cluster
 from zodiacedge.store.durable import DurableStore
-from zodiacedge.store.log import LogWriter
+from zodiacedge.store.log_file import FileLog
 from zodiacedge.stream import Reading, Stream
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def main(store: str, landing: str, moment: str) -> None:
         DurableStore.record = die  # type: ignore[assignment, method-assign]
     if moment == "written":
         # The record is in the file, and nobody knows whether it is on disk.
-        LogWriter.sync = die  # type: ignore[assignment, method-assign]
+        FileLog.sync = die  # type: ignore[assignment, method-assign]
     reading = Reading(most_files=1) if moment == "one by one" else None
     Stream(kb, landing, reading, told, QUICK).follow()
     kb.close()

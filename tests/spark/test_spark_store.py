@@ -19,12 +19,14 @@ from strategies import Seeded
 from strategies.changes import random_session
 from zodiacedge.cli.app import zodiac
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.spark.keeping import SparkKeeping
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.errors import StoreProblem, ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.store.durable import DurableStore
+from zodiacedge.store.place import located
 from zodiacedge.terms import string
 
 if TYPE_CHECKING:
@@ -56,7 +58,8 @@ def place(tmp_path: Path) -> Path:
 def on(engine: SparkEngine, place: Path, *, writable: bool = True, at: int | None = None) -> KnowledgeBase:
     """Open a store on Spark, or make it."""
     kb = KnowledgeBase(engine, Settings())
-    kb.open_store(DurableStore.open(place, create=True, writable=writable, keeping=SparkKeeping()), at)
+    there = DurableStore.open(located(place), create=True, writable=writable, keeping=SparkKeeping())
+    kb.open_store(there, at)
     return kb
 
 
@@ -325,3 +328,31 @@ def test_the_command_line_opens_stores_on_spark(spark: SparkEngine, tmp_path: Pa
     run("rollback", store, "1", "--engine", "spark")
     assert run("query", store, "?- hot(T) .")["rows"] == [["wt1"]]
     run("vacuum", store, "--engine", "spark")
+
+
+def test_the_first_change_of_rules_after_opening_takes_over_what_rules_had(
+    make_engine: Callable[[Options], SparkEngine], place: Path
+) -> None:
+    chains = "\n".join(f"e(a{n}_{i}, a{n}_{i + 1}) ." for n in range(40) for i in range(8))
+    rules = "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(X, Z), e(Z, Y) . q: q(X, Y) :- p(X, Y), m(X) . m(a1_1) ."
+    more = "r: p(Y, X) :- q(X, Y) ."
+    told = {}
+    for name in ("in memory", "opened"):
+        engine = make_engine(Options(policy=Policy(means="maintain")))
+        kb = on(engine, place / name)
+        with kb.change() as change:
+            change.add_rules(rules)
+            change.add_facts(chains)
+        if name == "opened":
+            kb.close()
+            kb = on(engine, place / name)
+        before = engine.jobs.count()
+        with kb.change() as change:
+            change.add_rules(more)
+        means = {frozenset(node.rules): node.means.partition(":")[0] for node in change.report.nodes}
+        told[name] = (means, engine.jobs.count() - before, kb.facts())
+        kb.close()
+    # Two nodes become one, which starts from what they had: the same jobs, whether they were opened or not.
+    assert told["in memory"] == told["opened"]
+    assert told["opened"][0] == {frozenset("tqr"): "maintained, in one task"}
+    assert told["opened"][1] == 1

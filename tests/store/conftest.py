@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
 import zodiacedge as ze
+from store.objects_server import make_bucket, serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PROGRAM = """
@@ -68,3 +72,23 @@ def code(problem: ze.ZodiacError) -> str:
     """Return the code of the one finding of a problem."""
     (found,) = problem.diagnostics
     return found.code
+
+
+@pytest.fixture(scope="session")
+def endpoint() -> Iterator[str]:
+    """A server of objects that all tests of a process share; the environment leads to it."""
+    with serving() as found, pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        patch.setenv("AWS_ENDPOINT_URL", found)
+        patch.setenv("AWS_ACCESS_KEY_ID", "somebody")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "whatever")
+        yield found
+
+
+@pytest.fixture
+def bucket(endpoint: str) -> str:
+    """A bucket that is empty."""
+    name = f"bucket-{uuid4().hex}"
+    make_bucket(endpoint, name)
+    return f"s3://{name}"

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from zodiacedge.store.table import Renewed, Snapshot
+    from zodiacedge.store.snapshot import Snapshot
+    from zodiacedge.store.table import Built, Renewed
 
 _SHORT = 5_000
 
@@ -32,14 +33,14 @@ class SlowTable:
         self.begun = threading.Semaphore(0)
         self.let_go = threading.Semaphore(0)
         self.commits: list[int] = []
-        really: Callable[..., list[str]] = FactTable.commit
+        really: Callable[..., Built] = FactTable.commit
 
         def commit(
-            table: FactTable, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]
-        ) -> list[str]:
+            table: FactTable, snapshot: Snapshot, before: Built, parts: Iterable[Renewed], *, whole: bool
+        ) -> Built:
             self.begun.release()
             assert self.let_go.acquire(timeout=30)
-            found = really(table, snapshot, before, parts)
+            found = really(table, snapshot, before, parts, whole=whole)
             self.commits.append(snapshot.version)
             return found
 
@@ -131,7 +132,8 @@ def test_a_table_that_cannot_be_written_hinders_no_change_and_closing_tells(
     kb.store.fold_bytes = _SHORT
     tries = 0
 
-    def full(*_: object) -> list[str]:
+    def full(*_: object, whole: bool) -> Built:
+        del whole
         nonlocal tries
         tries += 1
         raise unwritable(place, OSError(errno.ENOSPC, "No space left on device"))

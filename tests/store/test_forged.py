@@ -18,7 +18,8 @@ from deltalake import DeltaTable
 import zodiacedge as ze
 from store.conftest import code
 from zodiacedge.store import log
-from zodiacedge.store.table import checked_document
+from zodiacedge.store.folder import FolderPlace
+from zodiacedge.store.snapshot import checked_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,9 +55,10 @@ def forge_part(store: Path, relation: str, data: bytes) -> None:
 
 def forge_record(store: Path, forge: Callable[[bytes], bytes]) -> None:
     """Change the last record of the log, and make its checksums fit."""
-    first, path = log.files(store / "_wal")[-1]
-    records = list(log.read_file(path, first, log.Scan(), last=True))
-    last, data = records[-1], path.read_bytes()
+    place = FolderPlace(store)
+    records = list(log.read_files(place, log.files(place)[-1:], ends=True))
+    last, path = records[-1], store / records[-1].file
+    data = path.read_bytes()
     chain = data[log.HEADER_BYTES - 16 : log.HEADER_BYTES]
     for record in records[:-1]:
         chain = log.chained(chain, record.payload)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 MAKER = """
 import sys, zodiacedge as ze
 from zodiacedge.store.durable import DurableStore
+from zodiacedge.store.folder import FolderPlace
 from pathlib import Path
 for n in range(100_000):
     print(n, flush=True)
-    DurableStore.create(Path(sys.argv[1]) / str(n)).close()
+    DurableStore.create(FolderPlace(Path(sys.argv[1]) / str(n))).close()
     print("done", n, flush=True)
 """
 

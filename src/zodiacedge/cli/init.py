@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +20,8 @@ from zodiacedge.cli.options import (
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, writing
 from zodiacedge.errors import CheckProblem
-from zodiacedge.store.layout import Layout
+from zodiacedge.store.layout import MARKER
+from zodiacedge.store.place import located
 from zodiacedge.store.problems import already_a_store
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def command(  # noqa: PLR0913 - one argument per option
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
-    if Layout(Path(store)).marker.exists():
-        raise already_a_store(Path(store))
+    if located(store).has(MARKER):
+        raise already_a_store(store)
     with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:
         loads = []
         if rules or facts:

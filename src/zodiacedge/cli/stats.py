@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.options import Chosen, engine_options, store_argument
 from zodiacedge.cli.stores import counts, reading, show_counts
+from zodiacedge.store.place import located
 from zodiacedge.store.size import sizes
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def command(console: Console, *, store: str, on: Chosen) -> None:
     with reading(console, store, on=on) as kb:
         seconds = time.perf_counter() - started
         explicit, derived = kb.explicit_counts(), kb.derived()
-        taken = sizes(Path(store))
+        taken = sizes(located(store))
     names = sorted({*explicit, *derived})
     if names:
         rows = [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]

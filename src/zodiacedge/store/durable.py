@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -16,11 +16,10 @@ from zodiacedge.language.printer import format_rule
 from zodiacedge.store import log
 from zodiacedge.store.entry import Entry, FactChange, LogFiles, packed
 from zodiacedge.store.folding import Folding
-from zodiacedge.store.layout import Layout
-from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.layout import DELTA_LOG, MARKER, check, logged
 from zodiacedge.store.making import make
+from zodiacedge.store.place import Behind
 from zodiacedge.store.problems import (
-    damaged_log,
     damaged_table,
     no_version,
     read_only,
@@ -29,13 +28,13 @@ from zodiacedge.store.problems import (
 )
 from zodiacedge.store.records import said
 from zodiacedge.store.restore import graph_digest, owners_of, program_of, state_of
+from zodiacedge.store.snapshot import Commit, Snapshot
 from zodiacedge.store.sweep import doomed_files, sweep, tell
-from zodiacedge.store.table import Commit, FactTable, Snapshot, place_of, segment_name
+from zodiacedge.store.table import BehindError, Built, FactTable, place_of, segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from zodiacedge.engine.api import Attempt, Effect, State
     from zodiacedge.engine.keeping import Keeping
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
     from zodiacedge.maintenance.program import Program
     from zodiacedge.maintenance.report import ChangeReport
     from zodiacedge.store.entry import Remarks
-    from zodiacedge.store.log import Record
+    from zodiacedge.store.log import Log, Record
+    from zodiacedge.store.place import Holding, Place
     from zodiacedge.store.sweep import Swept
     from zodiacedge.store.table import Renewed
 
@@ -77,19 +77,21 @@ class DurableStore:
     """A store that is open: for its one writer, or for reading."""
 
     def __init__(
-        self, root: Path, *, writable: bool, keeping: Keeping | None = None, lock: WriterLock | None = None
+        self, place: Place, *, writable: bool, keeping: Keeping | None = None, held: Holding | None = None
     ) -> None:
         """Open what is there; the states of the embedded engine are kept, if not those of another."""
-        self.layout = Layout(root)
-        self.layout.check()
+        self.place = place
+        check(place)
         self.fold_bytes = FOLD_BYTES
         self.keeping: Keeping = keeping or EmbeddedKeeping()
-        self._table = FactTable(self.layout)
-        self._lock = (lock or WriterLock(self.layout.lock)) if writable else None
-        self._writer: log.LogWriter | None = None
+        self._table = FactTable(place)
+        self._held = (held or place.hold()) if writable else None
+        self._writer: Log | None = None
         self._signatures: Mapping[PartKey, object] = {}
+        # Whether those are all that the table has; if not, all parts are written when it is next folded.
+        self._knows_all = True
         self._seconds: dict[str, float] = {}
-        self._files: list[str] = []
+        self._built = Built()
         self._folded = 0
         # Bytes of facts beside the log that the table does not have yet.
         self._beside = 0
@@ -98,28 +100,23 @@ class DurableStore:
 
     @classmethod
     def open(
-        cls, root: Path, *, create: bool, writable: bool, keeping: Keeping | None = None
+        cls, place: Place, *, create: bool, writable: bool, keeping: Keeping | None = None
     ) -> DurableStore:
         """Open a store, or make it if there is none and that is wanted."""
-        if create and writable and not Layout(root).marker.exists():
-            return cls.create(root, keeping)
-        return cls(root, writable=writable, keeping=keeping)
+        if create and writable and not place.has(MARKER):
+            return cls.create(place, keeping)
+        return cls(place, writable=writable, keeping=keeping)
 
     @classmethod
-    def create(cls, root: Path, keeping: Keeping | None = None) -> DurableStore:
-        """Make a store in a folder that is empty or not there yet."""
-        lock = make(root, Snapshot(0, (), {}, moment=_now()))
-        return cls(root, writable=True, keeping=keeping, lock=lock)
-
-    @property
-    def root(self) -> Path:
-        """The folder."""
-        return self.layout.root
+    def create(cls, place: Place, keeping: Keeping | None = None) -> DurableStore:
+        """Make a store in a place that is empty or not there yet."""
+        held = make(place, Snapshot(0, (), {}, moment=_now()))
+        return cls(place, writable=True, keeping=keeping, held=held)
 
     @property
     def writable(self) -> bool:
         """Whether this is the writer."""
-        return self._lock is not None
+        return self._held is not None
 
     # Versions
 
@@ -131,36 +128,41 @@ class DurableStore:
         While somebody else sweeps, what was there a moment ago may be gone: then there is something newer.
         """
         for _ in range(_TRIES):
-            there = self.layout.logged()
+            there = logged(self.place)
             try:
                 return self._base(at, empty(), host, registry)
             except StoreProblem:
-                if self.writable or self.layout.logged() == there:
+                if (self.writable and not self.place.shared) or logged(self.place) == there:
                     raise
         return self._base(at, empty(), host, registry)
 
     def _base(
         self, at: int | None, empty: State, host: Host, registry: Registry
     ) -> tuple[Base, list[Record]]:
-        commits = list(self._table.commits())
-        if not commits:
-            raise damaged_table(self.layout.delta_log, "holds no commit of a store")
-        found = next((one for one in commits if at is None or one.snapshot.version <= at), None)
+        found, first = None, None
+        for one in self._table.commits():
+            first = one
+            if at is None or one.snapshot.version <= at:
+                found = one
+                break
+        if first is None:
+            raise damaged_table(self.place.shown(DELTA_LOG), "holds no commit of a store")
         if found is None:
-            raise no_version(at or 0, commits[-1].snapshot.version, self._last(commits))
-        records = self._records(found.snapshot.version, at, self._scan(found))
+            raise self._no_version(at or 0)
+        records, scan, behind = self._behind_commit(found, at)
         last = records[-1].version if records else found.snapshot.version
         if at is not None and last != at:
-            raise no_version(at, commits[-1].snapshot.version, self._last(commits))
-        program, unregistered = program_of(self.root, found.snapshot, host)
+            raise self._no_version(at)
+        program, unregistered = program_of(self.place, found.snapshot, host)
         files = self._table.files(found)
         parts = self._table.parts(files, owners_of(program))
-        state = state_of(self.root, self.keeping, empty, (program, found.snapshot, parts), registry)
-        if self.writable:
-            self._files, self._folded = files, found.snapshot.version
-            self._signatures = self._known(state, program)
-            self._seconds = found.snapshot.seconds
+        state = state_of(self.place, self.keeping, empty, (program, found.snapshot, parts), registry)
         snapshot = found.snapshot
+        if self.writable:
+            self._built, self._folded = Built(found.number, tuple(files)), snapshot.version
+            self._signatures, self._knows_all = self._known(state, program), True
+            self._seconds = snapshot.seconds
+            self._writer = self._begun(found, scan, behind)
         base = Base(
             snapshot.version, program, dict(snapshot.prefixes), state, unregistered, dict(snapshot.streams)
         )
@@ -168,75 +170,92 @@ class DurableStore:
 
     def _known(self, state: State, program: Program) -> Mapping[PartKey, object]:
         """Return the signatures of parts as they are on disk, but for those of too many small files."""
-        files = Counter(name.rsplit("/", 1)[0] for name in self._files)
+        files = Counter(name.rsplit("/", 1)[0] for name in self._built.files)
         found = self.keeping.signatures(state, program.rules)
         return {key: one for key, one in found.items() if files[place_of(key)] <= _MOST_FILES}
 
-    def _scan(self, commit: Commit) -> log.Scan:
-        linked = bytes.fromhex(commit.snapshot.chain) if commit.snapshot.chain else log.NO_CHAIN
-        return log.Scan(0, linked, commit.snapshot.version, follows=True)
+    def _no_version(self, wanted: int) -> StoreProblem:
+        commits = [one.snapshot.version for one in self._table.commits()]
+        files = log.files(self.place)
+        last = max(commits)
+        for record in log.read_files(self.place, files[-1:], ends=True):
+            last = max(last, record.version)
+        return no_version(wanted, min(commits), last)
 
-    def _last(self, commits: list[Commit]) -> int:
-        records = self._records(commits[0].snapshot.version, None, self._scan(commits[0]))
-        return records[-1].version if records else commits[0].snapshot.version
+    def _behind_commit(self, commit: Commit, upto: int | None) -> tuple[list[Record], log.Scan, Behind]:
+        """Return the records behind a commit, up to a version if one is given, and where they end."""
+        snapshot = commit.snapshot
+        chain = bytes.fromhex(snapshot.chain) if snapshot.chain else log.NO_CHAIN
+        scan = log.Scan(0, chain, snapshot.version, follows=True)
+        return self._records(snapshot.version, upto, scan)
 
-    def _records(self, after: int, upto: int | None, scan: log.Scan) -> list[Record]:
-        """Return the records of the versions behind one, up to another; start the writer if that is all."""
+    def _records(self, after: int, upto: int | None, scan: log.Scan) -> tuple[list[Record], log.Scan, Behind]:
+        """Return the records of the versions behind one, up to another, and where they end."""
         if upto is not None and upto <= after:
-            return []
-        files = log.files(self.layout.log)
+            return [], scan, Behind()
+        files = log.files(self.place)
         begin = max((n for n, (first, _) in enumerate(files) if first <= after + 1), default=0)
         found: list[Record] = []
-        path: Path | None = None
-        base = replace(scan)
-        for number, (first, path) in enumerate(files[begin:], begin):
-            if first > scan.version + 1:
-                why = f"version {scan.version + 1} is missing before it"
-                raise damaged_log(path, 0, 0, why, scan.version)
-            for record in log.read_file(path, first, scan, last=number == len(files) - 1):
-                if record.version > after:
-                    found.append(record)
-                if record.version == upto:
-                    # What follows, damaged or not, is nothing to this version.
-                    return found
-        if self.writable and upto is None and self._writer is None:
-            if scan.torn:
-                self.recovered += (scan.torn,)
-            if scan.version < base.version:
-                # The table is ahead of the log: somebody took its files away.
-                scan, path = base, None
-            if not found and not scan.torn:
-                # The table has all of it: what comes now begins a file that is swept by itself one day.
-                path = None
-            self._writer = log.LogWriter(self.layout.log, scan, path)
-        return found
+        for record in log.read_files(self.place, files[begin:], scan, ends=True):
+            if record.version > after:
+                found.append(record)
+            if record.version == upto:
+                # What follows, damaged or not, is nothing to this version.
+                break
+        size = sum(len(one.payload) for one in found)
+        last = files[-1][1] if files else ""
+        return found, scan, Behind(last, len({one.file for one in found}), size)
+
+    def _begun(self, commit: Commit, scan: log.Scan, behind: Behind) -> Log:
+        """Return the log to go on with."""
+        if scan.torn:
+            self.recovered = (scan.torn,)
+        if scan.version < commit.snapshot.version:
+            # The table is ahead of the log: somebody took its files away.
+            _, scan, _ = self._behind_commit(commit, commit.snapshot.version)
+            behind = Behind()
+        elif not behind.files and not scan.torn:
+            # The table has all of it: what comes now begins a file that is swept by itself one day.
+            behind = Behind()
+        return self.place.log(scan, behind, self._newest)
+
+    def _newest(self) -> int:
+        """Return the version that the table has."""
+        return max((one.snapshot.version for one in self._table.commits()), default=0)
 
     def entries(self) -> Iterator[Entry]:
         """Yield what the log says of each version that is kept, the oldest first."""
-        files = log.files(self.layout.log)
-        for number, (first, path) in enumerate(files):
-            for record in log.read_file(path, first, log.Scan(), last=number == len(files) - 1):
-                yield said(record)
+        return map(said, log.read_files(self.place, log.files(self.place), ends=True))
 
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions behind one, up to another."""
-        files = log.files(self.layout.log)
+        files = log.files(self.place)
         if not files or files[0][0] > after + 1:
             first = files[0][0] - 1 if files else upto
             raise no_version(after, first, upto)
-        return self._records(after, upto, log.Scan(version=after))
+        return self._records(after, upto, log.Scan(version=after))[0]
 
     # Writing
 
     def check_changes(self, missing: tuple[Diagnostic, ...], *, dry: bool) -> None:
         """Raise where nothing may be changed, or where rules call what nobody registered."""
         if missing:
-            raise unregistered(self.root, missing)
+            raise unregistered(self.place, missing)
         if not dry:
             self._required_writer()
 
-    def record(self, report: ChangeReport, effect: Effect, attempt: Attempt, remarks: Remarks) -> int:
-        """Write the record of a version; return a ticket for `sync`."""
+    def record(
+        self,
+        report: ChangeReport,
+        effect: Effect,
+        attempt: Attempt,
+        remarks: Remarks,
+        meanwhile: Callable[[], None],
+    ) -> int:
+        """Write the record of a version; return a ticket for `sync`.
+
+        Where that takes long, `meanwhile` is called now and then.
+        """
         writer = self._required_writer()
         explicit, derived = self.keeping.counts_after(effect, attempt)
         entry = Entry(
@@ -254,11 +273,11 @@ class DurableStore:
             remarks.stream,
             remarks.batch,
         )
-        sides = self.keeping.came_and_went(effect, LogFiles(self.layout.log))
+        sides = self.keeping.came_and_went(effect, LogFiles(self.place))
         facts = [
             FactChange(comes, *one) for comes, side in zip((True, False), sides, strict=True) for one in side
         ]
-        ticket = writer.append(packed(entry, facts))
+        ticket = writer.append(packed(entry, facts), meanwhile)
         self._beside += sum(one.facts.bytes for one in facts if isinstance(one.facts, PartFile))
         return ticket
 
@@ -294,7 +313,7 @@ class DurableStore:
             turn: Held whenever `fold` needs the engine.
         """
         writer = self._required_writer()
-        if base.version == self._folded:
+        if base.version <= self._folded:
             return None
         writer.sync_all()
         program, state, keeping = base.program, base.state, self.keeping
@@ -325,41 +344,62 @@ class DurableStore:
         )
         writer.rotate()
         beside, self._beside = self._beside, 0
-        return Folding(snapshot, now, chain(gone, renewed), beside, captured=captures)
+        return Folding(
+            snapshot, now, chain(gone, renewed), beside, captured=captures, whole=not self._knows_all
+        )
 
-    def fold(self, folding: Folding) -> None:
-        """Bring the table up to what was taken hold of."""
+    def fold(self, folding: Folding) -> bool:
+        """Bring the table up to what was taken hold of; tell whether it has it now.
+
+        Where several may write, somebody else may have folded meanwhile. If the table has an older version
+        then, hold must be taken of all parts again.
+        """
         try:
-            self._files = self._table.commit(folding.snapshot, self._files, folding.parts)
+            built = self._table.commit(folding.snapshot, self._built, folding.parts, whole=folding.whole)
+        except BehindError:
+            return self._caught_up(folding)
         except StoreProblem:
             # Not again with every change: the log may grow a while.
             self.fold_bytes *= 2
             self._beside += folding.beside
             raise
+        self._built, self._knows_all = built, True
         self._signatures, self._folded = folding.signatures, folding.snapshot.version
         self._seconds = folding.snapshot.seconds
+        return True
+
+    def _caught_up(self, folding: Folding) -> bool:
+        """Take note of what somebody else folded; tell whether that is what was to be folded, or newer."""
+        newest = next(self._table.commits())
+        self._built = Built(newest.number, tuple(self._table.files(newest)))
+        self._signatures, self._knows_all = {}, False
+        self._folded = newest.snapshot.version
+        if self._folded >= folding.snapshot.version:
+            return True
+        self._beside += folding.beside
+        return False
 
     def close(self) -> None:
         """Let others write."""
         self._closed = True
         if self._writer is not None:
             self._writer.close()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        if self._held is not None:
+            self._held.release()
+            self._held = None
 
-    def _required_writer(self) -> log.LogWriter:
+    def _required_writer(self) -> Log:
         if self._closed:
-            raise unusable(self.root, "it is closed")
+            raise unusable(self.place, "it is closed")
         if self._writer is None:
-            raise read_only(self.root)
+            raise read_only(self.place)
         return self._writer
 
     def vacuum(self, kept: timedelta = KEPT, *, dry: bool = False) -> Swept:
         """Remove what no version of the last time needs, or only tell how much that is."""
         self._required_writer()
-        doomed = doomed_files(self.layout, self._table, kept)
-        return tell(doomed) if dry else sweep(self.layout, self._table, doomed)
+        doomed = doomed_files(self.place, self._table, kept)
+        return tell(doomed) if dry else sweep(self.place, self._table, doomed)
 
 
 def _now() -> str:

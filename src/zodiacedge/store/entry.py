@@ -20,11 +20,12 @@ import pyarrow.parquet as pq
 
 from zodiacedge.engine.keeping import PartFile
 from zodiacedge.engine.parts import PartKey
-from zodiacedge.store.layout import write_whole
+from zodiacedge.store.layout import LOG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+
+    from zodiacedge.store.place import Place
 
 _LENGTH = struct.Struct("<I")
 # More rows than this are worth packing.
@@ -83,16 +84,16 @@ class FactChange:
 class LogFiles:
     """Writes facts as files beside the log: in this process, or in a task."""
 
-    folder: Path
+    place: Place
 
     def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
-        """Write a file, named by the SHA-256 of its bytes; it is on disk when this returns."""
+        """Write a file, named by the SHA-256 of its bytes; it is there for good when this returns."""
         del key  # the record says it
         out = io.BytesIO()
         pq.write_table(table, out, compression="zstd")
         data = out.getvalue()
         name = f"{sha256(data).hexdigest()}.parquet"
-        write_whole(self.folder / name, data)
+        self.place.write(f"{LOG_FOLDER}/{name}", data)
         return PartFile(name, len(data), len(table))
 
 
@@ -142,12 +143,12 @@ def files_of(payload: bytes) -> list[str]:
         raise ValueError(f"the record lacks {error}") from error
 
 
-def facts_of(payload: bytes, folder: Path) -> Iterator[tuple[bool, PartKey, pa.Table]]:
+def facts_of(payload: bytes, place: Place) -> Iterator[tuple[bool, PartKey, pa.Table]]:
     """Yield the facts of a payload: whether they come, whose they are; raise ValueError where it is none.
 
     Args:
         payload: What a record holds.
-        folder: Where the files beside the log are.
+        place: Where the files beside the log are.
     """
     (start,) = _LENGTH.unpack_from(payload)
     start += _LENGTH.size
@@ -156,7 +157,7 @@ def facts_of(payload: bytes, folder: Path) -> Iterator[tuple[bool, PartKey, pa.T
             end = start + _whole(one["bytes"])
             key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
             if "file" in one:
-                yield bool(one["comes"]), key, _read_file(folder / _file_name(one["file"]))
+                yield bool(one["comes"]), key, _read_file(place, _file_name(one["file"]))
                 continue
             if end > len(payload):
                 raise ValueError("the record is too short")
@@ -178,13 +179,13 @@ def _file_name(name: object) -> str:
     raise ValueError(f"{name!r} is no file of a log")
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(place: Place, name: str) -> pa.Table:
     try:
-        data = path.read_bytes()
+        data = place.read(f"{LOG_FOLDER}/{name}")
     except OSError as error:
-        raise ValueError(f"{path.name} cannot be read: {error.strerror or error}") from error
-    if f"{sha256(data).hexdigest()}.parquet" != path.name:
-        raise ValueError(f"{path.name} is damaged: its checksum is not its name")
+        raise ValueError(f"{name} cannot be read: {error.strerror or error}") from error
+    if f"{sha256(data).hexdigest()}.parquet" != name:
+        raise ValueError(f"{name} is damaged: its checksum is not its name")
     table = pq.ParquetFile(io.BytesIO(data)).read()
     table.validate(full=True)
     return table

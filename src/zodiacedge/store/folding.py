@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.parts import PartKey
-    from zodiacedge.store.table import Renewed, Snapshot
+    from zodiacedge.store.snapshot import Snapshot
+    from zodiacedge.store.table import Renewed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Folding:
     """Bytes of facts beside the log that go into it."""
     captured: bool
     """Whether the state may change while they are written."""
+    whole: bool
+    """Whether these are all parts that there are."""
 
 
 class FoldingThread:
@@ -45,7 +48,7 @@ class FoldingThread:
         """Whether it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, fold: Callable[[Folding], None], folding: Folding) -> None:
+    def start(self, fold: Callable[[Folding], object], folding: Folding) -> None:
         """Fold beside the work; who starts it must not have left another one at work."""
 
         def work() -> None:

@@ -1,38 +1,38 @@
 """The write-ahead log: records that are on disk before a change is acknowledged.
 
 A log is a folder of files, each named by the version of its first record. A file begins with a header, and
-every record is
+every record in it is
 
     length (8 bytes)  check of the length (4)  chain (16)  payload  end mark (1)
 
 The chain is the start of a SHA-256 over the chain before it and the payload, so a record cannot be altered,
 left out or moved. What a crash leaves is told from what damage leaves: a record that was never written to its
 end misses bytes, or has zeros where the end mark should be; everything else that does not fit is damage, and
-is refused, because an acknowledged change may stand there.
+is refused, because an acknowledged change may stand there. Objects are put whole: none of theirs is torn.
+
+How records are added is `log_file`'s and `log_objects`'s.
 """
 
 from __future__ import annotations
 
-import os
 import struct
-import threading
 import zlib
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from zodiacedge.store.layout import sync_folder
-from zodiacedge.store.problems import damaged_log, newer_format, torn, unusable, unwritable
+from zodiacedge.store.layout import LOG_FOLDER
+from zodiacedge.store.problems import damaged_log, newer_format, torn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from zodiacedge.errors import Diagnostic
+    from zodiacedge.store.place import Place
 
 FORMAT = 1
 _MAGIC = b"ZODIACWL"
-_HEADER = struct.Struct("<8sI4x16s")
+_HEADER = struct.Struct("<8sI4s16s")
 HEADER_BYTES = _HEADER.size
 _LENGTH = struct.Struct("<Q")
 _FRONT = struct.Struct("<QI16s")
@@ -46,9 +46,15 @@ class Record:
 
     version: int
     payload: bytes
-    path: Path
+    place: Place
+    file: str
     number: int
     offset: int
+
+    @property
+    def path(self) -> str:
+        """The file as a person finds it."""
+        return self.place.shown(self.file)
 
 
 @dataclass(slots=True)
@@ -63,25 +69,91 @@ class Scan:
     torn: Diagnostic | None = None
 
 
-def files(folder: Path) -> list[tuple[int, Path]]:
+class Log(Protocol):
+    """Adds records to a log."""
+
+    @property
+    def version(self) -> int:
+        """The version of the last record."""
+
+    @property
+    def chain(self) -> bytes:
+        """The chain of the last record."""
+
+    @property
+    def size(self) -> int:
+        """How much reading again what the table lacks would take, in bytes or what costs as much."""
+
+    def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
+        """Write the record of the next version; return a ticket to wait with until it is there for good.
+
+        If it cannot be written, nothing of it is left. Only one thread may append at a time; it calls
+        `meanwhile` now and then, if it has to wait.
+        """
+
+    def withdraw(self) -> None:
+        """Take the last record back: its change did not come about, and nobody waits for it."""
+
+    def sync(self, ticket: int) -> None:
+        """Wait until a record is there for good."""
+
+    def sync_all(self) -> None:
+        """Wait until all records are."""
+
+    def rotate(self) -> None:
+        """Let the next record begin a new file: the table has what was written so far, or is to get it."""
+
+    def close(self) -> None:
+        """Write no more."""
+
+
+def file_name(version: int) -> str:
+    """Return the name of the file whose first record is that of a version."""
+    return f"{LOG_FOLDER}/{version:020d}.log"
+
+
+def files(place: Place) -> list[tuple[int, str]]:
     """Return the files of a log with the version of the first record of each, in order."""
-    found = [(int(path.stem), path) for path in folder.glob("*.log") if path.stem.isdigit()]
+    found = []
+    for one in place.listed(LOG_FOLDER):
+        stem, dot, ending = one.name.rsplit("/", 1)[-1].partition(".")
+        if stem.isdigit() and (dot, ending) == (".", "log"):
+            found.append((int(stem), one.name))
     return sorted(found)
 
 
-def read_file(path: Path, first: int, scan: Scan, *, last: bool) -> Iterator[Record]:
-    """Yield the records of a file; only the `last` file may end in a record that was not written to its end.
+def read_files(
+    place: Place, chosen: Sequence[tuple[int, str]], scan: Scan | None = None, *, ends: bool
+) -> Iterator[Record]:
+    """Yield the records of some files, one after the other.
 
     Args:
-        path: The file.
-        first: The version of its first record.
-        scan: Takes note of how far the reading came.
-        last: Whether no file follows.
+        place: Where they are.
+        chosen: The files with the version of the first record of each, in order.
+        scan: Takes note of how far the reading came; without one, each file is read for itself.
+        ends: Whether the log ends with them: then the last record may not have been written to its end.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise damaged_log(path, 0, 0, f"it cannot be read: {error.strerror or error}", first - 1) from error
+    first = {name: version for version, name in chosen}
+    open_end = chosen[-1][1] if chosen and ends and not place.shared else ""
+    for name, read in place.read_all(first):
+        version, path = first[name], place.shown(name)
+        if scan and version > scan.version + 1:
+            why = f"version {scan.version + 1} is missing before it"
+            raise damaged_log(path, 0, 0, why, scan.version)
+        try:
+            data = read()
+        except OSError as error:
+            why = f"it cannot be read: {error.strerror or error}"
+            raise damaged_log(path, 0, 0, why, version - 1) from error
+        how_far = scan or Scan()
+        for number, offset, payload in _records(path, data, version, how_far, last=name == open_end):
+            yield Record(how_far.version, payload, place, name, number, offset)
+
+
+def _records(
+    path: str, data: bytes, first: int, scan: Scan, *, last: bool
+) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the records of a file: the number of each in it, where it stands, and its payload."""
     before = scan.chain if scan.follows and scan.version == first - 1 else None
     scan.version = first - 1
     scan.end, scan.torn, scan.follows = 0, None, True
@@ -90,7 +162,7 @@ def read_file(path: Path, first: int, scan: Scan, *, last: bool) -> Iterator[Rec
             raise damaged_log(path, 0, 0, "the file has no header", first - 1)
         scan.torn = torn(path, 0)
         return
-    magic, made, scan.chain = _HEADER.unpack_from(data)
+    magic, made, _, scan.chain = _HEADER.unpack_from(data)
     if magic != _MAGIC:
         raise damaged_log(path, 0, 0, "this is no log", first - 1)
     if made > FORMAT:
@@ -111,7 +183,7 @@ def read_file(path: Path, first: int, scan: Scan, *, last: bool) -> Iterator[Rec
         scan.chain = chained(scan.chain, payload)
         scan.version += 1
         scan.end = at + _FRONT.size + len(payload) + len(END)
-        yield Record(scan.version, payload, path, number, at)
+        yield number, at, payload
 
 
 def _payload(data: bytes, at: int, chain: bytes) -> tuple[bytes | None, str]:
@@ -136,149 +208,12 @@ def chained(chain: bytes, payload: bytes) -> bytes:
     return sha256(chain + _LENGTH.pack(len(payload)) + payload).digest()[: len(chain)]
 
 
-class LogWriter:
-    """Appends to a log. Records are written one after the other; threads wait for the disk together."""
-
-    def __init__(self, folder: Path, scan: Scan, path: Path | None) -> None:
-        """Go on behind what a reading found: in a file of the log, or in a new one.
-
-        What stands behind the last whole record of the file is cut off.
-        """
-        self._folder = folder
-        self._state = threading.Condition()
-        self._syncing = False
-        self._broken = ""
-        self._chain, self.version = scan.chain, scan.version
-        self._file, self._path = -1, folder
-        self._written = self._durable = 0
-        self._size = 0
-        self._before = 0, scan.chain
-        if path is not None and scan.end:
-            try:
-                self._file, self._path = os.open(path, os.O_RDWR), path
-                os.ftruncate(self._file, scan.end)
-                os.fsync(self._file)
-            except OSError as error:
-                raise unwritable(path, error) from error
-            self._size = scan.end
-
-    @property
-    def size(self) -> int:
-        """The bytes of the file that is being written."""
-        return self._size
-
-    @property
-    def chain(self) -> bytes:
-        """The chain of the last record."""
-        return self._chain
-
-    def append(self, payload: bytes) -> int:
-        """Write the record of the next version; return a ticket to wait with until it is on disk.
-
-        If it cannot be written, nothing of it is left. Only one thread may append at a time.
-        """
-        if self._broken:
-            raise unusable(self._folder.parent, self._broken)
-        try:
-            if self._file < 0:
-                self._begin()
-            chain = chained(self._chain, payload)
-            front = _FRONT.pack(len(payload), zlib.crc32(_LENGTH.pack(len(payload))), chain)
-            record = front + payload + END
-            _write(self._file, record, self._size)
-        except OSError as error:
-            self._undo()
-            raise unwritable(self._path, error) from error
-        except BaseException:
-            self._undo()
-            raise
-        with self._state:
-            self._before = self._size, self._chain
-            self._size += len(record)
-            self._chain = chain
-            self.version += 1
-            self._written += 1
-            return self._written
-
-    def withdraw(self) -> None:
-        """Take the last record back: its change did not come about, and nobody waits for it."""
-        with self._state:
-            self._size, self._chain = self._before
-            self.version -= 1
-        self._undo()
-
-    def sync(self, ticket: int) -> None:
-        """Wait until a record is on disk. One of the threads that wait asks the disk for all of them."""
-        with self._state:
-            while self._durable < ticket:
-                if self._broken:
-                    raise unusable(self._folder.parent, self._broken)
-                if self._syncing:
-                    self._state.wait()
-                    continue
-                self._syncing = True
-                upto = self._written
-                self._state.release()
-                problem: OSError | None = None
-                try:
-                    os.fsync(self._file)
-                except OSError as error:
-                    problem = error
-                finally:
-                    self._state.acquire()
-                    self._syncing = False
-                    self._state.notify_all()
-                if problem is not None:
-                    # Nobody knows what of it is on disk: what was said so far stands, and no more is said.
-                    self._broken = f"the log could not be written to disk: {problem.strerror}"
-                    raise unwritable(self._path, problem)
-                self._durable = upto
-
-    def sync_all(self) -> None:
-        """Wait until all records are on disk."""
-        self.sync(self._written)
-
-    def break_off(self, why: str) -> None:
-        """Take no more records."""
-        with self._state:
-            self._broken = self._broken or why
-            self._state.notify_all()
-
-    def rotate(self) -> None:
-        """Let the next record begin a new file. All records must be on disk."""
-        with self._state:
-            while self._syncing:
-                self._state.wait()
-            if self._file >= 0:
-                os.close(self._file)
-            self._file, self._path, self._size = -1, self._folder, 0
-
-    def close(self) -> None:
-        """Write no more."""
-        self.rotate()
-        self.break_off("it is closed")
-
-    def _begin(self) -> None:
-        path = self._folder / f"{self.version + 1:020d}.log"
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
-        self._path = path
-        self._size = 0
-        _write(self._file, _HEADER.pack(_MAGIC, FORMAT, self._chain), 0)
-        self._size = _HEADER.size
-        sync_folder(self._folder)
-
-    def _undo(self) -> None:
-        if self._file < 0:
-            return
-        try:
-            os.ftruncate(self._file, self._size)
-        except OSError as error:
-            self.break_off(f"the log could not be cut back: {error.strerror}")
+def header(chain: bytes, mark: bytes = bytes(4)) -> bytes:
+    """Return how a file begins whose first record goes on from a chain; a mark tells it from any other."""
+    return _HEADER.pack(_MAGIC, FORMAT, mark, chain)
 
 
-def _write(file: int, data: bytes, at: int) -> None:
-    rest = memoryview(data)
-    while rest:
-        done = os.pwrite(file, rest, at)
-        at += done
-        rest = rest[done:]
+def framed(chain: bytes, payload: bytes) -> bytes:
+    """Return a record as it is written, its own chain given."""
+    length = _LENGTH.pack(len(payload))
+    return _FRONT.pack(len(payload), zlib.crc32(length), chain) + payload + END

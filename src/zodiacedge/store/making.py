@@ -1,7 +1,9 @@
 """Making an empty store, step by step, such that a process killed on the way leaves nothing that hinders.
 
-The lock comes first and the marker last. A folder with our lock, without a marker and with nothing in it but
-what the steps between make is one that somebody did not finish: the next to make a store there starts anew.
+In a folder the lock comes first and the marker last. A folder with our lock, without a marker and with
+nothing in it but what the steps between make is one that somebody did not finish: the next to make a store
+there starts anew. Among objects the empty table is one object and the marker another: whoever finds the first
+alone puts the second, and of several only one has made the store.
 """
 
 from __future__ import annotations
@@ -9,62 +11,89 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, Layout, sync_folder
-from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.disk import sync_folder
+from zodiacedge.store.folder import FolderPlace
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, marker
+from zodiacedge.store.objects import ObjectPlace
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
 from zodiacedge.store.table import FactTable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from zodiacedge.store.table import Snapshot
+    from zodiacedge.store.place import Holding, Place
+    from zodiacedge.store.snapshot import Snapshot
 
 _BETWEEN = {LOCK, LOG_FOLDER, DELTA_LOG}
+_FIRST_COMMIT = f"{DELTA_LOG}/{0:020d}.json"
 
 
-def make(root: Path, snapshot: Snapshot) -> WriterLock:
-    """Make a store without facts in a folder that is empty or not there yet; return its lock, held."""
-    layout = Layout(root)
+def make(place: Place, snapshot: Snapshot) -> Holding:
+    """Make a store without facts in a place that is empty or not there yet; return what its writer holds."""
+    match place:
+        case FolderPlace():
+            return _in_folder(place, snapshot)
+        case ObjectPlace():
+            return _of_objects(place, snapshot)
+        case _:
+            raise TypeError(place)
+
+
+def _in_folder(place: FolderPlace, snapshot: Snapshot) -> Holding:
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        _refuse_others(layout)
-        lock = WriterLock(layout.lock)
+        place.root.mkdir(parents=True, exist_ok=True)
+        _refuse_others(place)
+        lock = place.hold()
     except OSError as error:
-        raise unwritable(root, error) from error
+        raise unwritable(place, error) from error
     try:
-        _begin_anew(layout)
-        layout.log.mkdir()
-        FactTable(layout).create(snapshot)
-        sync_folder(root)
-        layout.mark()
+        _begin_anew(place)
+        (place.root / LOG_FOLDER).mkdir()
+        FactTable(place).create(snapshot)
+        sync_folder(place.root)
+        place.write(MARKER, marker())
     except OSError as error:
         lock.release()
-        raise unwritable(root, error) from error
+        raise unwritable(place, error) from error
     except BaseException:
         lock.release()
         raise
     return lock
 
 
-def _refuse_others(layout: Layout) -> None:
+def _refuse_others(place: FolderPlace) -> None:
     """Raise if there is anything in the folder but what an unfinished making leaves."""
-    names = {path.name for path in layout.root.iterdir()}
+    names = {path.name for path in place.root.iterdir()}
     left = {name for name in names if name in _BETWEEN or name.startswith(f".{MARKER}.")}
     if names - left or (names and LOCK not in names):
-        raise not_a_store(layout.root, "the folder is not empty")
-    if any(layout.log.glob("*")):
+        raise not_a_store(place, "the folder is not empty")
+    if any((place.root / LOG_FOLDER).glob("*")):
         # There are changes: this was a store, and lost its marker.
-        raise not_a_store(layout.root, f"it has changes and no {MARKER}")
+        raise not_a_store(place, f"it has changes and no {MARKER}")
 
 
-def _begin_anew(layout: Layout) -> None:
+def _begin_anew(place: FolderPlace) -> None:
     # Now that the lock is ours: somebody may have finished while we waited for it.
-    if layout.marker.exists():
-        raise already_a_store(layout.root)
-    for path in layout.root.iterdir():
+    if place.has(MARKER):
+        raise already_a_store(place)
+    for path in place.root.iterdir():
         if path.name == LOCK:
             continue
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def _of_objects(place: ObjectPlace, snapshot: Snapshot) -> Holding:
+    names = {one.name for one in place.listed()}
+    if MARKER in names:
+        raise already_a_store(place)
+    if names - {_FIRST_COMMIT}:
+        raise not_a_store(place, "there is something else")
+    table = FactTable(place)
+    if not names:
+        table.create(snapshot)
+    if next(table.commits(), None) is None:
+        raise not_a_store(place, "there is another table")
+    if not place.put_new(MARKER, marker()):
+        raise already_a_store(place)
+    return place.hold()

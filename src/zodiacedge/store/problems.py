@@ -9,35 +9,69 @@ from zodiacedge.errors import Diagnostic, StoreProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
+# What prints as a place or a file that a person finds: a path, an address, a place of a store.
+Where = object
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def no_store(root: Path) -> StoreProblem:
+def no_store(root: Where) -> StoreProblem:
     """Nothing is there."""
     return _problem("D001", f"there is no store {root}", "make one: zodiac init, or ze.open(…, create=True)")
 
 
-def not_a_store(root: Path, why: str) -> StoreProblem:
+def not_a_store(root: Where, why: str) -> StoreProblem:
     """Something else is there."""
     return _problem("D002", f"{root} is not a store: {why}", "name a folder that is empty or not there yet")
 
 
-def already_a_store(root: Path) -> StoreProblem:
+def no_address(address: str) -> StoreProblem:
+    """Not what an address in an object store looks like."""
+    return _problem(
+        "D002",
+        f"{address} is no address of a store",
+        "write s3://bucket/name; letters, digits and . _ = + @ ~ - are what names are made of",
+    )
+
+
+def already_a_store(root: Where) -> StoreProblem:
     """A store where another was to be made."""
     note = "change it with zodiac apply, or name another folder"
     return _problem("D014", f"{root} is a store already", note)
 
 
-def locked(root: Path, holder: str) -> StoreProblem:
+def locked(root: Where, holder: str) -> StoreProblem:
     """Somebody else writes."""
     note = "wait until it is done, or read only: zodiac query, or ze.open(…, read_only=True)"
     return _problem("D003", f"the store {root} has a writer already: {holder}", note)
 
 
-def damaged_log(path: Path, record: int, offset: int, why: str, sound: int) -> StoreProblem:
+def overtaken(root: Where, version: int) -> StoreProblem:
+    """Somebody else was quicker, where no lock keeps writers apart."""
+    return _problem(
+        "D018",
+        f"the change is refused: another process has written version {version} of the store {root} meanwhile",
+        "open the store again and make the change again; nothing of it was written",
+    )
+
+
+def no_library(root: Where, library: str, extra: str) -> StoreProblem:
+    """What talks to object stores is not installed."""
+    note = f'install it: pip install "zodiacedge[{extra}]"'
+    return _problem("D019", f"the store {root} needs {library}, which is not installed", note)
+
+
+def unreachable(root: Where, why: str) -> StoreProblem:
+    """An object store that does not do what it is asked."""
+    return _problem(
+        "D020",
+        f"{root} cannot be reached: {why}",
+        "check the bucket, the credentials and the endpoint: see the page on object stores",
+    )
+
+
+def damaged_log(path: Where, record: int, offset: int, why: str, sound: int) -> StoreProblem:
     """A record of the log is not what was written."""
     return _problem(
         "D004",
@@ -46,12 +80,12 @@ def damaged_log(path: Path, record: int, offset: int, why: str, sound: int) -> S
     )
 
 
-def damaged_table(path: Path, why: str) -> StoreProblem:
+def damaged_table(path: Where, why: str) -> StoreProblem:
     """A file of the table is not what was written."""
     return _problem("D005", f"{path} {why}", "restore the file from a copy of the store")
 
 
-def newer_format(path: Path, made: object, known: int) -> StoreProblem:
+def newer_format(path: Where, made: object, known: int) -> StoreProblem:
     """A later version of this program wrote it."""
     return _problem(
         "D006",
@@ -60,7 +94,7 @@ def newer_format(path: Path, made: object, known: int) -> StoreProblem:
     )
 
 
-def unwritable(path: Path, error: OSError) -> StoreProblem:
+def unwritable(path: Where, error: OSError) -> StoreProblem:
     """The disk does not take it."""
     note = "check the disk"
     if error.errno in _FULL:
@@ -76,12 +110,12 @@ def no_version(wanted: int, first: int, last: int) -> StoreProblem:
     return _problem("D008", f"there is no version {wanted}", f"{kept}; zodiac log lists them")
 
 
-def read_only(root: Path) -> StoreProblem:
+def read_only(root: Where) -> StoreProblem:
     """A change to what is only read."""
     return _problem("D009", f"the store {root} is open for reading only", "open it without read_only and at")
 
 
-def not_reproduced(root: Path, version: int, why: str) -> StoreProblem:
+def not_reproduced(root: Where, version: int, why: str) -> StoreProblem:
     """What is stored does not fit together."""
     return _problem(
         "D010",
@@ -90,12 +124,12 @@ def not_reproduced(root: Path, version: int, why: str) -> StoreProblem:
     )
 
 
-def unusable(root: Path, why: str) -> StoreProblem:
+def unusable(root: Where, why: str) -> StoreProblem:
     """A store that is not open any more."""
     return _problem("D012", f"the store {root} takes no more changes: {why}", "open it again")
 
 
-def unregistered(root: Path, missing: Iterable[Diagnostic]) -> StoreProblem:
+def unregistered(root: Where, missing: Iterable[Diagnostic]) -> StoreProblem:
     """Rules call what the host has not registered."""
     names = "; ".join(dict.fromkeys(one.message for one in missing))
     return _problem(
@@ -105,7 +139,7 @@ def unregistered(root: Path, missing: Iterable[Diagnostic]) -> StoreProblem:
     )
 
 
-def torn(path: Path, offset: int) -> Diagnostic:
+def torn(path: Where, offset: int) -> Diagnostic:
     """A record that was never acknowledged."""
     return Diagnostic(
         "W014",

@@ -18,7 +18,6 @@ from zodiacedge.store.terms import facts_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from zodiacedge.engine.api import State
     from zodiacedge.engine.keeping import Keeping
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Rule
     from zodiacedge.store.entry import Entry
     from zodiacedge.store.log import Record
+    from zodiacedge.store.place import Place
 
 # Facts of a record of more bytes than this are loaded as those of a file are, not one by one.
 _SMALL = 16 << 10
@@ -63,7 +63,7 @@ def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
     facts: dict[Fact, bool] = {}
     for record, _ in small:
         try:
-            for comes, key, table in facts_of(record.payload, record.path.parent):
+            for comes, key, table in facts_of(record.payload, record.place):
                 facts |= dict.fromkeys(facts_in(key, table), comes)
         except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
             raise _unreadable(record, error) from error
@@ -80,7 +80,7 @@ def _again(record: Record, entry: Entry, state: State, keeping: Keeping) -> Chan
     batch = state.batch()
     gone: list[Fact] = []
     try:
-        for comes, key, table in facts_of(record.payload, record.path.parent):
+        for comes, key, table in facts_of(record.payload, record.place):
             if comes:
                 keeping.add_part(batch, key, table)
             else:
@@ -91,12 +91,12 @@ def _again(record: Record, entry: Entry, state: State, keeping: Keeping) -> Chan
     return Change(added, removed, (), tuple(gone), (batch,) if batch.predicates() else ())
 
 
-def check(root: Path, entry: Entry, found: tuple[int, int]) -> None:
+def check(place: Place, entry: Entry, found: tuple[int, int]) -> None:
     """Raise if a state has other counts than a record says that its change came to."""
     explicit, derived = found
     if found != (entry.explicit, entry.derived):
         why = f"{explicit:,} and {derived:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
-        raise not_reproduced(root, entry.version, why)
+        raise not_reproduced(place, entry.version, why)
 
 
 def change_back(records: Iterable[Record]) -> Change:
@@ -110,7 +110,7 @@ def change_back(records: Iterable[Record]) -> Change:
             # A rule that came again may have come in other words.
             for texts, back in ((entry.rules_added, False), (entry.rules_removed, True)):
                 rules |= {rule_key(resolve(rule)): (rule, back) for rule in rules_of(texts)}
-            for comes, key, table in facts_of(record.payload, record.path.parent):
+            for comes, key, table in facts_of(record.payload, record.place):
                 facts |= dict.fromkeys(facts_in(key, table), not comes)
         except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
             raise _unreadable(record, error) from error

@@ -16,11 +16,10 @@ from zodiacedge.language.safety import resolve
 from zodiacedge.maintenance.program import Program
 from zodiacedge.store.layout import short_hash
 from zodiacedge.store.problems import damaged_table, not_reproduced
-from zodiacedge.store.table import Snapshot, segment_name
+from zodiacedge.store.table import segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from zodiacedge.engine.api import State
     from zodiacedge.engine.keeping import Keeping, Parts
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Rule
     from zodiacedge.language.checks import Host
+    from zodiacedge.store.place import Place
+    from zodiacedge.store.snapshot import Snapshot
 
 # A function or an aggregate that nobody registered.
 _UNREGISTERED = "C009"
@@ -38,7 +39,7 @@ def rules_of(texts: Iterable[str]) -> tuple[Rule, ...]:
     return parse_program("\n".join(texts), "<store>").rules
 
 
-def program_of(root: Path, snapshot: Snapshot, host: Host) -> tuple[Program, tuple[Diagnostic, ...]]:
+def program_of(place: Place, snapshot: Snapshot, host: Host) -> tuple[Program, tuple[Diagnostic, ...]]:
     """Return the program of a commit, and what it calls that the host has not registered.
 
     Rules are checked as those of any other text. What is not registered hinders nobody who only reads.
@@ -53,7 +54,7 @@ def program_of(root: Path, snapshot: Snapshot, host: Host) -> tuple[Program, tup
         return Program().changed(resolved, ()), missing
     except ZodiacError as error:
         why = f"its rules are refused: {error.diagnostics[0].message}"
-        raise not_reproduced(root, snapshot.version, why) from error
+        raise not_reproduced(place, snapshot.version, why) from error
 
 
 def missing_calls(rules: Iterable[Rule], host: Host) -> tuple[Diagnostic, ...]:
@@ -73,7 +74,7 @@ def graph_digest(program: Program) -> str:
 
 
 def state_of(
-    root: Path,
+    place: Place,
     keeping: Keeping,
     empty: State,
     commit: tuple[Program, Snapshot, Parts],
@@ -92,11 +93,11 @@ def state_of(
     try:
         state = keeping.restored(empty, parts, told)
     except (BadPartError, pa.ArrowException) as error:
-        raise damaged_table(root, f"holds a part that cannot be read: {error}") from error
+        raise damaged_table(place, f"holds a part that cannot be read: {error}") from error
     except KeyError as error:
-        raise damaged_table(root, f"holds a part of rules that are not there: {error}") from error
+        raise damaged_table(place, f"holds a part of rules that are not there: {error}") from error
     explicit, derived = keeping.counts(state)
     if (explicit, derived) != (snapshot.explicit, snapshot.derived):
         why = f"{explicit:,} and {derived:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"
-        raise not_reproduced(root, snapshot.version, why)
+        raise not_reproduced(place, snapshot.version, why)
     return state

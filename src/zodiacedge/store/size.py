@@ -1,14 +1,14 @@
-"""What a store takes on disk."""
+"""What a store takes where it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zodiacedge.store.layout import Layout
+from zodiacedge.store.layout import LOG_FOLDER, PARTS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from zodiacedge.store.place import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Sizes:
     files: int
 
 
-def sizes(root: Path) -> Sizes:
+def sizes(place: Place) -> Sizes:
     """Measure a store."""
-    layout = Layout(root)
-    table = [path.stat().st_size for path in root.glob("relation=*/segment=*/*")]
-    logs = [path.stat().st_size for path in layout.log.glob("*.*")]
+    there = place.listed()
+    table = [one.bytes for one in there if one.name.startswith(PARTS)]
+    logs = [one.bytes for one in there if one.name.startswith(f"{LOG_FOLDER}/")]
     return Sizes(sum(table), sum(logs), len(table) + len(logs))

@@ -30,12 +30,12 @@ from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from zodiacedge.engine.api import Settings, State
     from zodiacedge.language.ast import Argument, Conjunct, Rule
     from zodiacedge.language.checks import Host
     from zodiacedge.maintenance.program import Program
+    from zodiacedge.store.place import Place
     from zodiacedge.terms import Term
 
 _QUERY = "?-"
@@ -131,11 +131,11 @@ def cut(wishes: Wishes, program: Program, state: State, settings: Settings) -> S
     )
 
 
-def check_calls(root: Path, found: Slice, host: Host) -> None:
+def check_calls(place: Place, found: Slice, host: Host) -> None:
     """Raise if rules that go along call what the host has not registered: they are evaluated here."""
     missing = missing_calls(found.rules, host)
     if missing:
-        raise unregistered(root, missing)
+        raise unregistered(place, missing)
 
 
 # Reading

@@ -2,25 +2,32 @@
 
 Entries of Delta's log go first, the newest before the older that it builds on, then files of our log, facts
 last: a sweep that is interrupted leaves files that nobody needs, never a version whose files are gone.
+
+Where several may write, a file that nobody names may be one that somebody is about to name, and a name in a
+log that is free again would be taken by a writer that slept. So nothing goes there before it is a day old, by
+the clock of the place itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from zodiacedge.store import log
+from zodiacedge.store.layout import DELTA_LOG, LOG_FOLDER, PARTS
 from zodiacedge.store.problems import unwritable
 from zodiacedge.store.records import needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import timedelta
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
-    from zodiacedge.store.layout import Layout
-    from zodiacedge.store.table import Commit, FactTable
+    from zodiacedge.store.place import Listed, Place
+    from zodiacedge.store.snapshot import Commit
+    from zodiacedge.store.table import FactTable
+
+YOUNG = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,60 +41,98 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What is to be removed, in order, and the oldest commit that stays."""
+    """What is to be removed, and the oldest commit that stays."""
 
-    files: tuple[Path, ...]
+    entries: tuple[Listed, ...]
+    """Parts of both logs, in the order in which they go."""
+    facts: tuple[Listed, ...]
     oldest: Commit
 
+    @property
+    def files(self) -> tuple[Listed, ...]:
+        """All of it."""
+        return (*self.entries, *self.facts)
 
-def doomed_files(layout: Layout, table: FactTable, kept: timedelta) -> Doomed:
+
+def doomed_files(place: Place, table: FactTable, kept: timedelta) -> Doomed:
     """Find what no version of the last time needs: old parts of both logs, and files that nobody names."""
-    since = datetime.now(UTC) - kept
-    commits = list(table.commits())
-    stay = [commits[0]]
-    for one in commits[1:]:
+    # Listed before anything is looked up: what comes meanwhile stays.
+    there = {one.name: one for one in place.listed()}
+    clock = _Clock(there) if place.shared else None
+    since = clock.since(kept) if clock else (datetime.now(UTC) - kept).timestamp()
+    commits = table.commits()
+    stay = [next(commits)]
+    for one in commits:
         # A version of the time that is kept may start from the last commit before it.
-        if datetime.fromisoformat(stay[-1].snapshot.moment) <= since:
+        if (clock.moment(stay[-1]) if clock else _moment(stay[-1])) <= since:
             break
         stay.append(one)
     oldest = stay[-1]
-    used = {layout.root / name for one in stay for name in table.files(one)}
-    entries = [path for path in layout.delta_log.glob("[0-9]*") if int(path.name[:20]) < oldest.number]
-    entries.sort(reverse=True)
-    logs = log.files(layout.log)
-    following = [first for first, _ in logs[1:]]
+    logs = log.files(place)
     last = oldest.snapshot.version + 1
-    old = [path for (_, path), after in zip(logs, following, strict=False) if after <= last]
-    facts = [path for path in layout.root.glob("relation=*/segment=*/*") if path not in used]
-    return Doomed((*entries, *old, *_beside(layout, logs[len(old) :]), *facts), oldest)
+    old = {name for (_, name), (after, _) in pairwise(logs) if after <= last}
+    used = {name for one in stay for name in table.files(one)}
+    used |= _needed(place, [one for one in logs if one[1] not in old])
+    entries = [name for name in there if name.startswith(f"{DELTA_LOG}/") and _is_before(name, oldest)]
+    facts = [
+        one
+        for name, one in there.items()
+        if name not in used and (name.startswith(PARTS) or _is_beside(name))
+        if not clock or one.moment <= clock.since(YOUNG)
+    ]
+    gone = (*sorted(entries, reverse=True), *sorted(old & there.keys()))
+    return Doomed(tuple(there[name] for name in gone), tuple(facts), oldest)
 
 
 def tell(doomed: Doomed) -> Swept:
     """Return what sweeping would remove."""
-    size = sum(path.stat().st_size for path in doomed.files)
+    size = sum(one.bytes for one in doomed.files)
     return Swept(len(doomed.files), size, doomed.oldest.snapshot.version)
 
 
-def sweep(layout: Layout, table: FactTable, doomed: Doomed) -> Swept:
+def sweep(place: Place, table: FactTable, doomed: Doomed) -> Swept:
     """Remove it, and the folders that are empty then."""
-    found = tell(doomed)
     try:
         # Delta can do without its older entries once it has a checkpoint.
         table.checkpoint(doomed.oldest)
-        for path in doomed.files:
-            path.unlink()
-        for folder in (*layout.root.glob("relation=*/segment=*"), *layout.root.glob("relation=*")):
-            if not any(folder.iterdir()):
-                folder.rmdir()
+        place.remove([one.name for one in doomed.entries], in_order=True)
+        place.remove([one.name for one in doomed.facts], in_order=False)
     except OSError as error:
-        raise unwritable(layout.root, error) from error
-    return found
+        raise unwritable(place, error) from error
+    return tell(doomed)
 
 
-def _beside(layout: Layout, logs: list[tuple[int, Path]]) -> Iterator[Path]:
-    """Yield the files beside the log that none of some of its files needs."""
-    names: set[str] = set()
-    for number, (first, path) in enumerate(logs):
-        for record in log.read_file(path, first, log.Scan(), last=number == len(logs) - 1):
-            names |= needed(record)
-    yield from (path for path in layout.log.glob("*.parquet") if path.name not in names)
+class _Clock:
+    """The clock of a place, as far as its files tell: the newest was written now, or before."""
+
+    def __init__(self, there: Mapping[str, Listed]) -> None:
+        self._there = there
+        self._now = max((one.moment for one in there.values()), default=0.0)
+
+    def since(self, kept: timedelta) -> float:
+        """Return when the time began that is kept."""
+        return self._now - max(kept, YOUNG).total_seconds()
+
+    def moment(self, commit: Commit) -> float:
+        """Return when a commit was made."""
+        entry = self._there.get(f"{DELTA_LOG}/{commit.number:020d}.json")
+        return entry.moment if entry else self._now
+
+
+def _moment(commit: Commit) -> float:
+    return datetime.fromisoformat(commit.snapshot.moment).timestamp()
+
+
+def _is_before(name: str, oldest: Commit) -> bool:
+    digits = name.rsplit("/", 1)[-1][:20]
+    return digits.isdigit() and int(digits) < oldest.number
+
+
+def _is_beside(name: str) -> bool:
+    return name.startswith(f"{LOG_FOLDER}/") and name.endswith(".parquet")
+
+
+def _needed(place: Place, logs: Sequence[tuple[int, str]]) -> set[str]:
+    """Return the files beside the log that some of its files need."""
+    records = log.read_files(place, logs, ends=True)
+    return {f"{LOG_FOLDER}/{name}" for record in records for name in needed(record)}

@@ -3,6 +3,9 @@
 A file is named by the SHA-256 of its bytes, so whatever is read is what was written. A commit's metadata
 holds rules, prefixes, counts and a digest over the names of all files; the digest is checked whenever a
 version is loaded. Commits of other programs are passed over, and what they did is found by the digest.
+
+Where several may write, a commit is made behind the one that it builds on or not at all, and no file gets the
+name of an earlier one: a mark inside makes it another file, so that nobody sweeps what is about to be named.
 """
 
 from __future__ import annotations
@@ -11,10 +14,10 @@ import io
 import json
 import os
 import re
+import secrets
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -23,63 +26,47 @@ import pyarrow.parquet as pq
 
 from zodiacedge.engine.keeping import PartFile, PartFiles
 from zodiacedge.engine.parts import PartKey, column_names
-from zodiacedge.store.layout import FORMAT, Layout, WholeFiles, folder_name, short_hash, sync_folder
-from zodiacedge.store.problems import damaged_table, newer_format, unwritable
+from zodiacedge.store.layout import DELTA_LOG, folder_name, short_hash
+from zodiacedge.store.problems import damaged_table, unreachable, unwritable
+from zodiacedge.store.snapshot import Commit, digest_of, digested, read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from deltalake.transaction import AddAction
+    from deltalake import DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
 
     from zodiacedge.errors import StoreProblem
+    from zodiacedge.store.place import Place, Staging
+    from zodiacedge.store.snapshot import Snapshot
 
 _METADATA = "zodiac"
-_CHECK = "check"
 _FIRST_ARITY = 4
 _PARTITIONS = ["relation", "segment"]
 _EXPLICIT = "explicit"
 _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum>[0-9a-f]{64})\.parquet")
-_CHAIN = re.compile(r"([0-9a-f]{32})?")
 _KINDS = ("explicit", "derived", "aggregate")
 _ROWS_TOGETHER = 1 << 18
 _LARGE = 1 << 20
 # How Delta tells of what the system refused.
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
-_COMMITS = "[0-9]" * 20 + ".json"
+# How it tells of a network, or of what is at its other end.
+_REMOTE = re.compile(r"Error performing [^\n]*|error sending request[^\n]*")
+_COMMIT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.json")
+_MARK = "zodiac.mark"
+_MARK_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What a commit says beside the facts."""
+class Built:
+    """What the next commit builds on: the number of the last one of ours, and its files."""
 
-    version: int
-    rules: tuple[str, ...]
-    prefixes: dict[str, str]
-    seconds: dict[str, float] = field(default_factory=dict)
-    """What evaluating each segment, by its name, from nothing took."""
-    dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Bindings that evaluation errors dropped, by rule key: how many, and an example."""
-    explicit: int = 0
-    derived: int = 0
-    graph: str = ""
-    """A digest of the hyper-nodes."""
-    digest: str = ""
-    """A digest of all files."""
-    chain: str = ""
-    """The checksum of the log's last record, for the next one to go on from."""
-    moment: str = ""
-    format: int = FORMAT
-    streams: dict[str, int] = field(default_factory=dict)
-    """The last batch of each stream that is in."""
+    number: int = 0
+    files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit of ours: its number in the table's log, and what it says."""
-
-    number: int
-    snapshot: Snapshot
+class BehindError(Exception):
+    """Somebody else made a commit meanwhile."""
 
 
 # A part that was written anew, or is to be, or is gone.
@@ -92,12 +79,12 @@ def segment_name(owner: frozenset[str]) -> str:
 
 
 class FactTable:
-    """The Delta table in the folder of a store."""
+    """The Delta table of a store."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, place: Place) -> None:
         """Name the place; nothing is read yet."""
-        self._layout = layout
-        self._root = str(layout.root)
+        self._place = place
+        self._log = place.shown(DELTA_LOG)
 
     def create(self, snapshot: Snapshot) -> None:
         """Make the table, without facts."""
@@ -105,94 +92,95 @@ class FactTable:
         from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
         create_table_with_add_actions(
-            self._root,
+            self._place.uri,
             Schema.from_arrow(_schema(_FIRST_ARITY)),
             [],
             mode="error",
             partition_by=_PARTITIONS,
             name="zodiac",
             description="A knowledge base of ZodiacEdge",
-            commit_properties=_properties(_digested(snapshot, ())),
+            storage_options=_options(self._place),
+            commit_properties=_properties(digested(snapshot, ())),
         )
-        self._sync_log()
+        self._place.settle_log(DELTA_LOG)
 
     def commits(self) -> Iterator[Commit]:
         """Yield our commits, the newest first."""
-        names = sorted(self._layout.delta_log.glob(_COMMITS), reverse=True)
-        for path in names:
-            snapshot = self._snapshot(path)
+        found = [match for one in self._place.listed(DELTA_LOG) if (match := _COMMIT.fullmatch(one.name))]
+        for match in reversed(found):
+            snapshot = self._snapshot(match[0])
             if snapshot is not None:
-                yield Commit(int(path.stem), snapshot)
+                yield Commit(int(match["number"]), snapshot)
 
-    def _snapshot(self, path: Path) -> Snapshot | None:
+    def _snapshot(self, name: str) -> Snapshot | None:
+        path = self._place.shown(name)
         try:
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in self._place.read(name).decode().splitlines():
                 if '"commitInfo"' in line:
                     said = json.loads(line)["commitInfo"].get(_METADATA)
-                    return _read_snapshot(path, said) if said else None
+                    return read_snapshot(path, said) if said else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_table(path, f"cannot be read: {error}") from error
         return None
 
     def files(self, commit: Commit) -> list[str]:
         """Return the files that the facts of a commit are in, if they are what its digest says."""
-        from deltalake import DeltaTable  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         try:
-            table = DeltaTable(self._root, version=commit.number)
+            table = self._delta(commit.number)
             found = sorted(pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist())
         except (DeltaError, OSError) as error:
-            raise damaged_table(self._layout.delta_log, f"cannot be read: {error}") from error
+            raise self._unread(error) from error
         for path in found:
             if not _SAFE_PATH.fullmatch(path):
-                raise damaged_table(self._layout.delta_log, f"names {path!r}, which is no file of a store")
-        if commit.snapshot.digest != _digest(found):
+                raise damaged_table(self._log, f"names {path!r}, which is no file of a store")
+        if commit.snapshot.digest != digest_of(found):
             version = commit.snapshot.version
-            raise damaged_table(self._layout.root, f"does not hold the files of version {version}")
+            raise damaged_table(self._place, f"does not hold the files of version {version}")
         return found
 
     def parts(self, files: Iterable[str], owners: Mapping[str, frozenset[str]]) -> StoredParts:
         """Return the parts of some files; `owners` are the rules of each segment by its name."""
-        return StoredParts(self._layout.root, tuple(files), dict(owners))
+        return StoredParts(self._place, tuple(files), dict(owners))
 
     @property
     def writer(self) -> TableWriter:
         """What writes parts as files that a commit can name."""
-        return TableWriter(self._layout.root)
+        return TableWriter(self._place)
 
     def checkpoint(self, commit: Commit) -> None:
         """Let Delta start from a commit, without those before."""
-        from deltalake import DeltaTable  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         try:
-            DeltaTable(self._root, version=commit.number).create_checkpoint()
+            self._delta(commit.number).create_checkpoint()
         except (DeltaError, OSError) as error:
             raise self._refused("checkpoint", error) from error
 
-    def commit(self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed]) -> list[str]:
+    def commit(self, snapshot: Snapshot, before: Built, parts: Iterable[Renewed], *, whole: bool) -> Built:
         """Write parts, each in place of what it was before, none where it is gone, as one commit.
 
         Args:
             snapshot: What the commit says; its digest is found here.
-            before: The files of the commit before.
+            before: What it builds on. `BehindError` is raised if somebody else built on that.
             parts: The parts that changed.
+            whole: Whether there are no parts but these.
         """
-        writing = WholeFiles(self._layout.root)
+        writing = self._place.staging()
         try:
-            return self._commit(snapshot, before, parts, writing)
+            actions, files, widest = self._actions(before.files, parts, writing, whole=whole)
+            writing.settle()
+            return self._committed(snapshot, before, (actions, files, widest))
         except OSError as error:
-            raise unwritable(self._layout.root, error) from error
+            raise unwritable(self._place, error) from error
         finally:
             writing.drop()
 
-    def _commit(
-        self, snapshot: Snapshot, before: Iterable[str], parts: Iterable[Renewed], writing: WholeFiles
-    ) -> list[str]:
-        from deltalake import DeltaTable, Field  # noqa: PLC0415
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415
-        from deltalake.schema import PrimitiveType  # noqa: PLC0415
+    def _actions(
+        self, before: Iterable[str], parts: Iterable[Renewed], writing: Staging, *, whole: bool
+    ) -> tuple[list[AddAction | RemoveAction], tuple[str, ...], int]:
+        """Write the files of parts; return what comes and goes, all files then, and the most arguments."""
         from deltalake.transaction import RemoveAction  # noqa: PLC0415
 
         by_folder: dict[str, list[str]] = {}
@@ -200,91 +188,125 @@ class FactTable:
             by_folder.setdefault(path.rsplit("/", 1)[0], []).append(path)
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = []
+        gone: list[str] = []
         widest = 0
+        left = set(by_folder)
         for key, given in parts:
             place = place_of(key)
+            left.discard(place)
             old = by_folder.pop(place, [])
             if given is None or isinstance(given, PartFiles):
                 new = given.files if given else ()
             else:
-                new = (_staged(self._layout.root, key, given, writing),)
+                new = (_staged(self._place, key, given, writing),)
             widest = max(widest, key.arity)
             kept = old if isinstance(given, PartFiles) and given.beside else []
             names = [*kept, *(file.path for file in new if file.path not in kept)]
             if names:
                 by_folder[place] = names
-            actions += [
-                RemoveAction(path, data_change=True, deletion_timestamp=now)
-                for path in old
-                if path not in names
-            ]
+            gone += [path for path in old if path not in names]
             actions += [_added(place, file, now) for file in new if file.path not in old]
-        files = sorted(path for paths in by_folder.values() for path in paths)
-        writing.settle()
+        if whole:
+            gone += [path for place in left for path in by_folder.pop(place)]
+        actions += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in gone]
+        return actions, tuple(sorted(path for paths in by_folder.values() for path in paths)), widest
+
+    def _committed(
+        self,
+        snapshot: Snapshot,
+        before: Built,
+        found: tuple[list[AddAction | RemoveAction], tuple[str, ...], int],
+    ) -> Built:
+        from deltalake import Field  # noqa: PLC0415
+        from deltalake.exceptions import CommitFailedError, DeltaError  # noqa: PLC0415
+        from deltalake.schema import PrimitiveType  # noqa: PLC0415
+
+        actions, files, widest = found
         try:
-            delta = DeltaTable(self._root)
+            delta = self._delta()
+            self._check_last(before)
             there = {field.name for field in delta.schema().fields}
             missing = [name for name in column_names(widest) if name not in there]
             if missing:
                 delta.alter.add_columns([Field(name, PrimitiveType("string")) for name in missing])
-                delta = DeltaTable(self._root)
+                delta = self._delta()
+                self._check_last(before)
             delta.create_write_transaction(
                 actions,
                 mode="append",
                 schema=delta.schema(),
                 partition_by=_PARTITIONS,
-                commit_properties=_properties(_digested(snapshot, files)),
+                commit_properties=_properties(digested(snapshot, files), alone=not self._place.shared),
                 post_commithook_properties=_hooks(),
             )
         except (DeltaError, OSError) as error:
             # What Delta does behind a commit, a checkpoint now and then, may fail when the commit is there.
-            if not self._has(snapshot.version, files):
+            if self._number(snapshot, files) is None:
+                if self._place.shared and isinstance(error, CommitFailedError):
+                    raise BehindError from error
                 raise self._refused("commit", error) from error
         # Until it is on disk for sure, the log has all of it.
         with suppress(OSError):
-            self._sync_log()
-        return files
+            self._place.settle_log(DELTA_LOG)
+        number = self._number(snapshot, files)
+        if number is None:
+            raise damaged_table(self._log, "has lost a commit that was just made")
+        return Built(number, files)
 
-    def _has(self, version: int, files: Sequence[str]) -> bool:
-        newest = next(self.commits(), None)
-        return newest is not None and (newest.snapshot.version, newest.snapshot.digest) == (
-            version,
-            _digest(files),
-        )
+    def _number(self, snapshot: Snapshot, files: Iterable[str]) -> int | None:
+        """Return the number of a commit if it is there; others may have been made behind it."""
+        said = snapshot.version, digest_of(files)
+        for one in self.commits():
+            if (one.snapshot.version, one.snapshot.digest) == said:
+                return one.number
+            if one.snapshot.version < snapshot.version:
+                break
+        return None
+
+    def _check_last(self, before: Built) -> None:
+        """Raise if a commit of ours is behind the one that we know; where there is a lock there is none."""
+        if self._place.shared:
+            newest = next(self.commits(), None)
+            if newest is None or newest.number != before.number:
+                raise BehindError
+
+    def _delta(self, number: int | None = None) -> DeltaTable:
+        from deltalake import DeltaTable  # noqa: PLC0415
+
+        return DeltaTable(self._place.uri, version=number, storage_options=_options(self._place))
+
+    def _unread(self, error: Exception) -> StoreProblem:
+        said = _REMOTE.search(str(error)) if self._place.shared else None
+        if said:
+            return unreachable(self._place, said[0])
+        return damaged_table(self._log, f"cannot be read: {error}")
 
     def _refused(self, what: str, error: Exception) -> StoreProblem:
         """Return the problem of something that Delta could not write: the system's, or the table's."""
         number = _SYSTEM.search(str(error))
         if number:
-            return unwritable(self._layout.delta_log, OSError(int(number[1]), os.strerror(int(number[1]))))
-        return damaged_table(self._layout.delta_log, f"does not take a {what}: {error}")
-
-    def _sync_log(self) -> None:
-        """Make sure that Delta's log is on disk: it does not see to that itself."""
-        newest = max(self._layout.delta_log.glob("*.json"))
-        handle = os.open(newest, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        sync_folder(self._layout.delta_log)
+            return unwritable(self._log, OSError(int(number[1]), os.strerror(int(number[1]))))
+        said = _REMOTE.search(str(error)) if self._place.shared else None
+        if said:
+            return unreachable(self._place, said[0])
+        return damaged_table(self._log, f"does not take a {what}: {error}")
 
 
 @dataclass(frozen=True, slots=True)
 class TableWriter:
     """Writes parts as Parquet files of the table: in this process, or in a task."""
 
-    root: Path
+    place: Place
 
     def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
-        """Write a file, named by the SHA-256 of its bytes; it is on disk when this returns."""
-        writing = WholeFiles(self.root)
-        found = _staged(self.root, key, table, writing)
+        """Write a file, named by the SHA-256 of its bytes; it is there for good when this returns."""
+        writing = self.place.staging()
+        found = _staged(self.place, key, table, writing)
         writing.settle()
         return found
 
 
-def _staged(root: Path, key: PartKey, table: pa.Table, writing: WholeFiles) -> PartFile:
+def _staged(place: Place, key: PartKey, table: pa.Table, writing: Staging) -> PartFile:
     """Write a part as a file that is named by the SHA-256 of its bytes, unless it is there."""
     count = len(table)
     columns = {
@@ -293,12 +315,15 @@ def _staged(root: Path, key: PartKey, table: pa.Table, writing: WholeFiles) -> P
         "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
     }
     columns |= {name: table.column(name) for name in column_names(key.arity)}
+    written = pa.table(columns)
+    if place.shared:
+        written = written.replace_schema_metadata({_MARK: secrets.token_hex(_MARK_BYTES)})
     out = io.BytesIO()
-    pq.write_table(pa.table(columns), out, compression="zstd", row_group_size=_ROWS_TOGETHER)
+    pq.write_table(written, out, compression="zstd", row_group_size=_ROWS_TOGETHER)
     data = out.getvalue()
     path = f"{place_of(key)}/{sha256(data).hexdigest()}.parquet"
-    if not (root / path).exists():
-        writing.add(root / path, data)
+    if place.shared or not place.has(path):
+        writing.add(path, data)
     return PartFile(path, len(data), count)
 
 
@@ -306,30 +331,30 @@ def _staged(root: Path, key: PartKey, table: pa.Table, writing: WholeFiles) -> P
 class StoredParts:
     """The parts of some files of the table, each checked when it is read: here, or in a task."""
 
-    root: Path
+    place: Place
     files: tuple[str, ...]
     owners: Mapping[str, frozenset[str]]
 
     def sizes(self) -> list[int]:
         """Return how many bytes each file has; one that is not there is told when it is read."""
-        paths = [self.root / name for name in self.files]
-        return [path.stat().st_size if path.exists() else 0 for path in paths]
+        there = {one.name: one.bytes for one in self.place.listed()}
+        return [there.get(name, 0) for name in self.files]
 
     def chosen(self, files: Sequence[str]) -> StoredParts:
         """Return those of some files only."""
-        return StoredParts(self.root, tuple(files), self.owners)
+        return StoredParts(self.place, tuple(files), self.owners)
 
     def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
         """Yield the parts file by file."""
-        for name in self.files:
-            path = self.root / name
+        for name, read in self.place.read_all(self.files):
+            path = self.place.shown(name)
             try:
-                data = path.read_bytes()
+                data = read()
             except OSError as error:
                 raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
-            if f"{sha256(data).hexdigest()}.parquet" != path.name:
+            if f"{sha256(data).hexdigest()}.parquet" != name.rsplit("/", 1)[-1]:
                 raise damaged_table(path, "is damaged: its checksum is not its name")
-            yield _read_part(path, data, self.owners)
+            yield _read_part(path, name, data, self.owners)
 
 
 def _added(place: str, file: PartFile, now: int) -> AddAction:
@@ -362,24 +387,16 @@ def _repeated(text: str, count: int) -> pa.Array:
     return pa.array([text]).take(pa.nulls(count, pa.int32()).fill_null(0))
 
 
-def _digest(files: Iterable[str]) -> str:
-    return sha256("\n".join(sorted(files)).encode()).hexdigest()
+def _options(place: Place) -> dict[str, str] | None:
+    return dict(place.options) if place.options else None
 
 
-def _digested(snapshot: Snapshot, files: Iterable[str]) -> dict[str, object]:
-    return checked_document(asdict(snapshot) | {"digest": _digest(files)})
-
-
-def checked_document(document: Mapping[str, object]) -> dict[str, object]:
-    """Return what a commit says with a checksum of it: a flipped bit in a rule would be another rule."""
-    said = {name: value for name, value in document.items() if name != _CHECK}
-    return said | {_CHECK: sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()}
-
-
-def _properties(document: Mapping[str, object]) -> Any:  # noqa: ANN401 - a type of a library loaded late
+def _properties(document: Mapping[str, object], *, alone: bool = True) -> Any:  # noqa: ANN401 - a type of a library loaded late
     from deltalake import CommitProperties  # noqa: PLC0415
 
-    return CommitProperties(custom_metadata={_METADATA: json.dumps(document, ensure_ascii=False)})
+    said = {_METADATA: json.dumps(document, ensure_ascii=False)}
+    # Delta would go on behind whatever somebody else has done meanwhile.
+    return CommitProperties(custom_metadata=said, max_commit_retries=None if alone else 0)
 
 
 def _hooks() -> Any:  # noqa: ANN401 - as above
@@ -389,46 +406,21 @@ def _hooks() -> Any:  # noqa: ANN401 - as above
     return PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
 
 
-def _read_snapshot(path: Path, said: str) -> Snapshot:
-    document = json.loads(said)
-    made = document["format"]
-    if not isinstance(made, int) or made > FORMAT:
-        raise newer_format(path, made, FORMAT)
-    if checked_document(document)[_CHECK] != document[_CHECK]:
-        raise damaged_table(path, "is damaged: what it says does not fit its checksum")
-    chain, moment = str(document["chain"]), str(document["moment"])
-    if not _CHAIN.fullmatch(chain) or int(document["version"]) < 0:
-        raise damaged_table(path, "does not say what a commit says")
-    datetime.fromisoformat(moment)
-    return Snapshot(
-        int(document["version"]),
-        tuple(map(str, document["rules"])),
-        {str(prefix): str(base) for prefix, base in document["prefixes"].items()},
-        {str(name): float(taken) for name, taken in document["seconds"].items()},
-        {str(key): (int(count), str(example)) for key, (count, example) in document["dropped"].items()},
-        int(document["explicit"]),
-        int(document["derived"]),
-        str(document["graph"]),
-        str(document["digest"]),
-        chain,
-        moment,
-        made,
-        {str(stream): int(batch) for stream, batch in document.get("streams", {}).items()},
-    )
-
-
-def _read_part(path: Path, data: bytes, owners: Mapping[str, frozenset[str]]) -> tuple[PartKey, pa.Table]:
+def _read_part(
+    path: str, name: str, data: bytes, owners: Mapping[str, frozenset[str]]
+) -> tuple[PartKey, pa.Table]:
+    folder = name.rsplit("/", 1)[0]
     try:
         table = _parquet(data)
         # A file from elsewhere may have any name that fits it, and anything inside.
         table.validate(full=True)
         kind, predicate, arity = (table.column(name)[0].as_py() for name in ("kind", "predicate", "arity"))
-        owner = owners[path.parent.name.split("=", 1)[1]]
+        owner = owners[folder.rsplit("=", 1)[1]]
         table = table.drop_columns(["kind", "predicate", "arity"]) if arity else table
         key = PartKey(kind, owner, predicate, arity)
     except (pa.ArrowException, OSError, KeyError, IndexError, TypeError, ValueError) as error:
         raise damaged_table(path, f"is no part of a store: {error}") from error
-    if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != str(_folder(path)):
+    if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != folder:
         raise damaged_table(path, "is no part of a store: it stands in another place")
     return key, table
 
@@ -437,7 +429,3 @@ def _parquet(data: bytes) -> pa.Table:
     # Threads are worth their start for large files only.
     large = len(data) > _LARGE
     return pq.ParquetFile(pa.BufferReader(data), pre_buffer=large).read(use_threads=large)
-
-
-def _folder(path: Path) -> str:
-    return f"{path.parent.parent.name}/{path.parent.name}"

@@ -1,0 +1,121 @@
+"""A store in a folder of this machine: one writer, and files that are on disk when they are said to be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.store.disk import WholeFiles, sync_file, sync_folder
+from zodiacedge.store.layout import LOCK, LOG_FOLDER
+from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.log_file import FileLog
+from zodiacedge.store.place import Listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from zodiacedge.store.log import Scan
+    from zodiacedge.store.place import Behind
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPlace:
+    """The files of a folder."""
+
+    root: Path
+
+    @property
+    def shared(self) -> bool:
+        """There is a lock."""
+        return False
+
+    @property
+    def uri(self) -> str:
+        """The folder's path."""
+        return str(self.root)
+
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """Nothing: the path says it."""
+        return None
+
+    def __str__(self) -> str:
+        """Return the folder's path."""
+        return str(self.root)
+
+    def shown(self, name: str) -> str:
+        """Return a file's path."""
+        return str(self.root / name)
+
+    def read(self, name: str) -> bytes:
+        """Return a file."""
+        return (self.root / name).read_bytes()
+
+    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
+        """Yield files in their order, each read when it is asked for."""
+        for name in names:
+            yield name, (self.root / name).read_bytes
+
+    def there(self) -> bool:
+        """Tell whether the folder is there."""
+        return self.root.is_dir()
+
+    def has(self, name: str) -> bool:
+        """Tell whether a file is there."""
+        return (self.root / name).exists()
+
+    def listed(self, folder: str = "", after: str = "") -> list[Listed]:
+        """List the files of a folder and those below, by name."""
+        found = []
+        for path in (self.root / folder).rglob("*"):
+            name = path.relative_to(self.root).as_posix()
+            if name <= after:
+                continue
+            try:
+                about = path.stat()
+            except FileNotFoundError:
+                # Somebody sweeps meanwhile.
+                continue
+            if path.is_file():
+                found.append(Listed(name, about.st_size, about.st_mtime))
+        return sorted(found, key=lambda one: one.name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file such that it is there whole, and on disk, or not at all."""
+        writing = self.staging()
+        writing.add(name, data)
+        writing.settle()
+
+    def staging(self) -> WholeFiles:
+        """Return what files that belong together are written with."""
+        return WholeFiles(self.root)
+
+    def remove(self, names: Sequence[str], *, in_order: bool) -> None:
+        """Remove files, and the folders that are empty then."""
+        del in_order  # nothing is quicker than one after the other
+        folders: set[Path] = set()
+        for name in names:
+            path = self.root / name
+            path.unlink(missing_ok=True)
+            folders.update(one for one in path.parents if self.root in one.parents)
+        # Those below before those above.
+        for folder in sorted(folders, reverse=True):
+            if folder.name != LOG_FOLDER and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def settle_log(self, folder: str) -> None:
+        """Make sure that Delta's log is on disk: it does not see to that itself."""
+        newest = max((self.root / folder).glob("*.json"))
+        sync_file(newest, os.O_RDONLY)
+        sync_folder(self.root / folder)
+
+    def hold(self) -> WriterLock:
+        """Take the lock, or raise and say who has it."""
+        return WriterLock(self.root / LOCK)
+
+    def log(self, scan: Scan, behind: Behind, folded: Callable[[], int]) -> FileLog:
+        """Return what appends to the last file of the log, or begins one."""
+        del folded  # while the lock is held, nobody else writes
+        return FileLog(self.root / LOG_FOLDER, scan, self.root / behind.last if behind.last else None)
