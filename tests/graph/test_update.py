@@ -152,10 +152,10 @@ def follow(pool: list[Rule], steps: Iterable[tuple[set[int], set[int]]]) -> None
         if any(source == target and negative for source, target, negative in edges):
             with pytest.raises(StratificationProblem):
                 graph.update(added, removed)
-            assert (as_sets(graph), graph.homes, list(graph.ranks)) == snapshot
+            assert (as_sets(graph), dict(graph.homes), list(graph.ranks)) == snapshot
             continue
         after, change = graph.update(added, removed)
-        assert (as_sets(graph), graph.homes, list(graph.ranks)) == snapshot
+        assert (as_sets(graph), dict(graph.homes), list(graph.ranks)) == snapshot
         assert as_sets(after) == (nodes, {edge for edge in edges if edge[0] != edge[1]})
         check_order(after)
         check_lineage(change)

@@ -124,6 +124,9 @@ class Materialisation(Protocol):
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of all visible facts."""
 
+    def predicate_names(self) -> set[str]:
+        """The names of the predicates of all visible facts."""
+
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
 

@@ -105,6 +105,10 @@ class ReferenceMaterialisation:
         """The predicates of all visible facts."""
         return frozenset(fact.predicate for fact in self.facts)
 
+    def predicate_names(self) -> set[str]:
+        """The names of the predicates of all visible facts."""
+        return {predicate.name for predicate in self.predicates()}
+
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
         errors = _Errors()

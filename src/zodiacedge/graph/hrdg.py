@@ -19,6 +19,7 @@ from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
 from zodiacedge.language.unify import pattern_of, unify
+from zodiacedge.layers import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -67,8 +68,8 @@ class HyperGraph:
     """Rules, their hyper-nodes, and the order of these. Make one with `build` or from `HyperGraph()`."""
 
     rules: RuleGraph = field(default_factory=RuleGraph)
-    nodes: Mapping[int, HyperNode] = field(default_factory=dict)
-    homes: Mapping[str, int] = field(default_factory=dict)
+    nodes: Layers[int, HyperNode] = field(default_factory=Layers)
+    homes: Layers[str, int] = field(default_factory=Layers)
     """The id of each rule's node."""
     ranks: Sequence[int] = ()
     """All ranks in use, sorted."""
@@ -195,7 +196,7 @@ class HyperGraph:
         return graph, GraphChange(self, graph, tuple(come), tuple(gone), lineages, dropped)
 
     def _draft(self, rules: RuleGraph, gone: Collection[str], come: Collection[str]) -> Draft:
-        draft = Draft(rules, dict(self.nodes), dict(self.homes), list(self.ranks))
+        draft = Draft(rules, self.nodes.copy(), self.homes.copy(), list(self.ranks))
         torn: dict[int, list[str]] = {}
         for key in gone:
             torn.setdefault(self.homes[key], []).append(key)

@@ -1,12 +1,14 @@
 """A map from keys to ordered sets that is a value: a change returns a new one that shares the rest.
 
-One change copies the outer table and each touched set once, however many pairs it holds.
+One change copies each touched set once, however many pairs it holds.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from zodiacedge.layers import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,13 +24,14 @@ class Multimap(Generic[K, V]):
 
     __slots__ = ("_sets",)
 
-    def __init__(self, sets: dict[K, dict[V, None]] | None = None) -> None:
+    def __init__(self, sets: Layers[K, dict[V, None]] | None = None) -> None:
         """Take ownership of the table of sets."""
-        self._sets: dict[K, dict[V, None]] = sets if sets is not None else {}
+        self._sets: Layers[K, dict[V, None]] = sets if sets is not None else Layers()
 
     def __getitem__(self, key: K) -> Mapping[V, None]:
         """Return the values of a key as the keys of a map, in the order they came."""
-        return self._sets.get(key, _NOTHING)  # type: ignore[arg-type] # it is empty
+        found = self._sets.get(key)
+        return found if found is not None else _NOTHING  # type: ignore[return-value] # it is empty
 
     def __contains__(self, key: K) -> bool:
         """Whether a key has values."""
@@ -44,7 +47,7 @@ class Multimap(Generic[K, V]):
 
     def changed(self, added: Iterable[tuple[K, V]], removed: Iterable[tuple[K, V]]) -> Multimap[K, V]:
         """Return the multimap without the removed pairs and with the added ones."""
-        sets = dict(self._sets)
+        sets = self._sets.copy()
         own: dict[K, dict[V, None]] = {}
 
         def writable(key: K) -> dict[V, None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.unify import Pattern, unify
+from zodiacedge.layers import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,9 +104,9 @@ class PatternIndex:
 
     __slots__ = ("_shelves",)
 
-    def __init__(self, shelves: dict[tuple[str, int], _Shelf] | None = None) -> None:
+    def __init__(self, shelves: Layers[tuple[str, int], _Shelf] | None = None) -> None:
         """Take ownership of the shelves."""
-        self._shelves: dict[tuple[str, int], _Shelf] = shelves if shelves is not None else {}
+        self._shelves: Layers[tuple[str, int], _Shelf] = shelves if shelves is not None else Layers()
 
     def unifying(self, question: Pattern) -> Iterator[Pattern]:
         """Yield the patterns that unify with the given one."""
@@ -119,7 +120,7 @@ class PatternIndex:
             moved.setdefault((pattern.relation, len(pattern.args)), ([], []))[0].append(pattern)
         for pattern in removed:
             moved.setdefault((pattern.relation, len(pattern.args)), ([], []))[1].append(pattern)
-        shelves = dict(self._shelves)
+        shelves = self._shelves.copy()
         for place, (come, gone) in moved.items():
             shelf = shelves.get(place) or _Shelf({}, {}, {})
             shelves[place] = shelf.changed(come, gone)

@@ -18,6 +18,7 @@ from zodiacedge.graph.multimap import Multimap
 from zodiacedge.graph.patterns import PatternIndex
 from zodiacedge.language.ast import Aggregate, Atom, Negation
 from zodiacedge.language.unify import Pattern, pattern_of
+from zodiacedge.layers import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -71,7 +72,7 @@ def shape_of(rule: Rule, serial: int = 0) -> RuleShape:
 class RuleGraph:
     """All rules by key, with the tables that lead from rule to pattern to rule and back."""
 
-    shapes: Mapping[str, RuleShape] = field(default_factory=dict)
+    shapes: Layers[str, RuleShape] = field(default_factory=Layers)
     writers: Multimap[Pattern, str] = field(default_factory=Multimap)
     positive: Multimap[Pattern, str] = field(default_factory=Multimap)
     negative: Multimap[Pattern, str] = field(default_factory=Multimap)
@@ -85,7 +86,7 @@ class RuleGraph:
 
     def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> RuleGraph:
         """Return the graph without the removed rules, which it has, and with the added, which it lacks."""
-        shapes = dict(self.shapes)
+        shapes = self.shapes.copy()
         gone = [(key, shapes.pop(key)) for key in removed]
         come = [(key, shape_of(rule, self.next_serial + i)) for i, (key, rule) in enumerate(added.items())]
         shapes.update(come)
@@ -119,7 +120,7 @@ class RuleGraph:
 
     def renamed(self, rules: Mapping[str, Rule]) -> RuleGraph:
         """Return the graph with rules written anew under their keys: other labels, names or spans."""
-        shapes = dict(self.shapes)
+        shapes = self.shapes.copy()
         for key, rule in rules.items():
             old, new = shapes[key], shape_of(rule, shapes[key].serial)
             if not new.same_dependencies(old):

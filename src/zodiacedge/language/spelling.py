@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,14 +49,18 @@ class Spelling:
     def _scanned(self, name: str) -> Iterator[str]:
         word, letters = name.lower(), _letters(name)
         wanted = frozenset(_one_dropped(word))
+        lengths = range(len(word) - 1, len(word) + 2)
+        half = _half(word)
+        start, end = word[:half], word[len(word) - half :]
         for known in self._names:
-            if (
-                abs(len(known) - len(word)) <= 1
-                and _share_half(known.lower(), word)
-                and _letters(known) != letters
-                and not wanted.isdisjoint(_one_dropped(known.lower()))
-            ):
-                yield known
+            if len(known) in lengths:
+                other = known.lower()
+                if (
+                    (other.startswith(start) or other.endswith(end))
+                    and _letters(known) != letters
+                    and not wanted.isdisjoint(_one_dropped(other))
+                ):
+                    yield known
 
     def _looked_up(self, word: str) -> Iterator[str]:
         if not self._index:
@@ -73,10 +78,15 @@ def _one_dropped(word: str) -> Iterator[str]:
 
 
 def _share_half(one: str, other: str) -> bool:
-    # What a slip leaves alone: nearly half of the letters before it, or behind it.
-    half = (len(other) - 3) // 2
+    half = _half(other)
     return one[:half] == other[:half] or one[len(one) - half :] == other[len(other) - half :]
 
 
+def _half(word: str) -> int:
+    # What a slip leaves alone: nearly half of the letters before it, or behind it.
+    return (len(word) - 3) // 2
+
+
+@lru_cache(maxsize=1 << 16)
 def _letters(word: str) -> str:
     return word.translate(_NO_DIGITS)

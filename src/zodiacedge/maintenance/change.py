@@ -140,7 +140,7 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
 
     def every_name() -> Iterable[str]:
-        return {*program.defined, *(predicate.name for predicate in state.predicates())}
+        return state.predicate_names().union(program.defined)
 
     return Subject(
         tuple(added.values()),

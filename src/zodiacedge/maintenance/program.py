@@ -1,7 +1,7 @@
 """The rules in force, their graph, and what finds rules by the names that stand in them.
 
 A program is a value. The next one shares what it can with it, so that one rule among ten thousand costs
-copies of a few dictionaries and nothing that looks at every rule.
+nothing that looks at every rule.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.checks import body_atoms
+from zodiacedge.layers import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -22,22 +23,22 @@ if TYPE_CHECKING:
 class Program:
     """The rules in force by key, and their graph."""
 
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Layers[str, Rule] = field(default_factory=Layers)
     graph: HyperGraph = field(default_factory=HyperGraph)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Layers[str, str] = field(default_factory=Layers)
     """The key of the rule that has a label."""
-    mentions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    mentions: Layers[str, frozenset[str]] = field(default_factory=Layers)
     """The keys of the rules that mention a predicate of some name."""
-    defined: Mapping[str, int] = field(default_factory=dict)
+    defined: Layers[str, int] = field(default_factory=Layers)
     """How many rules define predicates of a name."""
-    aggregated: Mapping[str, Rule] = field(default_factory=dict)
+    aggregated: Layers[str, Rule] = field(default_factory=Layers)
     """The rules with an aggregate."""
 
     def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> Program:
         """Return the program with some rules, resolved, and without others; raise if it is not stratified."""
         graph, _ = self.graph.update(added, removed)
-        rules, labels, aggregated = dict(self.rules), dict(self.labels), dict(self.aggregated)
-        mentions, defined = dict(self.mentions), dict(self.defined)
+        rules, labels, aggregated = self.rules.copy(), self.labels.copy(), self.aggregated.copy()
+        mentions, defined = self.mentions.copy(), self.defined.copy()
         for key in removed:
             rule = rules.pop(key)
             head = rule.head.predicate.name

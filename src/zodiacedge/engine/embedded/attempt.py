@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
-from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER
+from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER, SMALL
 from zodiacedge.engine.embedded.classes import reexamine
 from zodiacedge.engine.embedded.copies import follow, is_soon_followed
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
@@ -224,10 +224,11 @@ class Work:
             draft.put(new)
         else:
             # What was too slow this time may lack a table that is ready the next time.
-            tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER} else 0
+            tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER, SMALL} else 0
             if (
                 tries
                 and heir is None
+                and why != SMALL
                 and can_keep(before, new, lambda seconds: self.choice.may_spend(draft, seconds))
             ):
                 keep(draft, before, new)

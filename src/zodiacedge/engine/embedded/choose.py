@@ -22,6 +22,11 @@ FEW = 32
 # What maintaining a node costs at least, and what each row costs that came or went.
 _LEAST_SECONDS = 0.0003
 _SECONDS_PER_ROW = 3e-6
+# About what it costs to plan how a node is maintained, and for how many changes a node that is evaluated in
+# less is evaluated instead: most nodes see no more. So few facts are soon made ready for those who read them.
+_SECONDS_TO_PLAN = 0.0012
+_CHANGES_UNPLANNED = 2
+_FACTS_UNPLANNED = 1000
 # What each row costs in a table without row-set, and once more in one without indexes.
 SECONDS_PER_UNREADY_ROW = 6e-8
 # The share of an evaluation that this may come to.
@@ -37,6 +42,7 @@ _SHARE_TO_KEEP = 0.5
 
 GIVEN_UP = "given up"
 QUICKER = "quicker"
+SMALL = "small"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,13 @@ class Choice:
             return ""
         if self.policy.means != "choose":
             return None
+        if (
+            not shape.is_planned
+            and before.seconds < _SECONDS_TO_PLAN
+            and before.tries < _CHANGES_UNPLANNED
+            and len(before) < _FACTS_UNPLANNED
+        ):
+            return SMALL
         touched, unready = _prospect(draft, shape, before)
         seconds = _LEAST_SECONDS + touched * _SECONDS_PER_ROW
         worth = before.seconds * _SHARE_TO_BEGIN

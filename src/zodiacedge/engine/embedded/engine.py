@@ -105,6 +105,12 @@ class EmbeddedState:
         relations = {*store.filled(), *(Relation(RDF_TYPE, 1, one) for one in classes)} - {TYPED}
         return frozenset(map(store.predicate, relations))
 
+    def predicate_names(self) -> set[str]:
+        """The names of the predicates of all visible facts."""
+        if self.store.owners(TYPED):
+            return {predicate.name for predicate in self.predicates()}
+        return set(self.store.filled_names())
+
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
         return self.prepare(query, (), settings)({})

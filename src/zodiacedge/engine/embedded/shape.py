@@ -110,6 +110,11 @@ class NodeShape:
 
     # Questions.
 
+    @property
+    def is_planned(self) -> bool:
+        """Whether something was asked already."""
+        return bool(self._questions)
+
     def question(self, name: tuple[object, ...], make: Callable[[], Question]) -> Question:
         """Return a question by its name; make it if nobody asked it yet."""
         found = self._questions.get(name)

@@ -255,11 +255,18 @@ class Store:
         }
         return {relation: tables for relation, tables in found.items() if tables}
 
+    def filled_names(self) -> Iterator[str]:
+        """Yield the names of the predicates of relations that have rows."""
+        for relation in self.filled():
+            yield relation.name if relation.member_of == NO_CLASS else self.predicate(relation).name
+
     def filled(self) -> Iterator[Relation]:
         """Yield the relations that have rows."""
         for relation, owners in self._owners.items():
-            if any(len(segment.tables[relation]) for segment in owners):
-                yield relation
+            for segment in owners:
+                if segment.tables[relation]:
+                    yield relation
+                    break
 
     def owners(self, relation: Relation) -> Sequence[Segment]:
         """Return the segments that have a table of a relation."""

@@ -101,6 +101,10 @@ class SparkState:
         """Count the explicit facts of each predicate."""
         return self._counts((self.stated,))
 
+    def predicate_names(self) -> set[str]:
+        """The names of the predicates of all visible facts."""
+        return {predicate.name for predicate in self.predicates()}
+
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of all visible facts."""
         found: set[Predicate] = set()
