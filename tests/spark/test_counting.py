@@ -1,4 +1,4 @@
-"""Facts that several owners have are counted once: by the driver, by one task, and by a plan."""
+"""Facts that several owners have are counted once: by the driver, by one task, and in parts."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ FACTS = "\n".join(
     [
         (Options(), 0),
         (Options(driver_rows=0), 3),
-        (Options(way="rounds", driver_rows=0), 1),
+        (Options(way="rounds", driver_rows=0), 6),
+        (Options(gather_rows=0, driver_rows=0), 6),
     ],
-    ids=["driver", "one task", "plan"],
+    ids=["driver", "one task", "rounds", "parts"],
 )
 def test_a_fact_of_several_rules_counts_once(
     options: Options, jobs: int, make_engine: Callable[[Options], SparkEngine]

@@ -9,12 +9,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.spark import columns, vocabulary
+from zodiacedge.engine.spark import columns, slices, small_change, vocabulary
+from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.knowledge import KnowledgeBase
 
@@ -55,16 +57,24 @@ def test_what_a_change_does_not_reach_costs_no_job(make_engine: Callable[[Option
     assert engine.jobs.count() == before
 
 
-def test_no_relation_ever_comes_to_the_driver(
-    tmp_path: Path, make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "edges.nt"
-    lines = [f'<n{n}> <e> <n{n * 7 % 400}> .\n<n{n}> <w> "{n % 9}" .\n' for n in range(400)]
-    path.write_text("".join(lines))
-    rules = 'j: two(X, Z) :- <e>(X, Y), <e>(Y, Z) . k: Heavy(X) :- <w>(X, "8") . u: two(X, Y) :- <e>(X, Y) .'
-    options = Options(gather_rows=0, driver_rows=MOST_ROWS, split_bytes=4096)
-    engine = make_engine(options)
-    expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), KnowledgeBase(engine, Settings())
+def carried(result: object) -> int:
+    """Return how many rows a result brings along, in whatever it is wrapped."""
+    match result:
+        case np.ndarray():
+            return len(result)
+        case list() | tuple() if result and all(isinstance(one, np.ndarray) for one in result):
+            return max(map(len, result))
+        case list() | tuple():
+            return sum(map(carried, result))
+        case dict():
+            return sum(map(carried, result.values()))
+        case _:
+            return 0
+
+
+def cap_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let nothing bring more than a few rows to the driver; the list gets what look-ups by key brought."""
+    looked_up: list[int] = []
 
     def capped(call: Callable[..., Any], rows: Callable[[Any], int]) -> Callable[..., Any]:
         def checked(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - stands for any call
@@ -74,23 +84,90 @@ def test_no_relation_ever_comes_to_the_driver(
 
         return checked
 
+    def noted(result: object) -> int:
+        looked_up.append(carried(result))
+        return looked_up[-1]
+
     for home, name, rows in (
-        (RDD, "collect", len),
+        (RDD, "collect", lambda found: max(len(found), carried(found))),
         (DataFrame, "collect", len),
         (DataFrame, "toArrow", len),
         (DataFrame, "toPandas", len),
         (DataFrame, "toLocalIterator", lambda _: MOST_ROWS + 1),
         (columns, "read_part", lambda found: len(found[0])),
         (vocabulary, "read_table", len),
+        # Tasks are other processes: these are what the driver reads itself, and what tasks found for it.
+        (slices, "matching", noted),
+        (small_change, "matching", noted),
     ):
         monkeypatch.setattr(home, name, capped(getattr(home, name), rows))
+    each = Jobs.each
+
+    def listened(self: Jobs, work: Callable[..., Any], *rest: Any, **options: Any) -> Any:  # noqa: ANN401
+        found = each(self, work, *rest, **options)
+        if work is slices.look:
+            noted(found)
+        return found
+
+    monkeypatch.setattr(Jobs, "each", listened)
+    return looked_up
+
+
+# A join, a union, a class, a recursion, a negation with a witness, groups, and a value that is compared.
+LARGE = """
+j: two(X, Z) :- <e>(X, Y), <e>(Y, Z) .
+u: two(X, Y) :- <e>(X, Y) .
+k: Heavy(X) :- <w>(X, "8") .
+r: after(X, Y) :- <s>(X, Y) .
+c: after(X, Y) :- after(X, Z), <s>(Z, Y) .
+n: Last(X) :- <s>(_, X), not <s>(X, _) .
+g: count(X, N) :- AGGREGATE(<e>(X, Y)) ON X WITH COUNT(Y) AS N .
+v: Many(X) :- count(X, N), N > 1 .
+"""
+SMALL_CHANGES = (
+    ("add", "<e>(n3, n100) . <s>(n4, n200) ."),
+    ("remove", "<e>(n3, n100) . <s>(n5, n6) ."),
+    ("add", '<w>(n7, "8") . <s>(n5, n6) . <e>(new, n3) .'),
+    ("remove", '<w>(n8, "8") . <s>(n4, n200) . <e>(n11, n77) .'),
+)
+
+
+def test_no_relation_ever_comes_to_the_driver(
+    tmp_path: Path, make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "edges.nt"
+    lines = [f'<n{n}> <e> <n{n * 7 % 400}> .\n<n{n}> <w> "{n % 9}" .\n' for n in range(400)]
+    lines += [f"<n{n}> <s> <n{n + 1}> .\n" for n in range(400) if n % 5 != 4]
+    path.write_text("".join(lines))
+    options = Options(gather_rows=0, driver_rows=MOST_ROWS, split_bytes=4096, whole_rows=10)
+    engine = make_engine(options)
+    expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), KnowledgeBase(engine, Settings())
+    looked_up = cap_rows(monkeypatch)
     for kb in (expected, found):
         with kb.change() as change:
-            change.add_rules(rules)
+            change.add_rules(LARGE)
             change.load(str(path))
     assert found.derived() == expected.derived()
     assert change.report.net_counts()[0]["two"] == expected.derived()["two"] > MOST_ROWS
     assert found.query("?- two(<n3>, X) .").rows == expected.query("?- two(<n3>, X) .").rows
+    assert not looked_up
+    visited = set()
+    for kind, text in SMALL_CHANGES:
+        told = []
+        for kb in (expected, found):
+            with kb.change() as change:
+                (change.add_facts if kind == "add" else change.remove_facts)(text)
+            told.append(change.report.net_counts())
+        assert told[0] == told[1], text
+        by_key = {
+            rule for node in change.report.nodes if "looked up by key" in node.means for rule in node.rules
+        }
+        assert by_key == {rule for node in change.report.nodes for rule in node.rules}, text
+        visited |= by_key
+    assert visited == set("jukrcngv")
+    # It is by key that rows were looked up, and few of them.
+    assert 0 < max(looked_up) <= MOST_ROWS
+    assert len(looked_up) >= 2 * len(SMALL_CHANGES)
     # Whoever asks for all facts gets them, a batch at a time.
     monkeypatch.undo()
     assert found.facts() == expected.facts()

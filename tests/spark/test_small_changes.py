@@ -40,24 +40,30 @@ w: Lone(X) :- degree(X, 1, L), not Hub(X) .
 CITIES = 3000
 
 
-def facts() -> str:
+def facts(cities: int = CITIES) -> str:
+    """Return what there is at first."""
     dice = random.Random(7)
-    lines = [f"road(c{n}, c{dice.randrange(max(0, n - 5), n + 1)}) ." for n in range(CITIES)]
-    lines += [f"road(c{n}, c{(n + 3) % CITIES}) ." for n in range(0, CITIES, 2)]
-    lines += [f"part(p{n}, p{n // 3}) ." for n in range(1, CITIES)]
-    lines += [f"long(c{n}, {n % 17}) ." for n in range(CITIES)]
-    lines += [f"lit(c{n}) ." for n in range(0, CITIES, 50)]
+    lines = [f"road(c{n}, c{dice.randrange(max(0, n - 5), n + 1)}) ." for n in range(cities)]
+    lines += [f"road(c{n}, c{(n + 3) % cities}) ." for n in range(0, cities, 2)]
+    lines += [f"part(p{n}, p{n // 3}) ." for n in range(1, cities)]
+    lines += [f"long(c{n}, {n % 17}) ." for n in range(cities)]
+    lines += [f"lit(c{n}) ." for n in range(0, cities, 50)]
     return "\n".join(lines)
 
 
-# With the most jobs that each may take. Parts stand seven deep, and every step along them is one to look up.
-CHANGES = (
-    ("add", "road(c10, c2000) .", 6),
-    ("remove", "road(c10, c2000) . part(p900, p300) .", 11),
-    ("add", "part(p900, p300) . lit(c1501) . long(c7, 99) .", 11),
-    ("remove", "long(c7, 99) . lit(c1500) . part(p8, p2) .", 6),
-    ("add", "road(c1, x) . part(x, p5) . part(y, x) . long(x, 3) .", 7),
-)
+def changes(cities: int = CITIES) -> tuple[tuple[str, str, int], ...]:
+    """Return small changes, with the most jobs that each may take.
+
+    Of many cities, parts stand seven deep, and every step along them is one to look up.
+    """
+    half, part = cities // 2, cities * 3 // 10
+    return (
+        ("add", f"road(c10, c{half + 500 * cities // CITIES}) .", 6),
+        ("remove", f"road(c10, c{half + 500 * cities // CITIES}) . part(p{part}, p{part // 3}) .", 11),
+        ("add", f"part(p{part}, p{part // 3}) . lit(c{half + 1}) . long(c7, 99) .", 11),
+        ("remove", f"long(c7, 99) . lit(c{half}) . part(p8, p2) .", 6),
+        ("add", "road(c1, x) . part(x, p5) . part(y, x) . long(x, 3) .", 7),
+    )
 
 
 def changed(kb: KnowledgeBase, kind: str, text: str) -> tuple[list[NodeRun], object]:
@@ -80,7 +86,7 @@ def test_a_fact_more_or_less_costs_a_handful_of_jobs(make_engine: Callable[[Opti
             change.add_facts(facts())
     assert found.facts() == expected.facts()
     visited = set()
-    for kind, text, most in CHANGES:
+    for kind, text, most in changes():
         before = engine.jobs.count()
         nodes, told = changed(found, kind, text)
         jobs = engine.jobs.count() - before

@@ -11,7 +11,6 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.partitioned import positions
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.scratch import TYPED, Content, Part, Relation, Segment
 from zodiacedge.engine.spark.sizes import Sizes
@@ -137,22 +136,6 @@ def test_strict_mode_and_limits_hold_on_plans(make_engine: Callable[[Options], S
     with pytest.raises(LimitReached, match="3 rounds"), limited.change() as change:
         change.add_rules("n(Y) :- n(X), Y := X + 1 .  n(0) .")
     assert not limited.facts()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("p(X, Y) :- p(X, Z), e(Z, Y) .", {Relation("p", 2): 0}),
-        ("p(X, Y) :- e(X, Z), p(Z, Y) .", {Relation("p", 2): 1}),
-        ("p(X, Y) :- q(Y, X) . q(Y, X) :- p(X, Y), e(Y) .", {Relation("p", 2): 0, Relation("q", 2): 1}),
-        ("p(X, Y) :- p(X, Z), p(Z, Y) .", None),
-        ("p(X, Y) :- p(Y, X) .", None),
-        ("p(X, a) :- p(X, b), p(X, Y) .", None),
-        ("p(a, Y) :- p(b, Z), e(Z, Y) . p(b, Y) :- p(a, Y) .", None),
-    ],
-)
-def test_which_argument_a_node_keeps(text: str, expected: dict[Relation, int] | None) -> None:
-    assert positions(parse_program(text).rules) == expected
 
 
 def test_what_a_region_reads_and_is_expected_to_derive() -> None:

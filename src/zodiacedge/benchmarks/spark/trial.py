@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark.attempt import IN_ONE_TASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from zodiacedge.benchmarks.task import Task
     from zodiacedge.engine.api import NodeRun, State
     from zodiacedge.language.ast import Predicate
-
-_TOGETHER = "in one task"
 
 
 class SparkTrial:
@@ -49,7 +48,8 @@ class SparkTrial:
 
 def ways(runs: Iterable[NodeRun]) -> dict[str, int]:
     """Count nodes by the way they took; the reasons are left out."""
-    means = (_TOGETHER if run.means.endswith(_TOGETHER) else run.means.partition(":")[0] for run in runs)
+    means = (run.means.partition(":")[0] for run in runs)
+    means = (IN_ONE_TASK if one.endswith(IN_ONE_TASK) else one for one in means)
     return dict(Counter(means).most_common())
 
 

@@ -13,7 +13,9 @@
     nodes       one node on data frames: by a plan, in rounds
     maintained  the same from what came and went
     chain       several nodes by one plan
-    partitioned one recursive node in parts that never need each other
+    dealing     how nodes fall into parts that never need each other
+    dealt       rows dealt out to parts
+    partitioned nodes in such parts, each part in a task
     closure     a transitive node, made one that falls into parts
     components  a symmetric and transitive node, by its classes
     demand      which rows a small change may concern

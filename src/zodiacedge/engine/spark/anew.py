@@ -52,17 +52,17 @@ def anew_because(rules: Mapping[str, Rule], way: Way, setting: Setting, seconds:
     if moved * _MUCH > read:
         return "; much changed"
     quick = seconds is not None and seconds < _PATIENCE
-    return "; quicker than in rounds" if way.by is not None and quick else ""
+    return "; quicker than in rounds" if way.name == "partitioned" and quick else ""
 
 
-def anew(rules: Mapping[str, Rule], way: Way, setting: Setting, terms: Terms) -> Result:
-    """Evaluate a node from nothing."""
-    result = Result(terms=terms)
-    if way.by is not None and way.linear:
-        return closure.evaluate(rules, way.by, setting, result)
+def anew(rules: Mapping[str, Rule], way: Way, setting: Setting, terms: Terms, rows: int) -> Result:
+    """Evaluate a node from nothing; `rows` is how many it reads and is expected to derive."""
+    if way.linear:
+        return closure.evaluate(rules, setting, terms, rows)
     if way.by is not None:
-        return partitioned.evaluate(rules, way.by, setting, result)
+        (result,) = partitioned.evaluate([rules], way.by, setting, terms, rows)
+        return result
     if way.name == "classes":
         head = next(iter(rules.values())).head
-        return components.evaluate(Relation(head.relation, 2), setting, result)
+        return components.evaluate(Relation(head.relation, 2), setting, Result(terms=terms))
     return Node(rules, setting, terms).evaluate()

@@ -10,18 +10,20 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
+from math import inf
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import NodeRun, Progress, refuse_errors
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
-from zodiacedge.engine.spark import chain
+from zodiacedge.engine.spark import chain, partitioned
 from zodiacedge.engine.spark import region as regions
 from zodiacedge.engine.spark.anew import MEANS, anew, anew_because
 from zodiacedge.engine.spark.columns import constants
 from zodiacedge.engine.spark.compact import compacted
 from zodiacedge.engine.spark.compare import compared
+from zodiacedge.engine.spark.dealing import Neighbours
 from zodiacedge.engine.spark.inputs import Wanted, inputs_for, want, wanted_by
 from zodiacedge.engine.spark.maintained import Inherited, MaintainedNode
 from zodiacedge.engine.spark.merge import merged
@@ -35,16 +37,17 @@ from zodiacedge.engine.spark.small_change import Scope, look_up
 from zodiacedge.engine.spark.values import hidden_relation
 from zodiacedge.engine.spark.visible import Visible, rows_of
 from zodiacedge.engine.spark.vocabulary import Terms, columns_of, write_terms
-from zodiacedge.engine.spark.ways import Way, way_alone
+from zodiacedge.engine.spark.ways import Way, reason, way_alone
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
     from zodiacedge.engine.spark.batch import SparkEffect
     from zodiacedge.engine.spark.compare import Parts
+    from zodiacedge.engine.spark.dealing import Source
     from zodiacedge.engine.spark.small_change import LookedUp
     from zodiacedge.engine.spark.state import SparkState
     from zodiacedge.graph.draft import HyperNode
@@ -52,8 +55,11 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
-# Where nodes read and have no more rows than this, their task also tells what became visible.
+# Where nodes read and have no more rows than this, and derive no more, their task also tells what became
+# visible: else it would write nearly all of it a second time, for somebody who may never ask.
 _TOLD_AT_ONCE = 100_000
+IN_ONE_TASK = "in one task"
+"""What the report of a change says of nodes that were done together."""
 # How nodes are maintained on rows that were looked up: on others nothing could be said of them.
 _ON_A_SLICE = Policy(modules=False, means="maintain", backward=False)
 
@@ -82,11 +88,13 @@ class SparkAttempt:
 
 @dataclass(frozen=True)
 class _Step:
-    """The nodes to come next: all in one task, on rows that were looked up or on all, or one by its way."""
+    """The nodes to come next: all in one task, on rows that were looked up or on all, or by another way."""
 
     nodes: Sequence[HyperNode]
     way: Way | None = None
     looked_up: LookedUp | None = None
+    rows: int = 0
+    """How many rows they read and are expected to derive."""
 
 
 def work_out(
@@ -172,23 +180,50 @@ class _Work:
     def _next(self, nodes: Sequence[HyperNode]) -> _Step:
         """Return the nodes to come next, in topological order: a region for one task, or one by its way."""
         options = self.before.place.options
-        if options.way == "gathered":
-            return _Step(nodes)
         sizes = Sizes(self.stated, self.segments, self._keys)
-        fitting = 0
-        for node in nodes if options.way == "choose" else nodes[:1]:
+        fitting = rows = 0
+        for node in nodes[:1] if options.way in {"partitioned", "rounds"} else nodes:
             sizes.add(self._rules(node), self.segments.get(frozenset(node.rules)))
-            if sizes.total > options.gather_rows or options.way != "choose":
+            if not options.gathers(sizes.total):
                 break
-            fitting += 1
+            fitting, rows = fitting + 1, sizes.total
+        if options.way == "gathered":
+            return _Step(nodes, rows=rows)
         large = sizes.total > min(options.gather_rows, options.look_up_from)
         looked_up = self._look_up(nodes) if large and options.way == "choose" else None
         if looked_up is not None:
-            return _Step(nodes[: looked_up.nodes], looked_up=looked_up)
+            return _Step(nodes[: looked_up.nodes], looked_up=looked_up, rows=sizes.total)
+        if fitting < len(nodes) and options.way in {"choose", "partitioned"}:
+            parts = self._in_parts(nodes)
+            # A part is as quick as one task, and there are many at a time.
+            if len(parts.nodes) > fitting:
+                return _Step(parts.nodes, rows=parts.rows) if options.gathers(parts.rows) else parts
         if fitting:
-            return _Step(nodes[:fitting])
+            return _Step(nodes[:fitting], rows=rows)
         way = way_alone(self._rules(nodes[0]), options.way, sizes.total, options.gather_rows)
-        return _Step(self._chain(nodes) if way.name == "plans" else nodes[:1], way)
+        return _Step(self._chain(nodes) if way.name == "plans" else nodes[:1], way, rows=sizes.total)
+
+    def _in_parts(self, nodes: Sequence[HyperNode]) -> _Step:
+        """Return the nodes that can be evaluated together in parts, with no other before them."""
+        options = self.before.place.options
+        sizes = Sizes(self.stated, self.segments, self._keys)
+        chosen = options.way == "choose"
+        neighbours = Neighbours(self._size_of(sizes), options.gather_rows if chosen else inf)
+        found = []
+        for node in nodes:
+            rules = self._rules(node)
+            if neighbours.take(rules, ready=self._starts_from_nothing(node)):
+                sizes.add(rules, None)
+                found.append(node)
+        why = reason(options.way, sizes.total, options.gather_rows)
+        return _Step(found, Way("partitioned", why, neighbours.dealing), rows=sizes.total)
+
+    def _size_of(self, sizes: Sizes) -> Callable[[Source], int]:
+        def size(source: Source) -> int:
+            key = None if source.member_of is None else self._keys[source.member_of]
+            return sizes.there(source.relation, key)
+
+        return size
 
     def _chain(self, nodes: Sequence[HyperNode]) -> Sequence[HyperNode]:
         """Return the nodes that one plan derives: the first, and those after it that can go with it."""
@@ -232,14 +267,21 @@ class _Work:
 
     def _taken(self, step: _Step, *, net: bool) -> bool:
         """Bring nodes up to date; tell whether that could be done."""
-        if step.way is not None and len(step.nodes) > 1:
+        if step.way is not None and step.way.name == "plans" and len(step.nodes) > 1:
             self._evaluate_chain(step.nodes, step.way)
             return True
+        if (
+            step.way is not None
+            and step.way.by is not None
+            and all(map(self._starts_from_nothing, step.nodes))
+        ):
+            self._evaluate_parts(step.nodes, step.way, step.rows)
+            return True
         if step.way is not None:
-            self._evaluate(step.nodes[0], step.way)
+            self._evaluate(step.nodes[0], step.way, step.rows)
             return True
         net = net and (step.looked_up is not None or self._is_small(step.nodes))
-        return self._gather(step.nodes, step.looked_up, net=net)
+        return self._gather(step, net=net)
 
     def _is_small(self, nodes: Sequence[HyperNode]) -> bool:
         """Whether what nodes read and have is so little that telling all that changed costs nothing."""
@@ -261,6 +303,10 @@ class _Work:
                     want(self.touched, relation, classes)
         return found
 
+    def _starts_from_nothing(self, node: HyperNode) -> bool:
+        keys = frozenset(node.rules)
+        return self._is_new(keys) and not self._merged_in(keys)
+
     def _is_new(self, keys: frozenset[str]) -> bool:
         return keys not in self.segments or not self.same_functions
 
@@ -271,8 +317,9 @@ class _Work:
 
     # One region.
 
-    def _gather(self, nodes: Sequence[HyperNode], looked_up: LookedUp | None, *, net: bool) -> bool:
+    def _gather(self, step: _Step, *, net: bool) -> bool:
         """Bring nodes up to date in one task; tell whether that could be done."""
+        nodes, looked_up = step.nodes, step.looked_up
         own = {frozenset(node.rules) for node in nodes}
         rules = {key: self.rules[key] for node in nodes for key in node.rules}
         place, settings = self.before.place, self.settings
@@ -303,7 +350,7 @@ class _Work:
             _ON_A_SLICE if looked_up else place.options.policy,
             held + sum(one.rows for one in kept.values()),
             tuple(term for term, key in keys.items() if key not in self.names.known),
-            net=net,
+            net=_TOLD_AT_ONCE if net else 0,
             rows=looked_up.rows if looked_up else None,
             old_rules=old_rules,
             seconds={k: self.before.seconds[k] for k in kept if k in self.before.seconds},
@@ -311,8 +358,8 @@ class _Work:
         outcome = place.jobs.one(regions.run, region, "bringing rules up to date in one task", settings.turn)
         if not outcome.exact:
             return False
-        self._take(nodes, outcome, looked_up)
-        if net:
+        self._take(step, outcome)
+        if outcome.told:
             came, went = (self._adopted(side) for side in (outcome.came, outcome.went))
             self.net = (
                 {relation: (part,) for relation, part in came.items()},
@@ -322,7 +369,7 @@ class _Work:
 
     # One node by plans.
 
-    def _evaluate(self, node: HyperNode, way: Way) -> None:
+    def _evaluate(self, node: HyperNode, way: Way, rows: int) -> None:
         """Bring one node up to date by plans on data frames."""
         start = time.perf_counter()
         keys = frozenset(node.rules)
@@ -358,7 +405,7 @@ class _Work:
             means = "maintained by plans"
         if result is None:
             means = MEANS[way.name]
-            result = anew(rules, way, setting, self.terms)
+            result = anew(rules, way, setting, self.terms, rows)
             if kept is not None:
                 result.contents = compared(place, kept.contents, result.contents, settings.turn)
         if settings.strict:
@@ -375,7 +422,7 @@ class _Work:
         seconds = time.perf_counter() - start
         if not means.startswith(regions.MAINTAINED):
             self.seconds[keys] = seconds
-        means = f"{means}: {way.reason}{because}"
+        means = f"{means}: {way.why(list(rules.values()))}{because}"
         estimate = self.before.seconds.get(keys, 0.0)
         self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, means, estimate))
 
@@ -400,6 +447,36 @@ class _Work:
             self.meter.look(labels[0], first.span)
             self.meter.count(sum(one.rows for one in self.segments.values()), 1, labels[0], first.span)
             self.runs.append(NodeRun(labels, 1, segment.rows, seconds, means))
+
+    def _evaluate_parts(self, nodes: Sequence[HyperNode], way: Way, rows: int) -> None:
+        """Evaluate nodes from nothing, all of them in each of some parts."""
+        start = time.perf_counter()
+        place, settings = self.before.place, self.settings
+        rules = [{key: self.rules[key] for key in node.rules} for node in nodes]
+        self._introduce(rule for one in rules for rule in one.values())
+        own = {frozenset(node.rules) for node in nodes}
+        after = owners_of(self.stated, {k: one for k, one in self.segments.items() if k not in own})
+        setting = Setting(place, settings, self._keys, after, after, _unwatched)
+        dealing = way.by
+        if dealing is None:
+            raise AssertionError(way)
+        results = partitioned.evaluate(rules, dealing, setting, self.terms, rows)
+        fresh = Terms(results[-1].terms.parts[len(self.terms.parts) :])
+        self.terms = merged(place, fresh, self.terms, settings.turn)
+        seconds = (time.perf_counter() - start) / len(nodes)
+        for node, result in zip(nodes, results, strict=True):
+            keys = frozenset(node.rules)
+            segment = self.segments[keys] = Segment(result.contents)
+            self.seconds[keys] = seconds
+            for key in keys:
+                self.dropped.pop(key, None)
+            self.dropped.update(result.dropped)
+            labels, first = self._labels(node), self.rules[node.rules[0]]
+            total = sum(one.rows for one in self.segments.values())
+            self.meter.look(labels[0], first.span)
+            self.meter.count(total, result.rounds, labels[0], first.span)
+            means = f"{MEANS[way.name]}: {way.why(self._rules(node))}"
+            self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, means))
 
     def _introduce(self, rules: Iterable[Rule]) -> None:
         """Make terms known that rules mention for the first time."""
@@ -428,22 +505,22 @@ class _Work:
         ):
             want(wanted, relation, classes)
 
-    def _take(self, nodes: Sequence[HyperNode], outcome: Outcome, looked_up: LookedUp | None) -> None:
+    def _take(self, step: _Step, outcome: Outcome) -> None:
         place = self.before.place
         for keys, found in outcome.segments.items():
             kept = self.before.segments.get(keys, Segment())
             adopted = place.adopt_segment(found, self._known_parts(keys))
             if keys not in outcome.whole:
                 adopted = Segment({**kept.contents, **adopted.contents}, {**kept.hidden, **adopted.hidden})
-            self.segments[keys] = self._compacted(adopted) if looked_up else adopted
-        for node in nodes:
+            self.segments[keys] = self._compacted(adopted) if step.looked_up else adopted
+        for node in step.nodes:
             self.segments.setdefault(frozenset(node.rules), Segment())
             for key in node.rules:
                 self.dropped.pop(key, None)
         self.dropped.update(outcome.dropped)
         self._take_terms(outcome.terms)
         self.seconds.update(outcome.seconds)
-        self._report(nodes, outcome.runs, looked_up)
+        self._report(step, outcome.runs)
 
     def _known_parts(self, keys: frozenset[str]) -> Iterator[Part]:
         """Yield the files of the old version that a node may have kept or taken over."""
@@ -485,15 +562,15 @@ class _Work:
             raise AssertionError(key)
         return hidden_relation(aggregate)
 
-    def _report(
-        self, nodes: Sequence[HyperNode], runs: Sequence[NodeRun], looked_up: LookedUp | None
-    ) -> None:
+    def _report(self, step: _Step, runs: Sequence[NodeRun]) -> None:
         """Tell how nodes were brought up to date in one task; on some rows it knew nothing of others."""
-        if looked_up is None:
-            self.runs += [replace(run, means=f"{run.means}, in one task") for run in runs]
+        options = self.before.place.options
+        if step.looked_up is None:
+            where = f"{IN_ONE_TASK}: {reason(options.way, step.rows, options.gather_rows)}"
+            self.runs += [replace(run, means=f"{run.means}, {where}") for run in runs]
             return
-        where = f"in one task on {looked_up.count:,} rows, looked up by key"
-        facts = {self._labels(node): self.segments[frozenset(node.rules)].rows for node in nodes}
+        where = f"{IN_ONE_TASK} on {step.looked_up.count:,} rows, looked up by key: {step.rows:,} rows in all"
+        facts = {self._labels(node): self.segments[frozenset(node.rules)].rows for node in step.nodes}
         self.runs += [replace(run, means=f"{run.means}, {where}", facts=facts[run.rules]) for run in runs]
 
     def _labels(self, node: HyperNode) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark import partitioned
+from zodiacedge.engine.spark.dealing import dealing
 from zodiacedge.engine.spark.scratch import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
 
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.spark.nodes import Owners, Result, Setting
-    from zodiacedge.engine.spark.partitioned import Positions
+    from zodiacedge.engine.spark.vocabulary import Terms
     from zodiacedge.language.ast import Rule
 
 _X, _Y, _Z = Variable("X"), Variable("Y"), Variable("Z")
 
 
-def evaluate(rules: Mapping[str, Rule], by: Positions, setting: Setting, result: Result) -> Result:
-    """Evaluate a node of one transitive rule in parts: one job."""
+def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: Terms, rows: int) -> Result:
+    """Evaluate a node of one transitive rule in parts."""
     ((key, rule),) = rules.items()
-    (relation,) = by
+    relation = Relation(rule.head.relation, 2)
     # A name that no predicate of a user can have.
     steps = Relation(f"steps along {relation.name}", 2)
     linear = replace(
@@ -38,4 +39,8 @@ def evaluate(rules: Mapping[str, Rule], by: Positions, setting: Setting, result:
     after: Owners = {
         owner: Segment({**one.contents, steps: one.content(relation)}) for owner, one in setting.after.items()
     }
-    return partitioned.evaluate({key: linear}, by, replace(setting, after=after), result)
+    by = dealing([linear])
+    if by is None:
+        raise AssertionError(linear)
+    (result,) = partitioned.evaluate([{key: linear}], by, replace(setting, after=after), terms, rows)
+    return result

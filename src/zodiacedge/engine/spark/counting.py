@@ -7,13 +7,14 @@ all rows distinct: it is enough to find out which rows of the others it has too.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.columns import Reader, Translation, union
-from zodiacedge.engine.spark.frames import Frames, names, together
+from zodiacedge.engine.spark.dealt import Share, ShareReader, Unit, count_of_parts, deal
 from zodiacedge.engine.spark.vocabulary import Hashing
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     Counts = dict[int, int]
     """By class, or as a whole under 0."""
 
-_SIGN = "sign"
-
 
 @dataclass(frozen=True)
 class Owned:
@@ -38,6 +37,8 @@ class Owned:
     relation: Relation
     contents: tuple[Content, ...]
     hashing: Hashing = field(default_factory=Hashing)
+    share: Share | None = None
+    """What of it one part has, if not all."""
 
 
 def count(place: Place, relation: Relation, contents: Sequence[Content]) -> Counts:
@@ -53,12 +54,13 @@ def count(place: Place, relation: Relation, contents: Sequence[Content]) -> Coun
         return count_here(owned)
     if place.options.gathers(stored):
         return place.jobs.one(count_here, owned, "counting facts")
-    return _count_by_plan(place, relation, held)
+    return _count_in_parts(place, owned, stored)
 
 
 def count_here(owned: Owned) -> Counts:
     """Count rows by reading all of them."""
-    reader, translation = Reader(), Translation({}, owned.hashing)
+    reader = Reader() if owned.share is None else ShareReader(owned.share)
+    translation = Translation({}, owned.hashing)
     relation = owned.relation
     *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)
     more = union(others, relation.arity)
@@ -79,20 +81,13 @@ def _told(relation: Relation, content: Content) -> Counts:
     return dict(content.classes()) if relation.typed else {0: content.rows}
 
 
-def _count_by_plan(place: Place, relation: Relation, contents: Sequence[Content]) -> Counts:
-    from pyspark.sql import functions  # noqa: PLC0415 - heavy
-
-    *others, largest = contents
-    frames = Frames(place)
-    columns = names(relation.width)
-    more = frames.union(relation, others).distinct()
-    both = frames.content(relation, largest).join(more, columns, "left_semi")
-    key = "c1" if relation.typed else "0"
-    signed = [
-        frame.selectExpr(f"cast({key} as long) as c0", f"{sign} as {_SIGN}")
-        for frame, sign in ((more, 1), (both, -1))
-    ]
-    counted = together(signed).groupBy("c0").agg(functions.sum(_SIGN).alias(_SIGN))
-    found = Counter(_told(relation, largest))
-    found.update({row[0]: row[1] for row in place.jobs.run(counted.collect, "counting facts")})
-    return {name: number for name, number in found.items() if number}
+def _count_in_parts(place: Place, owned: Owned, stored: int) -> Counts:
+    """Count rows that are dealt out by their first argument: equal ones come to the same part."""
+    files = {part.path: part for content in owned.contents for part in content.parts}
+    units = [Unit(part, owned.relation, 0) for part in files.values()]
+    dealt = deal(place, units, count_of_parts(place, stored), ALONE)
+    shares = [replace(owned, share=Share(blocks)) for blocks in dealt.blocks]
+    found: Counter[int] = Counter()
+    for counts in place.jobs.each(count_here, shares, "counting facts"):
+        found.update(counts)
+    return dict(found)

@@ -25,6 +25,7 @@ from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.columns import Reader, Translation, needs_values, segment_of, union
+from zodiacedge.engine.spark.dealt import Share, ShareReader
 from zodiacedge.engine.spark.scratch import TYPED, Content, Folder, Part, Relation, Segment
 from zodiacedge.engine.spark.slices import SliceReader
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, unseen, write_terms
@@ -87,14 +88,22 @@ class Region:
     """How many facts all segments have, those outside too."""
     fresh: tuple[Term, ...] = ()
     """Terms that rules mention and no file may have yet."""
-    net: bool = False
-    """Whether to tell what became visible and what is visible no more."""
+    net: float = 0
+    """Whether to tell what became visible and what is visible no more: if no more rows came and went."""
     rows: Mapping[str, list[NDArray[np.int64]]] | None = None
     """The rows of each file that were looked up, where they are enough to maintain the nodes."""
     old_rules: Mapping[str, Rule] = field(default_factory=dict)
     """The rules that the nodes of `segments` had, where some of those nodes are no more."""
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
     """How long evaluating nodes from nothing took the last time."""
+    share: Share | None = None
+    """What there is of the inputs, where this is one part of a region."""
+
+    def reader(self) -> Reader:
+        """Return what reads the rows of this region's inputs and segments."""
+        if self.share is not None:
+            return ShareReader(self.share)
+        return Reader() if self.rows is None else SliceReader(self.rows)
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,8 @@ class Outcome:
     went: Mapping[Relation, Part] = field(default_factory=dict)
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
     """How long evaluating nodes from nothing took, of those that were."""
+    told: bool = False
+    """Whether `came` and `went` are what became visible and what is visible no more."""
     exact: bool = True
     """Whether this is what became of it; what was looked up is not enough to evaluate a node anew."""
 
@@ -124,7 +135,7 @@ def run(region: Region) -> Outcome:
 class _Task:
     def __init__(self, region: Region) -> None:
         self._region = region
-        self._reader = Reader() if region.rows is None else SliceReader(region.rows)
+        self._reader = region.reader()
         self._translation = Translation(region.keys, region.hashing)
 
     def run(self) -> Outcome:
@@ -145,7 +156,8 @@ class _Task:
             found = self._segment(attempt, keys, written)
             if found is not None:
                 segments[keys] = found
-        came, went = attempt.net.rows() if region.net else ({}, {})
+        told = bool(region.net) and written.moved <= region.net
+        came, went = attempt.net.rows() if told else ({}, {})
         return Outcome(
             segments,
             frozenset(whole),
@@ -155,6 +167,7 @@ class _Task:
             written.distinct(came),
             written.distinct(went),
             {keys: one.seconds for keys, one in attempt.work.segments.items()},
+            told=told,
         )
 
     # In.
@@ -352,6 +365,8 @@ class _Written:
         self._folder = folder
         # Whether all rows are there, so that they can be written as a whole.
         self._rewrites = rewrites
+        # How many rows came and went.
+        self.moved = 0
 
     def relation(self, name: TableName) -> Relation:
         return TYPED if name.member_of != NO_CLASS else Relation(name.name, name.arity)
@@ -359,6 +374,7 @@ class _Written:
     def content(self, relation: Relation, kept: Content, changes: list[_Change]) -> Content | None:
         """Write what came and went, or all of it; return the content after it, or None if nothing changed."""
         moved = sum(len(c.plus) + len(c.minus) for c in changes)
+        self.moved += moved
         if not moved:
             return None
         rows = sum(len(c.before) + len(c.plus) - len(c.minus) for c in changes)

@@ -65,6 +65,10 @@ class Sizes:
             elif source[0].typed:
                 self._of_any_class += derived
 
+    def there(self, relation: Relation, member_of: int | None) -> int:
+        """Return how many facts of a relation, or of a class of it, there are."""
+        return self._there[relation, member_of]
+
     def alone(self, rules: Sequence[Rule]) -> int:
         """Return how many rows a node reads and derives by itself, with what is expected of others."""
         atoms = [atom for rule in rules for atom in body_atoms(rule.body)]

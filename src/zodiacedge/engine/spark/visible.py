@@ -7,6 +7,7 @@ moved, else in one task, else by a plan.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.handover import ALONE
@@ -88,7 +89,7 @@ class Visible:
             return compare.visible_changes(place, tuple(unclear), old, new)
         inputs = inputs_for(unclear, old.values(), new.values())
         folder, terms = place.scratch.folder, self.after.terms
-        compared = Region({}, {}, inputs, {}, terms, folder, place.hashing, net=True)
+        compared = Region({}, {}, inputs, {}, terms, folder, place.hashing, net=inf)
         outcome = place.jobs.one(region.run, compared, "comparing what is visible")
         return self._adopted(outcome.came), self._adopted(outcome.went)
 
