@@ -46,6 +46,8 @@ class Applied:
     facts_added: int = 0
     bad_lines: int = 0
     seconds: float = 0.0
+    gone: tuple[str, ...] = ()
+    """Files that arrived and were taken away before they could be read: what was in them is not in."""
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain values for JSON."""
@@ -65,6 +67,8 @@ class Reading:
     """How many files one change takes at most."""
     quarantine: Path | None = None
     """A folder for bad lines; those of a batch have a folder of their own there."""
+    checkpoint: Path | None = None
+    """A folder for what Spark notes about the files it took; one in the store's own if not given."""
 
 
 class Stream:
@@ -102,9 +106,14 @@ class Stream:
         self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
         self._told = told
         self._jobs = Jobs(cluster or Cluster())
-        # Streams from several folders may go into one store.
-        name = sha256(str(self._folder.resolve()).encode()).hexdigest()[:_NAME_DIGITS]
-        self._checkpoint = _checkpoints(kb.store.place) / name
+        # Streams from several folders may go into one store, and those of several stores into one folder.
+        names, place = [str(self._folder.resolve())], self._reading.checkpoint
+        if place is None:
+            place = _checkpoints(kb.store.place)
+        else:
+            names.append(kb.store.place.uri)
+        name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
+        self._checkpoint = place / name
 
     def follow(self, seconds: float | None = None) -> None:
         """Take what is there and what comes, looking every so many seconds; without them, what is there.
@@ -122,10 +131,15 @@ class Stream:
         started = time.perf_counter()
         change = self._kb.change()
         sources = [f"{self._named(path)}{path}" for path in batch.files]
-        report = change.load(*sources, header=self._reading.header, quarantine=self._quarantine(batch))
+        bad = 0
+        if sources:
+            quarantine = self._quarantine(batch)
+            bad = change.load(*sources, header=self._reading.header, quarantine=quarantine).bad
+        gone = tuple(str(path) for path in batch.gone)
+        without = f", without {', '.join(path.name for path in batch.gone)}" if gone else ""
         made = self._kb.apply(
             change.collected(),
-            message=f"batch {batch.number} of {self._folder}",
+            message=f"batch {batch.number} of {self._folder}{without}",
             stream=(batch.stream, batch.number),
         )
         self._tell(
@@ -135,8 +149,9 @@ class Stream:
                 again=False,
                 version=made.version_after,
                 facts_added=made.facts_added,
-                bad_lines=report.bad,
+                bad_lines=bad,
                 seconds=time.perf_counter() - started,
+                gone=gone,
             )
         )
 
@@ -164,8 +179,8 @@ def _checkpoints(place: Place) -> Path:
         raise StoreProblem(
             Diagnostic(
                 "D021",
-                f"a stream cannot go into {place}: what Spark took is noted in the folder of a store",
-                "follow the folder into a store on this machine, and publish that: zodiac export --slice",
+                f"Spark cannot note in {place} which files it took",
+                "name a folder for that: zodiac stream --checkpoint DIR, or Reading(checkpoint=…)",
             )
         )
     return place.root / _FOLDER

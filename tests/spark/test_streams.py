@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import zodiacedge as ze
 from spark.conftest import CLUSTER
 from spark.streamer import MOMENTS
-from store.conftest import code
+from store.conftest import bucket, code, endpoint
 from zodiacedge.cli.app import zodiac
 from zodiacedge.errors import LoadProblem, StoreProblem, UsageProblem
 from zodiacedge.stream import Applied, Reading, Stream
@@ -27,6 +27,7 @@ from zodiacedge.stream import Applied, Reading, Stream
 if TYPE_CHECKING:
     from zodiacedge.engine.spark.engine import SparkEngine
 
+__all__ = ["bucket", "endpoint"]
 STREAMER = Path(__file__).with_name("streamer.py")
 
 
@@ -142,8 +143,62 @@ def test_a_batch_that_cannot_be_taken_ends_the_stream_and_comes_again(
         # Whoever takes the file away lets the stream go on.
         (landing / "a.nt.gz").unlink()
         (landing / "b.nt").write_text(reading(1, 40))
-        (taken,) = follow(kb, landing)
-        assert (taken.number, taken.version, taken.facts_added) == (1, 2, 1)
+        without, taken = follow(kb, landing)
+        assert (without.number, without.version, without.facts_added) == (0, 2, 0)
+        assert without.gone == (str((landing / "a.nt.gz").resolve()),)
+        assert (taken.number, taken.version, taken.facts_added, taken.gone) == (1, 3, 1, ())
+
+
+def test_a_file_that_is_taken_away_before_its_batch_comes_is_told(
+    spark: SparkEngine, farm: Path, landing: Path
+) -> None:
+    assert spark.jobs.cores == 2
+    for name in ("a.nt", "b c%20ü.nt"):
+        (landing / name).write_text(reading(1, 40))
+    (landing / "broken.nt.gz").write_bytes(b"no gzip at all")
+    with ze.open(farm) as kb:
+        with pytest.raises(LoadProblem):
+            follow(kb, landing)
+        # They were noted as a batch, and one of them goes unread.
+        (landing / "b c%20ü.nt").unlink()
+        (landing / "broken.nt.gz").unlink()
+    done = CliRunner().invoke(zodiac, ["stream", str(farm), "--from", str(landing), "--once"])
+    assert done.exit_code == 0, done.output
+    assert "batch 0: 1 file, +1 fact, 2 files gone, version 2" in done.output
+    assert "warning W016:" in done.stderr
+    assert str(landing / "b c%20ü.nt") in done.stderr.replace("\n", "")
+    with ze.open(farm, read_only=True) as kb:
+        assert kb.log()[-1].message == f"batch 0 of {landing}, without b c%20ü.nt, broken.nt.gz"
+
+
+def test_many_batches_are_noted_together_and_found_again(
+    spark: SparkEngine, farm: Path, landing: Path
+) -> None:
+    assert spark.jobs.cores == 2
+    with ze.open(farm) as kb:
+        for number in range(12):
+            (landing / f"{number}.nt").write_text(reading(number, 40))
+            (taken,) = follow(kb, landing)
+            assert (taken.number, taken.gone) == (number, ())
+        assert list(farm.rglob("*.compact"))
+
+
+def test_a_stream_into_an_object_store_notes_elsewhere_what_it_took(
+    spark: SparkEngine, bucket: str, landing: Path, tmp_path: Path
+) -> None:
+    assert spark.jobs.cores == 2
+    (landing / "a.nt").write_text(reading(1, 40))
+    with ze.open(f"{bucket}/farm", create=True) as kb:
+        with pytest.raises(StoreProblem) as found:
+            Stream(kb, landing)
+        assert code(found.value) == "D021"
+        noted = Reading(checkpoint=tmp_path / "noted")
+        (taken,) = follow(kb, landing, noted)
+        assert (taken.version, taken.facts_added) == (1, 1)
+    with ze.open(f"{bucket}/farm") as kb, ze.open(f"{bucket}/other", create=True) as other:
+        assert follow(kb, landing, noted) == []
+        # Another store has notes of its own in the same folder.
+        assert len(follow(other, landing, noted)) == 1
 
 
 def test_what_is_no_folder_or_no_store_is_refused(spark: SparkEngine, farm: Path, tmp_path: Path) -> None:

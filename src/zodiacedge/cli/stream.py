@@ -11,6 +11,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.options import Chosen, engine_options, header_option, store_argument
 from zodiacedge.cli.stores import show_counts, writing
+from zodiacedge.errors import Diagnostic
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -36,6 +37,9 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 @header_option
 @click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="The most files of one change.")
 @click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
+@click.option(
+    "--checkpoint", metavar="DIR", help="Where Spark notes what it took, if not in the store's folder."
+)
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
@@ -50,6 +54,7 @@ def command(  # noqa: PLR0913 - one argument per option
     header: bool,
     most_files: int | None,
     quarantine: str | None,
+    checkpoint: str | None,
     on: Chosen,
 ) -> None:
     r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
@@ -73,11 +78,13 @@ def command(  # noqa: PLR0913 - one argument per option
     def told(applied: Applied) -> None:
         batches.append(applied)
         console.text(_line(applied))
+        console.findings(map(_gone, applied.gone))
 
     # Spark finds the files in any case.
     kb = writing(console, store, on=on if on.engine == "spark" else Chosen())
     try:
-        reading = Reading(form or "", relation, header, most_files, Path(quarantine) if quarantine else None)
+        folders = (Path(one) if one else None for one in (quarantine, checkpoint))
+        reading = Reading(form or "", relation, header, most_files, *folders)
         stream = Stream(kb, folder, reading, told, Cluster(on.master))
         if not once:
             console.text(f"following {folder} into {store}; Ctrl-C ends it")
@@ -89,10 +96,20 @@ def command(  # noqa: PLR0913 - one argument per option
             console.json({"version": kb.version, "batches": [one.to_dict() for one in batches]})
 
 
+def _gone(path: str) -> Diagnostic:
+    return Diagnostic(
+        "W016",
+        f"{path} arrived, and was taken away before it could be read: what was in it is not in the store",
+        "move it into the folder again, under another name: a file is taken once, by its name",
+        severity="warning",
+    )
+
+
 def _line(applied: Applied) -> str:
     if applied.again:
         return f"batch {applied.number}: {many(applied.files, 'file')}, there already"
     bad = f", {many(applied.bad_lines, 'bad line')} skipped" if applied.bad_lines else ""
+    bad += f", {many(len(applied.gone), 'file')} gone" if applied.gone else ""
     return (
         f"batch {applied.number}: {many(applied.files, 'file')}, +{many(applied.facts_added, 'fact')}{bad}, "
         f"version {applied.version}, {applied.seconds:.2f} s"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.spark.noted import noted_files
 from zodiacedge.errors import Diagnostic, StoreProblem
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Batch:
     stream: str
     number: int
     files: tuple[Path, ...]
+    gone: tuple[Path, ...] = ()
+    """Files that arrived with them, and were taken away before their batch came."""
 
 
 class Arrivals:
@@ -100,15 +103,24 @@ class Arrivals:
         return writer.trigger(processingTime=f"{int(seconds * 1000)} milliseconds").start()
 
     def _taken(self, frame: DataFrame, number: int) -> None:
-        files = sorted(_path(row["path"]) for row in frame.collect())
+        files = {_path(row["path"]) for row in frame.collect()}
         with self._taking:
-            if self._stopped or not files:
+            if self._stopped:
                 return
             try:
-                self._take(Batch(stream_of(self._landing.checkpoint), number, tuple(files)))
+                gone = {_path(one) for one in self._noted(number)} - files
+                if files or gone:
+                    stream = stream_of(self._landing.checkpoint)
+                    self._take(Batch(stream, number, tuple(sorted(files)), tuple(sorted(gone))))
             except BaseException as problem:
                 self._problem = problem
                 raise
+
+    def _noted(self, number: int) -> frozenset[str]:
+        try:
+            return noted_files(self._landing.checkpoint, number)
+        except (ValueError, KeyError) as problem:
+            raise _ended(self._landing.folder, problem) from problem
 
     def _wait(self, query: StreamingQuery) -> None:
         try:
