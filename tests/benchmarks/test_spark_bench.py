@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -289,6 +291,45 @@ def test_the_log_of_the_session_tells_where_time_went(document: dict[str, Any]) 
     assert loop["jobs"] > 10
     assert loop["shuffled"] > 0
     assert loop["driver"] <= loop["seconds"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_benchmark_that_is_ended_leaves_what_it_measured(tmp_path: Path) -> None:
+    if not shutil.which("java"):
+        pytest.skip("there is no Java")
+    program = [
+        sys.executable,
+        "-m",
+        "zodiacedge",
+        "bench",
+        "spark",
+        "--small",
+        "--only",
+        "rs1",
+        "--only",
+        "leaf",
+    ]
+    options = ["--runs", "3", "--master", "local[2]", "--out", str(tmp_path)]
+    kept = tmp_path / "spark-so-far.json"
+    with subprocess.Popen(
+        [*program, *options],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        # What is started in the background does not hear Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as bench:
+        while not kept.exists() and bench.poll() is None:
+            time.sleep(0.1)
+        bench.send_signal(signal.SIGINT)
+        _, told = bench.communicate(timeout=120)
+    assert bench.returncode != 0
+    assert f"what was measured until then is in {kept}" in " ".join(told.split())
+    found = json.loads(kept.read_text())
+    assert found["figures"][0]["workload"] == "rs1 n=50"
+    assert found["figures"][0]["derived_total"] > 0
+    assert not (tmp_path / "spark.json").exists()
 
 
 def test_it_has_a_help_page_with_an_example() -> None:

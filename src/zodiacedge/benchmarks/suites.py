@@ -40,7 +40,7 @@ from zodiacedge.benchmarks.task import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from zodiacedge.benchmarks.latency import Latencies
@@ -76,6 +76,8 @@ class Options:
     """Workloads of a few thousand facts, to see that everything works."""
     tell: Callable[[str], None] = lambda _text: None
     """Called with what is being measured."""
+    keep: Callable[[Mapping[str, object]], None] = lambda _document: None
+    """Called with all that is measured so far, as plain values for JSON, where all of it takes long."""
 
     def wants(self, name: str) -> bool:
         """Whether something by this name is asked for."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.output import check_folder, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.benchmarks.report import Report
     from zodiacedge.benchmarks.spark.report import SparkReport
@@ -86,8 +87,11 @@ def _measured(*names: str, repeated: bool = True) -> Callable[[Callable[..., Fou
                 if sys.stderr.isatty():
                     console.note(text)
 
-            options = Options(only, runs, modules, small, tell)
-            _run(console, lambda: function(options, **own), out, cold=cold)
+            kept = _Kept(out)
+            options = Options(only, runs, modules, small, tell, kept.write)
+            with kept.told(console):
+                _run(console, lambda: function(options, **own), out, cold=cold)
+            kept.remove()
 
         made = common(call)
         for option in reversed((*_REPEATED_OPTIONS, *_OPTIONS) if repeated else _OPTIONS):
@@ -255,7 +259,8 @@ def spark(options: Options, *, master: str, universities: int, start: int) -> Sp
       growth                         LUBM on data that grows to eight times its size
 
     The ratio is an engine's time divided by ours on Spark. Where time goes is read from Spark's event log.
-    It needs Java and the optional dependencies `spark`. All of it takes about an hour.
+    It needs Java and the optional dependencies `spark`. All of it takes about an hour; what is measured is
+    written as it goes, to spark-so-far.json, until all of it is there.
 
     \b
     Example:
@@ -295,6 +300,35 @@ def _run(console: Console, bench: Callable[[], Found], out: Path, *, cold: bool)
     console.text(f"wrote {', '.join(map(str, _write(report, document, out)))}")
     if console.as_json:
         console.json(document)
+
+
+class _Kept:
+    """What is measured so far, in a file beside the results: whoever ends a long benchmark has that much."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._path: Path | None = None
+
+    def write(self, document: Mapping[str, object]) -> None:
+        path = self._out / f"{document['bench']}-so-far.json"
+        # Whoever is interrupted here keeps what was there before.
+        fresh = path.with_suffix(".new")
+        write_text(fresh, json.dumps(document, indent=1) + "\n")
+        self._path = fresh.replace(path)
+
+    @contextmanager
+    def told(self, console: Console) -> Iterator[None]:
+        """Tell where it is if all of it is never there."""
+        try:
+            yield
+        except BaseException:
+            if self._path is not None:
+                console.note(f"what was measured until then is in {self._path}")
+            raise
+
+    def remove(self) -> None:
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 def _write(report: Found, document: dict[str, object], out: Path) -> list[Path | str]:

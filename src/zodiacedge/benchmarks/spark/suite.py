@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.benchmarks.embedded import EmbeddedTrial
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from zodiacedge.benchmarks.harness import Measurement, Trial
     from zodiacedge.benchmarks.spark.clock import Window
-    from zodiacedge.benchmarks.spark.growth import Size
-    from zodiacedge.benchmarks.spark.leaf import LeafFigure
     from zodiacedge.benchmarks.spark.stage import Stage
     from zodiacedge.benchmarks.suites import Options
 
@@ -60,16 +59,21 @@ def spark(options: Options, master: str = "local[*]", universities: int = 10, st
             f"session, {NAIVE}": session_settings(stage.session),
             TUNED: tuned_settings(stage.session),
         }
-        figures = tuple(bench.figures(universities))
-        changes: tuple[LeafFigure, ...] = ()
+        report = SparkReport(machine, settings)
+        for figure in bench.figures(universities):
+            report = replace(report, figures=(*report.figures, figure))
+            options.keep(report.to_dict())
         if options.wants("leaf"):
             task = lubm_task(1 if options.small else universities, departments=departments)
-            changes = tuple(Leaves(stage, task, options.runs, options.tell).measure())
-        growth: tuple[Size, ...] = ()
+            for change in Leaves(stage, task, options.runs, options.tell).measure():
+                report = replace(report, changes=(*report.changes, change))
+                options.keep(report.to_dict())
         if options.wants("growth"):
             grown = Growth(stage, options.runs, options.tell, departments)
-            growth = tuple(grown.measure(1 if options.small else start))
-        return SparkReport(machine, settings, figures, changes, growth, stage.events())
+            for size in grown.measure(1 if options.small else start):
+                report = replace(report, growth=(*report.growth, size))
+                options.keep(report.to_dict())
+        return replace(report, events=stage.events())
 
 
 class _Bench:
