@@ -38,6 +38,20 @@ def test_programs_give_what_they_give_everywhere(outcome: dict[str, object]) -> 
     assert outcome["different"] == []
 
 
+def test_small_changes_are_looked_up_by_executors(outcome: dict[str, object]) -> None:
+    assert outcome["changes_different"] == []
+    assert outcome["changes_elsewhere"] == []
+    jobs = outcome["changes_jobs"]
+    assert isinstance(jobs, list)
+    # One compares the facts, one looks up, and one brings the rules up to date: none was the driver's alone.
+    assert min(jobs) >= 3
+
+
+def test_nodes_in_parts_give_what_they_give_everywhere(outcome: dict[str, object]) -> None:
+    assert outcome["parts_same"] is True
+    assert outcome["in_parts"] == 10
+
+
 def test_an_executor_that_is_killed_in_the_middle_of_a_recursion_costs_nothing_but_time(
     outcome: dict[str, object],
 ) -> None:
