@@ -26,7 +26,7 @@ def _namespace() -> list[str]:
 def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path, *, mounts: bool) -> None:
     namespace = _namespace() if mounts else []
     if mounts and not namespace:
-        pytest.skip("no small and no read-only disk was tried: mounts are forbidden here, or unshare is missing")
+        pytest.skip("no small and no read-only disk was tried: mounts are forbidden, or unshare is missing")
     command = [*namespace, sys.executable, "-W", "error", str(WORKER), str(tmp_path)]
     done = subprocess.run(
         [*command, *([shutil.which("mount") or "mount"] if namespace else [])],
