@@ -128,6 +128,9 @@ def _prospect(draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, int
     read = shape.read_of(draft.store, draft.touched)
     touched = sum(map(draft.touched.count, read))
     # Rows are looked up among those that the node reads, and among those that it derives.
-    looked_at = [table for one in read for table in draft.bases_of((one,))]
-    tables = (*looked_at, *before.tables.values())
-    return touched, sum(len(table) * (2 - table.has_row_set - table.has_indexes) for table in tables)
+    unready = 0
+    for table in (*draft.bases_of(read), *before.tables.values()):
+        lacking = 2 - table.has_row_set - table.has_indexes
+        if lacking:
+            unready += lacking * len(table)
+    return touched, unready

@@ -108,12 +108,7 @@ class Program:
         """Answer for some rows."""
         if len(self.target):
             self.target.clear()
-        self.given.clear()
-        # A plan that looks rows up rather than walk through them needs the row-set that it was made with.
-        if self.given.has_row_set:
-            self.given.insert(rows)
-        else:
-            self.given.append_distinct(rows)
+        self.given.refill(rows)
         self.assembly.forget_errors()
         execute(self.assembly, self.frame, draft.registry, draft.watch, draft.clock.left())
         draft.derivations += self.frame.state.item(M_DERIVED)

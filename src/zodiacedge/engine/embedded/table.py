@@ -247,6 +247,20 @@ class Table:
         self._rows[count * self.arity : (count + len(rows)) * self.arity] = rows.ravel()
         self.close_rows(len(rows))
 
+    def refill(self, rows: Ids) -> None:
+        """Drop all rows and take others, distinct ones; what finds rows stays and finds these."""
+        count = len(rows)
+        if self._slots is not None:
+            self.clear()
+            self.insert(rows)
+        elif self._masks or count > self.cells[T_CAPACITY]:
+            self.clear()
+            self.append_distinct(rows)
+        else:
+            self._rows[: count * self.arity] = rows.ravel()
+            own = self.cells
+            own[T_LOW] = own[T_HIGH] = own[T_COUNT] = count
+
     def clear(self) -> None:
         """Drop all rows; what finds them stays, empty."""
         if self._slots is not None:
