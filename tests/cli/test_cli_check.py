@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import zodiacedge as ze
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -157,11 +159,14 @@ def test_a_circle_is_found_beside_other_errors_but_not_through_broken_rules(
         ("nowhere.rules", "error U004: there is no file nowhere.rules"),
         ("empty", "error U004: the folder empty holds no .rules file"),
         ("*.nothing", "error U004: there is no file *.nothing"),
+        ("farm.zodiac", "error U004: farm.zodiac is a store, not a program"),
+        ("s3://plants/farm", "error U004: s3://plants/farm is an address, not a program"),
         ("binary.rules", "error U004: binary.rules is not UTF-8 text: byte 2 is 0xff"),
     ],
 )
 def test_what_cannot_be_read_is_said(zodiac: Zodiac, folder: Path, name: str, message: str) -> None:
     (folder / "empty").mkdir()
+    ze.open(folder / "farm.zodiac", create=True).close()
     (folder / "binary.rules").write_bytes(b"p(\xff\x00) .")
     done = zodiac("check", name)
     assert (done.code, done.out) == (1, "")

@@ -14,6 +14,7 @@ from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import read_program
 from zodiacedge.language.safety import resolve
+from zodiacedge.store.layout import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -100,6 +101,10 @@ def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Ru
 
 def _expanded(path: str, extension: str) -> list[Path]:
     here = Path(path)
+    if (here / MARKER).exists() or "://" in path:
+        what = "a store" if (here / MARKER).exists() else "an address"
+        note = "look at a store with zodiac query or zodiac rules, and change it with zodiac apply"
+        raise _problem(f"{path} is {what}, not a program", note)
     if here.is_dir():
         inside = sorted(here.rglob(f"*{extension}"))
         if not inside:

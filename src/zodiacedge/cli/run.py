@@ -115,6 +115,9 @@ def command(  # noqa: PLR0913 - one argument per option
     session are committed one by one, each with its report; queries and the export see what is there at
     the end. The exit code is 1 if a change is refused or does not come to what its session expects.
 
+    Everything is in memory, and gone afterwards: `zodiac init` makes a store of rules and facts, and
+    `zodiac apply` and `zodiac query` work on it.
+
     \b
     Example:
       zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
