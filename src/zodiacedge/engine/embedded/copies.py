@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from zodiacedge.engine.embedded.choose import FEW
 from zodiacedge.engine.embedded.modules import Shape
 from zodiacedge.engine.embedded.programs import ask
-from zodiacedge.engine.embedded.rows import gone_and_come, without
+from zodiacedge.engine.embedded.rows import each_once, gone_and_come, without
 from zodiacedge.engine.embedded.store import is_any_class
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.shape import NodeShape
@@ -55,7 +54,7 @@ def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
         lost, gained = gone_and_come(rows[:, columns], draft.flags(source, rows))
         draft.derivations += len(gained)
         if len(columns) < source.arity:
-            lost, gained = _each_once(lost), _each_once(gained)
+            lost, gained = each_once(lost), each_once(gained)
             if len(lost):
                 given = [(lost, relation.member_of)]
                 lost = without(lost, ask(draft, shape.supported(key), given, own, old=False)[:, :1])
@@ -77,7 +76,3 @@ def _copied_columns(shape: NodeShape) -> tuple[int, ...] | None:
         return None
     # Members of all classes in one table have a layout of their own.
     return None if shape.typed or is_any_class(module.step) else module.columns
-
-
-def _each_once(terms: Ids) -> Ids:
-    return np.unique(terms)[:, None] if len(terms) > 1 else terms

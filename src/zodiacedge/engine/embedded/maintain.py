@@ -18,7 +18,7 @@ from zodiacedge.engine.embedded.backward import Instances, Search, instances_of
 from zodiacedge.engine.embedded.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.owners import BEFORE, OUTSIDE, OUTSIDE_BEFORE, OWN
 from zodiacedge.engine.embedded.programs import ask
-from zodiacedge.engine.embedded.rows import are_in, without
+from zodiacedge.engine.embedded.rows import are_in, each_once, without
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, by_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.embedded.versions import Delta, Draft, GaveUpError
@@ -72,7 +72,6 @@ class NodeChange:
         self._gone: dict[Spot, Given] = {}
         self._new: dict[Spot, Given] = {}
         self._lost: Delta = {}
-        self._negated: dict[Spot, tuple[Ids, Ids]] = {}
 
     def process(self) -> int | None:
         """Work the change out; return by how many facts the segment grows or shrinks.
@@ -94,7 +93,6 @@ class NodeChange:
 
     def _classify(self) -> None:
         draft, store = self._draft, self._draft.store
-        negated: dict[Spot, Given] = {}
         for relation in self._shape.read_of(store, draft.touched):
             spots = self._shape.spots(store, relation)
             rows = draft.touched.rows(relation)
@@ -102,44 +100,52 @@ class NodeChange:
             if len(lost):
                 self._lost[relation] = lost
             for spot in spots:
-                if spot.negated:
-                    negated.setdefault(spot, []).append((rows, relation.member_of))
-                    continue
                 if len(gone):
                     self._gone.setdefault(spot, []).append((gone, relation.member_of))
                 if len(new):
                     self._new.setdefault(spot, []).append((new, relation.member_of))
         draft.check_time()
-        for spot, given in negated.items():
-            self._negated[spot] = self._projection(spot, given)
 
-    def _projection(self, spot: Spot, given: Given) -> tuple[Ids, Ids]:
-        """Return the values of a negated atom's outer variables that began and ceased to have a match."""
-        match = self._shape.matched(spot)
-        asked = ask(self._draft, self._shape.projected(spot), given, None, old=True)
+    def _without_match(self, spot: Spot, given: Given, *, old: bool) -> Ids:
+        """Return those values of a negated atom's outer variables in given facts that have no match."""
+        keys = self._shape.keys_of(spot)
+        if keys is not None and len(given) == 1 and given[0][1] == NO_CLASS:
+            asked = each_once(given[0][0][:, keys])
+        else:
+            asked = ask(self._draft, self._shape.projected(spot), given, None, old=old)
         if not len(asked):
-            return asked, asked
-        before = ask(self._draft, match, [(asked, NO_CLASS)], None, old=True)
-        after = ask(self._draft, match, [(asked, NO_CLASS)], None, old=False)
-        return without(after, before), without(before, after)
+            return asked
+        found = ask(self._draft, self._shape.matched(spot), [(asked, NO_CLASS)], None, old=old)
+        return without(asked, found)
 
-    def _changes(self, *, inner: bool, lost: bool) -> Iterator[tuple[Spot, Given]]:
-        """Yield the spots where instances of old rules were lost, or where instances were gained."""
+    def _changes(self, *, lost: bool, within: str = "") -> Iterator[tuple[Spot, Given]]:
+        """Yield the spots where instances of old rules were lost, or where instances were gained.
+
+        Args:
+            lost: Which of the two.
+            within: The rule whose aggregate is meant; otherwise the bodies of all rules are.
+        """
+
+        def is_meant(spot: Spot) -> bool:
+            return spot.key == within if spot.inner else not within and spot.key not in self._added
+
         for spot, given in (self._gone if lost else self._new).items():
-            if spot.inner is inner and spot.key not in self._added:
+            if not spot.negated and is_meant(spot):
                 yield spot, given
-        for spot, (appeared, vanished) in self._negated.items():
-            # What appears under a negation takes away, what vanishes gives.
-            rows = appeared if lost else vanished
-            if spot.inner is inner and spot.key not in self._added and len(rows):
-                yield spot, [(rows, NO_CLASS)]
+        # What comes under a negation takes away where nothing matched before, and what goes gives where
+        # nothing does now.
+        for spot, given in (self._new if lost else self._gone).items():
+            if spot.negated and is_meant(spot):
+                rows = self._without_match(spot, given, old=lost)
+                if len(rows):
+                    yield spot, [(rows, NO_CLASS)]
 
     # Heads.
 
     def _changed_heads(self, *, lost: bool) -> Delta:
         """Return the heads of instances that were lost on the old version, or gained on the next."""
         found: Delta = {}
-        for spot, given in self._changes(inner=False, lost=lost):
+        for spot, given in self._changes(lost=lost):
             found = _union(found, self._heads_at(spot.key, spot.place, given, old=lost))
         for key, aggregate in self._shape.aggregates.items():
             if key in self._added:
@@ -153,6 +159,11 @@ class NodeChange:
         return found
 
     def _heads_at(self, key: str, place: int, given: Given, *, old: bool) -> Delta:
+        columns = self._shape.columns_at(key, place)
+        if columns is not None and len(given) == 1:
+            rows = given[0][0][:, columns]
+            self._draft.derivations += len(rows)
+            return self._heads(key, rows)
         question = self._shape.heads_at(key, place)
         return self._heads(key, ask(self._draft, question, given, self._own, old=old))
 
@@ -205,9 +216,8 @@ class NodeChange:
             return
         groups = Table(len(aggregate.groups))
         for lost in (True, False):
-            for spot, given in self._changes(inner=True, lost=lost):
-                if spot.key == key:
-                    groups.insert(ask(draft, shape.groups_at(key, spot.place), given, None, old=lost))
+            for spot, given in self._changes(lost=lost, within=key):
+                groups.insert(ask(draft, shape.groups_at(key, spot.place), given, None, old=lost))
         if not len(groups):
             return
         given = [(groups.rows, NO_CLASS)]
@@ -232,7 +242,8 @@ class NodeChange:
         if not candidates:
             return
         if not self._shape.recursive:
-            self._remove(_minus(candidates, self._supported(candidates)))
+            alone = self._shape.one_instance_each and not self._suspects
+            self._remove(candidates if alone else _minus(candidates, self._supported(candidates)))
             return
         self._refuse_many(candidates)
         if self._backward and self._shape.widest_instance <= MOST_COLUMNS:

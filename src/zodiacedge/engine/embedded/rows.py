@@ -32,6 +32,15 @@ def are_in(rows: Ids, others: Ids) -> NDArray[np.bool_]:
     return Table.of(others).mask(rows)
 
 
+def each_once(rows: Ids) -> Ids:
+    """Return rows, each once."""
+    if len(rows) <= 1:
+        return rows
+    found = Table(rows.shape[1])
+    found.insert(rows)
+    return found.rows
+
+
 def gone_and_come(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
     """Return the rows that nobody holds any more, and those that nobody held, by marks of their owners."""
     if len(rows) == 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.embedded.modules import recognise
 from zodiacedge.engine.embedded.programs import GIVEN, Question
-from zodiacedge.engine.embedded.store import NO_CLASS, Relation, in_pairs, is_any_class
+from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, in_pairs, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
@@ -18,7 +18,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.plan.variants import recursive_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.engine.embedded.touched import Touched
@@ -53,8 +53,11 @@ class NodeShape:
         self.aggregates = {key: rule.aggregate for key, rule in rules.items() if rule.aggregate}
         self.widest_binding = max((len(bindings_of(a)) for a in self.aggregates.values()), default=0)
         self.module = recognise(tuple(rules.values()))
+        self.one_instance_each = _is_alone(rules)
+        """Whether no fact has two instances: it goes with the one that it has."""
         self.heads = {key: Relation(rule.head.relation, len(rule.head.args)) for key, rule in rules.items()}
         self._questions: dict[tuple[object, ...], Question] = {}
+        self._columns: dict[tuple[object, ...], tuple[int, ...] | None] = {}
         self._spots: dict[Relation, tuple[Spot, ...]] = {}
         self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
         self._any_class = any(map(is_any_class, self.atoms))
@@ -128,6 +131,23 @@ class NodeShape:
         return self.question(
             ("heads", key, place), lambda: self._of_rule(key, rule.head.args, _with(rule.body, place), place)
         )
+
+    def columns_at(self, key: str, place: int) -> tuple[int, ...] | None:
+        """Return the columns of the rows at a place that are the heads, if no search is needed for them."""
+        if key not in self.aggregates or len(self.rules[key].body) > 1 or self.heads[key] == TYPED:
+            return None
+        name = (key, place)
+        if name not in self._columns:
+            head, columns = self.rules[key].head.args, columns_of(self.aggregates[key])
+            self._columns[name] = _places(head, columns) if len(head) == len(columns) else None
+        return self._columns[name]
+
+    def keys_of(self, spot: Spot) -> tuple[int, ...] | None:
+        """Return the columns of a negated atom's facts that hold its outer variables, if all match it."""
+        if spot not in self._columns:
+            atom, keys = self._negated(spot)
+            self._columns[spot] = _places(keys, atom.args)
+        return self._columns[spot]
 
     def groups_at(self, key: str, place: int) -> Question:
         """Ask for the groups of an aggregate's bindings that have given rows at a place."""
@@ -239,6 +259,21 @@ def _with(body: tuple[Conjunct, ...], place: int) -> tuple[Conjunct, ...]:
         case conjunct:
             raise TypeError(conjunct)
     return (*body[:place], Atom(GIVEN, given), *body[place + 1 :])
+
+
+def _places(wanted: Sequence[Argument], given: Sequence[Argument]) -> tuple[int, ...] | None:
+    """Return where some arguments stand among others, if these are different variables and hold them all."""
+    if len(set(given)) < len(given) or not all(isinstance(arg, Variable) for arg in given):
+        return None
+    return tuple(map(given.index, wanted)) if set(wanted) <= set(given) else None
+
+
+def _is_alone(rules: Mapping[str, Rule]) -> bool:
+    """Whether there is one rule, and its head tells all that its body binds."""
+    if len(rules) > 1:
+        return False
+    (rule,) = rules.values()
+    return analyse(rule.body).bound <= set(rule.head.args)
 
 
 def _is_of(relation: Relation, atom: Atom) -> bool:
