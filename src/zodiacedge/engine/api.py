@@ -125,7 +125,7 @@ class Materialisation(Protocol):
         """The predicates of all visible facts."""
 
     def predicate_names(self) -> set[str]:
-        """The names of the predicates of all visible facts."""
+        """The names of the predicates of all visible facts; those that rules name may be left out."""
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""

@@ -106,10 +106,10 @@ class EmbeddedState:
         return frozenset(map(store.predicate, relations))
 
     def predicate_names(self) -> set[str]:
-        """The names of the predicates of all visible facts."""
+        """The names of the predicates of all visible facts; those that rules name may be left out."""
         if self.store.owners(TYPED):
             return {predicate.name for predicate in self.predicates()}
-        return set(self.store.filled_names())
+        return self.store.stated_names()
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""

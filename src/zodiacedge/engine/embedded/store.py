@@ -255,10 +255,13 @@ class Store:
         }
         return {relation: tables for relation, tables in found.items() if tables}
 
-    def filled_names(self) -> Iterator[str]:
-        """Yield the names of the predicates of relations that have rows."""
-        for relation in self.filled():
-            yield relation.name if relation.member_of == NO_CLASS else self.predicate(relation).name
+    def stated_names(self) -> set[str]:
+        """Return the names of the predicates that explicit facts have."""
+        return {
+            relation.name if relation.member_of == NO_CLASS else self.predicate(relation).name
+            for relation, table in self.explicit.tables.items()
+            if table
+        }
 
     def filled(self) -> Iterator[Relation]:
         """Yield the relations that have rows."""

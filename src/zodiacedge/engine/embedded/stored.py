@@ -194,6 +194,8 @@ def _batch(dictionary: Dictionary, rows: Ids) -> pa.Table:
 
 def _written(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     kinds = dictionary.kinds[ids]
+    if len(ids) and (kinds == kinds[0]).all():
+        return _texts(dictionary, int(kinds[0]), ids)
     texts: list[pa.Array] = []
     types: list[pa.Array] = []
     order: list[NDArray[np.int64]] = []
@@ -206,8 +208,6 @@ def _written(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     if not order:
         return pa.array([], pa.string()), pa.array([], pa.string())
     text, name = pa.concat_arrays(texts), pa.concat_arrays(types)
-    if len(order) == 1:
-        return text, name
     back = pa.array(np.argsort(np.concatenate(order), kind="stable"))
     return text.take(back), name.take(back)
 
@@ -227,7 +227,7 @@ def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Ar
     else:
         moments = pa.array(payloads[ids]).view(pa.timestamp("us")).cast(pa.string())
         text = pc.binary_join_element_wise(pc.replace_substring(moments, " ", "T"), "Z", "")
-    return text, pa.array([NAMES[kind]]).take(pa.array(np.zeros(len(ids), np.int32)))
+    return text, pa.repeat(NAMES[kind], len(ids))
 
 
 def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
