@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from engine.test_golden_programs import PROGRAMS, transcript
+from spark.conftest import CLUSTER
 from spark.test_shared_suite import follow
 from strategies import evaluate_text
 from zodiacedge.engine.api import Settings
@@ -15,17 +17,22 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.dealing import Neighbours, dealing
+from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.scratch import read_table
+from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.errors import EvaluationProblem, LimitReached
 from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.language.ast import Fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.safety import resolve
+from zodiacedge.maintenance.change import Change
+from zodiacedge.terms import iri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from zodiacedge.engine.spark.engine import SparkEngine
     from zodiacedge.language.ast import Rule
 
 # All of them take minutes: some with every run of the tests, all with the long ones.
@@ -156,6 +163,43 @@ def test_what_parts_fail_with_is_told(make_engine: Callable[[Options], SparkEngi
     with pytest.raises(LimitReached, match="3 rounds"), limited.change() as change:
         change.add_rules("n(X, Y) :- n(X, N), Y := N + 1 .  n(a, 0) .")
     assert not limited.facts()
+
+
+def test_facts_and_terms_are_compared_in_parts(
+    tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    engine = make_engine(Options(gather_rows=4000, split_bytes=1 << 18))
+    path, again = tmp_path / "many.nt", tmp_path / "again.nt"
+    path.write_text("".join(f"<n{n % 7000}> <p{n % 3}> <m{n // 2}> .\n" for n in range(12_000)))
+    # Half of them are there, some stand twice, and some are new.
+    lines = [f"<n{n % 7000}> <p{n % 3}> <m{n // 2}> .\n" for n in range(6000, 18_000)]
+    again.write_text("".join([*lines, *lines[:500], "<n1> a <C> .\n"]))
+    found, expected = KnowledgeBase(engine, Settings()), KnowledgeBase(EmbeddedEngine(), Settings())
+    told = []
+    for kb in (found, expected):
+        for file in (path, again):
+            with kb.change() as change:
+                change.load(str(file))
+        loaded = change.report
+        absent = (Fact("p0", (iri("n0"), iri("nobody"))), Fact("p9", (iri("n0"), iri("m0"))))
+        report = kb.apply(Change(remove_facts=(*sorted(kb.explicit, key=str)[:11_000], *absent)))
+        warnings = [warning.render() for warning in report.warnings]
+        told.append((loaded.net_counts(), report.net_counts(), warnings, kb.facts()))
+    assert told[0] == told[1]
+    state = found.state
+    assert isinstance(state, SparkState)
+    ids = np.concatenate([read_table(part.path)["id"].to_numpy() for part in state.terms.parts])
+    assert len(ids) == len(np.unique(ids))
+
+
+def test_a_clash_of_many_terms_is_found_in_whatever_part(java: None, tmp_path: Path) -> None:  # noqa: ARG001
+    path = tmp_path / "many.nt"
+    path.write_text("".join(f"<n{n}> <p> <m{n}> .\n" for n in range(12_000)))
+    engine = SparkEngine(cluster=CLUSTER, bits=24, options=Options(gather_rows=4000))
+    kb = KnowledgeBase(engine, Settings())
+    with pytest.raises(EvaluationProblem, match="E005"), kb.change() as change:
+        change.load(str(path))
+    assert not kb.facts()
 
 
 def test_parts_cost_two_jobs_however_many_nodes(make_engine: Callable[[Options], SparkEngine]) -> None:

@@ -181,7 +181,7 @@ class SparkEffect:
             # There is nothing to compare them with, and all of it is the driver's own.
             found = sift.run(job)
         elif min(rows - self.place.options.gather_rows, given - sift.FEW) > 0:
-            return sift.by_plans(self.place, job)
+            return sift.in_parts(self.place, job)
         else:
             found = self.place.jobs.one(sift.run, job, "comparing facts with those that are there")
         small = () if found.small_terms is None else (found.small_terms,)

@@ -5,7 +5,7 @@ Terms of the change that nobody knew yet are found here too, and compared with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,16 +14,16 @@ from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.columns import Reader, Translation
 from zodiacedge.engine.spark.compact import put_together, small_parts
-from zodiacedge.engine.spark.frames import Frames, names, tagged, together
+from zodiacedge.engine.spark.dealt import Share, ShareReader, Unit, count_of_parts, deal
 from zodiacedge.engine.spark.merge import merged
-from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, read_part
+from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation
 from zodiacedge.engine.spark.slices import SliceReader, matching
 from zodiacedge.engine.spark.vocabulary import SCHEMA, Hashing, Terms, unseen, write_terms
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_atom
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -54,6 +54,8 @@ class Sift:
     terms: Terms
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
+    share: Share | None = None
+    """What of the facts one of several parts has; it leaves the terms to others."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,14 @@ def run(sift: Sift) -> Sifted:
     """Find out what comes and goes."""
     reads: dict[Relation, tuple[Read, list[Read], list[Read]]] = {}
     looked_up: set[Relation] = set()
+    shared = None if sift.share is None else ShareReader(sift.share)
     for relation in {**sift.add, **sift.remove}:
-        reader = Reader()
+        reader = shared or Reader()
         added = [reader.read(relation, Content.of(part)) for part in sift.add.get(relation, ())]
         removed = [reader.read(relation, Content.of(part)) for part in sift.remove.get(relation, ())]
         content = sift.explicit.get(relation, Content())
         few = sum(len(columns[0]) for read in (*added, *removed) for _, columns in read.layers)
-        if few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
+        if shared is None and few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
             looked_up.add(relation)
             reads[relation] = (_matching(relation, content, (*added, *removed)), added, removed)
         else:
@@ -111,15 +114,17 @@ def run(sift: Sift) -> Sifted:
             if len(rows):
                 part = sift.folder.write_rows(relation, _columns(translation, relation, rows))
                 found[relation] = (part,)
-        whole_read = relation not in looked_up and len(table) <= _REWRITTEN
+        whole_read = shared is None and relation not in looked_up and len(table) <= _REWRITTEN
         if whole_read and len(there.layers) >= _LAYERS and (len(fresh) or len(leaving)):
             table.delete(leaving)
             table.insert(fresh)
             whole[relation] = sift.folder.write_rows(relation, _columns(translation, relation, table.rows))
-    fresh_terms = sift.new_terms.read() if sift.new_terms.parts else SCHEMA.empty_table()
-    terms = write_terms(sift.folder, unseen(fresh_terms, sift.terms))
     missing = sum(map(len, absent.values()))
     example = _example(sift, absent, translation)
+    if shared is not None:
+        return Sifted(new, old, idle, missing, example, ())
+    fresh_terms = sift.new_terms.read() if sift.new_terms.parts else SCHEMA.empty_table()
+    terms = write_terms(sift.folder, unseen(fresh_terms, sift.terms))
     small = small_parts(sift.terms)
     small_terms = put_together(sift.folder, small) if small else None
     fresh_parts = (terms,) if terms.rows else ()
@@ -169,40 +174,40 @@ def _first(sift: Sift, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact
     return min(facts, key=format_atom, default=None)
 
 
-def by_plans(place: Place, sift: Sift) -> Sifted:
-    """Find out what comes and goes on data frames: one job, and two more for the terms."""
-    frames = Frames(place)
-    relations = list({**sift.add, **sift.remove})
-    width = max(relation.width for relation in relations)
-    pieces = []
-    for at, relation in enumerate(relations):
-        columns = names(relation.width)
-        there = frames.content(relation, sift.explicit.get(relation, Content()))
-        coming = frames.parts(sift.add.get(relation, ()), relation.width).distinct()
-        going = frames.parts(sift.remove.get(relation, ()), relation.width).distinct()
-        leaving = going.join(there, columns, "left_semi").join(coming, columns, "left_anti")
-        for kind, frame in enumerate(
-            (
-                coming.join(there, columns, "left_anti"),
-                leaving,
-                coming.join(there, columns, "left_semi"),
-                going.join(there, columns, "left_anti"),
-            )
-        ):
-            pieces.append(tagged(frame, 4 * at + kind, width))
-    listed = [relation for relation in relations for _ in range(4)]
-    idle = frozenset(range(2, len(listed), 4))
-    why = "comparing facts with those that are there"
-    written = frames.write(together(pieces), listed, why, ALONE, idle)
-    found: list[dict[Relation, tuple[Part, ...]]] = [{}, {}, {}, {}]
-    for tag, parts in written.items():
-        found[tag % 4][relations[tag // 4]] = tuple(parts)
-    new, old, there_already, absent = found
+def in_parts(place: Place, sift: Sift) -> Sifted:
+    """Find out what comes and goes of facts that are dealt out by their first argument: three jobs."""
+    units = [
+        Unit(part, relation, 0)
+        for relation in {**sift.add, **sift.remove}
+        for parts in (
+            sift.add.get(relation, ()),
+            sift.remove.get(relation, ()),
+            sift.explicit.get(relation, Content()).parts,
+        )
+        for part in parts
+    ]
+    count = count_of_parts(place, sum(unit.part.rows for unit in units))
+    dealt = deal(place, units, count, ALONE)
+    shares = [replace(sift, share=Share(blocks)) for blocks in dealt.blocks]
+    found = place.jobs.each(run, shares, "comparing facts with those that are there")
     known = merged(place, sift.new_terms, sift.terms, ALONE)
-    terms = known.parts[len(sift.terms.parts) :]
-    counts = [sum(part.rows for parts in one.values() for part in parts) for one in (there_already, absent)]
-    some = {
-        relation: [column[:_MOST_EXAMPLES] for column in read_part(parts[0], relation.width)]
-        for relation, parts in absent.items()
-    }
-    return Sifted(new, old, counts[0], counts[1], _first(sift, some), terms)
+    examples = [one.example for one in found if one.example is not None]
+    return Sifted(
+        _adopted(place, [one.new for one in found]),
+        _adopted(place, [one.old for one in found]),
+        sum(one.idle for one in found),
+        sum(one.missing for one in found),
+        min(examples, key=format_atom, default=None),
+        known.parts[len(sift.terms.parts) :],
+    )
+
+
+def _adopted(
+    place: Place, sides: Iterable[Mapping[Relation, tuple[Part, ...]]]
+) -> dict[Relation, tuple[Part, ...]]:
+    """Return what several parts found."""
+    found: dict[Relation, tuple[Part, ...]] = {}
+    for side in sides:
+        for relation, parts in side.items():
+            found[relation] = (*found.get(relation, ()), *map(place.adopt, parts))
+    return found

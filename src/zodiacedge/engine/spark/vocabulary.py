@@ -9,6 +9,7 @@ text. Within a file they stand in the order of their fingerprints, so one is fou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,6 +59,18 @@ class Hashing(NamedTuple):
         keys = self.keys(dictionary)
         return dict(zip(given, keys[ids].tolist(), strict=True)) if given else {}
 
+    def stretches(self, count: int) -> list[Stretch]:
+        """Return all fingerprints that there can be, in so many stretches of the same length."""
+        ends = [(number << self.bits) // count for number in range(count + 1)]
+        return [Stretch(first, end - 1) for first, end in pairwise(ends)]
+
+
+class Stretch(NamedTuple):
+    """Fingerprints from one to another, both among them."""
+
+    first: int
+    last: int
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -70,9 +83,12 @@ class Terms:
         """How many entries the files have."""
         return sum(part.rows for part in self.parts)
 
-    def read(self, keys: Keys | None = None) -> pa.Table:
-        """Return the entries of some fingerprints, or all; those that stand in several files come twice."""
-        tables = [_entries(part, keys) for part in self.parts]
+    def read(self, keys: Keys | None = None, within: Stretch | None = None) -> pa.Table:
+        """Return the entries of some fingerprints, or all; those that stand in several files come twice.
+
+        `within` reads only those of a stretch of all fingerprints that there can be.
+        """
+        tables = [_entries(part, keys, within) for part in self.parts]
         return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
     def decode(self, keys: Keys) -> dict[int, Term]:
@@ -134,10 +150,10 @@ def write_terms(folder: Folder, table: pa.Table) -> Part:
     return Part(folder.write(table.sort_by("id"), "terms"), len(table))
 
 
-def unseen(new: pa.Table, known: Terms) -> pa.Table:
+def unseen(new: pa.Table, known: Terms, within: Stretch | None = None) -> pa.Table:
     """Return those terms that are not known yet; raise where two share a fingerprint."""
     new = each_once(new)
-    there = known.read(new["id"].to_numpy()) if known.parts else SCHEMA.empty_table()
+    there = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
     if not len(there):
         return new
     kept = each_once(pa.concat_tables([there, new]))
@@ -186,12 +202,14 @@ def clash(first: str, second: str) -> EvaluationProblem:
     )
 
 
-def _entries(part: Part, keys: Keys | None) -> pa.Table:
+def _entries(part: Part, keys: Keys | None, within: Stretch | None) -> pa.Table:
+    # Fingerprints stand in order: of a file, only what has some of a stretch is read.
+    bounds = None if within is None else [("id", ">=", within.first), ("id", "<=", within.last)]
     if keys is None:
-        return read_table(part.path).cast(SCHEMA)
+        return read_table(part.path, filters=bounds).cast(SCHEMA)
     if len(keys) <= FEW:
         return read_table(part.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
-    found = read_table(part.path)
+    found = read_table(part.path, filters=bounds)
     return found.filter(pa.array(np.isin(found["id"].to_numpy(), keys))).cast(SCHEMA)
 
 
