@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import zodiacedge as ze
-from store.conftest import code
+from store.conftest import PROGRAM, code
 from strategies import RandomProgram, examples, programs
 from zodiacedge.language.ast import Variable, atom
 from zodiacedge.language.printer import format_atom, format_rule
@@ -248,3 +248,27 @@ def test_a_slice_is_what_all_rules_but_those_of_given_predicates_make_of_its_fac
         assert found.facts <= kb.explicit
     else:
         assert found.facts == {one for one in kb.facts() if one.predicate in chosen}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "about(X) :- edge(X, _) .",
+        "about(X, Y) :- edge(X, Y) .",
+        "about(X) :- value(a, X) .",
+        "about(X) :- rdf:type(_, X) .",
+        "about(X) :- node(X), not path(X, _) .",
+    ],
+)
+def test_every_engine_finds_the_facts_that_mention_something(tmp_path: Path, text: str) -> None:
+    found = []
+    for engine in ("embedded", "reference"):
+        kb = ze.open(engine=engine)
+        with kb.change() as c:
+            c.add_rules(PROGRAM)
+            c.add_facts(
+                "rdf:type(a, <T>) . edge(<T>, c) . path(a, b) . rdf:type(<T>, <K>) . rdf:type(a, <K>) ."
+            )
+        found.append(kb.export_slice(tmp_path / engine, text).facts)
+    assert found[0] == found[1]
+    assert found[0]

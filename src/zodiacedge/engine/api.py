@@ -16,7 +16,7 @@ The laws that every engine keeps, and that the shared test suite checks:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.limits import Limits
@@ -215,6 +215,14 @@ class State(Materialisation, Protocol):
         self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
     ) -> Attempt:
         """Work out what a change leads to: checked and resolved rules by key, and facts."""
+
+
+@runtime_checkable
+class Mentioning(Protocol):
+    """A state that can look into all its explicit facts at once; others are asked predicate by predicate."""
+
+    def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
+        """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
 
 
 class Attempt(Protocol):

@@ -21,11 +21,12 @@ class WholeFiles:
         """Name the folder of the store."""
         self._root = root
         self._beside: dict[Path, Path] = {}
+        self._made: set[Path] = set()
 
     def add(self, name: str, data: bytes) -> None:
         """Write a file beside its place, not on disk yet; its folders are made."""
         path = self._root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._make(path.parent)
         beside = path.with_name(f".{path.name}.{os.getpid()}.new")
         self._beside[path] = beside
         try:
@@ -52,6 +53,17 @@ class WholeFiles:
         for beside in self._beside.values():
             beside.unlink(missing_ok=True)
         self._beside = {}
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder and those above it, each asked for once."""
+        if folder in self._made:
+            return
+        if self._within(folder.parent):
+            self._make(folder.parent)
+            folder.mkdir(exist_ok=True)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+        self._made.add(folder)
 
     def _within(self, folder: Path) -> bool:
         return folder == self._root or self._root in folder.parents

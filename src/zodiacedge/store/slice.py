@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from zodiacedge.engine.api import Mentioning
 from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, SyntaxProblem, UsageProblem, nearest
 from zodiacedge.graph.rdg import Walk
 from zodiacedge.language.ast import Aggregate, Atom, Fact, Predicate, Query, Variable, atom, variables
@@ -190,6 +191,10 @@ def _matching(wish: _Wish, atoms: Iterable[Atom], state: State, settings: Settin
 
 
 def _mentioning(wish: _Wish, program: Program, state: State, settings: Settings) -> Iterator[Fact]:
+    if isinstance(state, Mentioning):
+        rows = _rows(wish.query, wish.values, state, settings)
+        yield from state.mentioning({term for row in rows for term in row})
+        return
     for predicate in state.explicit_counts():
         places = [Variable(f".{n}") for n in range(predicate.arity)]
         found: set[Fact] = set()

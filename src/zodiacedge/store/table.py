@@ -10,7 +10,6 @@ name of an earlier one: a mark inside makes it another file, so that nobody swee
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -47,6 +46,7 @@ _EXPLICIT = "explicit"
 _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum>[0-9a-f]{64})\.parquet")
 _KINDS = ("explicit", "derived", "aggregate")
 _ROWS_TOGETHER = 1 << 18
+_FEW_ROWS = 100
 _LARGE = 1 << 20
 # How Delta tells of what the system refused.
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
@@ -310,17 +310,19 @@ def _staged(place: Place, key: PartKey, table: pa.Table, writing: Staging) -> Pa
     """Write a part as a file that is named by the SHA-256 of its bytes, unless it is there."""
     count = len(table)
     columns = {
-        "kind": _repeated(key.kind, count),
-        "predicate": _repeated(key.predicate, count),
-        "arity": pa.array([key.arity], pa.int32()).take(pa.nulls(count, pa.int32()).fill_null(0)),
+        "kind": pa.repeat(key.kind, count),
+        "predicate": pa.repeat(key.predicate, count),
+        "arity": pa.repeat(pa.scalar(key.arity, pa.int32()), count),
     }
     columns |= {name: table.column(name) for name in column_names(key.arity)}
     written = pa.table(columns)
     if place.shared:
         written = written.replace_schema_metadata({_MARK: secrets.token_hex(_MARK_BYTES)})
-    out = io.BytesIO()
-    pq.write_table(written, out, compression="zstd", row_group_size=_ROWS_TOGETHER)
-    data = out.getvalue()
+    out = pa.BufferOutputStream()
+    # A few rows take no less room for it, and twice the time to write and to read.
+    packed = "zstd" if count > _FEW_ROWS else "none"
+    pq.write_table(written, out, compression=packed, row_group_size=_ROWS_TOGETHER)
+    data = out.getvalue().to_pybytes()
     path = f"{place_of(key)}/{sha256(data).hexdigest()}.parquet"
     if place.shared or not place.has(path):
         writing.add(path, data)
@@ -381,10 +383,6 @@ def _schema(arity: int) -> pa.Schema:
             *((name, pa.string()) for name in column_names(arity)),
         ]
     )
-
-
-def _repeated(text: str, count: int) -> pa.Array:
-    return pa.array([text]).take(pa.nulls(count, pa.int32()).fill_null(0))
 
 
 def _options(place: Place) -> dict[str, str] | None:

@@ -137,6 +137,18 @@ class EmbeddedState:
         tables = self.store.explicit.tables.items()
         return number >= 0 and any(len(rows_with(name, table.rows, number)) for name, table in tables)
 
+    def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
+        """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
+        store = self.store
+        found = [number for number in map(store.dictionary.find, terms) if number >= 0]
+        # One more, for the number that no term has.
+        wanted = np.zeros(len(store.dictionary) + 1, np.bool_)
+        wanted[found] = True
+        for relation, table in store.explicit.tables.items():
+            for one, rows in by_class(relation, table.rows):
+                whole = wanted[one.member_of] and store.predicate(one) == (RDF_TYPE, 2)
+                yield from store.facts_of(one, rows if whole else rows[wanted[rows].any(axis=1)])
+
     def batch(self) -> EmbeddedBatch:
         """Return an empty batch for facts of the next change."""
         return EmbeddedBatch(self.store)
