@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
@@ -208,3 +209,22 @@ def test_files_go_when_nobody_needs_them(make_engine: Callable[[Options], SparkE
     del kb, state
     gc.collect()
     assert not list(folder.iterdir())
+
+
+def test_what_is_derived_is_written_once_and_told_without_a_job(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    engine = make_engine(Options())
+    kb = KnowledgeBase(engine, Settings())
+    with kb.change() as change:
+        change.add_rules("x: pair(X, Y) :- f(X), g(Y) .")
+        change.add_facts(
+            "\n".join([*(f"f(n{n}) ." for n in range(400)), *(f"g(m{n}) ." for n in range(300))])
+        )
+    folder = Path(engine.empty().place.scratch.folder.uri)
+    # More came than is told at once: that would be all of it a second time.
+    written = sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("rows-*.parquet"))
+    assert written == 400 + 300 + 400 * 300
+    before = engine.jobs.count()
+    assert change.report.net_counts() == ({"f": 400, "g": 300, "pair": 120_000}, {})
+    assert engine.jobs.count() == before
