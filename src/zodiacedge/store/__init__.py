@@ -27,7 +27,9 @@ same code that made them, so a version is a commit and the records behind it, wh
     records   what a record says, or why it is none
     terms     parts as facts
     snapshot  what a commit says beside the facts
-    table     the Delta table: parts as Parquet files, commits
+    part_files  parts as Parquet files, one each or many small ones together
+    renewal   which files a commit has in the place of others
+    table     the Delta table: its commits
     making    an empty store, step by step
     restore   from a commit back to a program and a state
     folding   bringing the table up to the log, beside the work

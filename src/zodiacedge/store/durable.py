@@ -18,6 +18,7 @@ from zodiacedge.store.entry import Entry, FactChange, LogFiles, packed
 from zodiacedge.store.folding import Folding
 from zodiacedge.store.layout import DELTA_LOG, MARKER, check, logged
 from zodiacedge.store.making import make
+from zodiacedge.store.part_files import place_of, segment_name
 from zodiacedge.store.place import Behind
 from zodiacedge.store.problems import (
     damaged_table,
@@ -30,7 +31,7 @@ from zodiacedge.store.records import said
 from zodiacedge.store.restore import graph_digest, owners_of, program_of, state_of
 from zodiacedge.store.snapshot import Commit, Snapshot
 from zodiacedge.store.sweep import doomed_files, sweep, tell
-from zodiacedge.store.table import BehindError, Built, FactTable, place_of, segment_name
+from zodiacedge.store.table import BehindError, Built, FactTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -15,8 +15,8 @@ from zodiacedge.language.parser import parse_program
 from zodiacedge.language.safety import resolve
 from zodiacedge.maintenance.program import Program
 from zodiacedge.store.layout import short_hash
+from zodiacedge.store.part_files import segment_name
 from zodiacedge.store.problems import damaged_table, not_reproduced
-from zodiacedge.store.table import segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

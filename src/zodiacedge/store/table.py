@@ -4,8 +4,7 @@ A file is named by the SHA-256 of its bytes, so whatever is read is what was wri
 holds rules, prefixes, counts and a digest over the names of all files; the digest is checked whenever a
 version is loaded. Commits of other programs are passed over, and what they did is found by the digest.
 
-Where several may write, a commit is made behind the one that it builds on or not at all, and no file gets the
-name of an earlier one: a mark inside makes it another file, so that nobody sweeps what is about to be named.
+Where several may write, a commit is made behind the one that it builds on or not at all.
 """
 
 from __future__ import annotations
@@ -13,20 +12,30 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from zodiacedge.engine.keeping import PartFile, PartFiles
 from zodiacedge.engine.parts import PartKey, column_names
-from zodiacedge.store.layout import DELTA_LOG, folder_name, short_hash
+from zodiacedge.store.layout import DELTA_LOG
+from zodiacedge.store.part_files import (
+    FEW_ROWS,
+    TOGETHER,
+    Piece,
+    checked,
+    piece_of,
+    pieces_of,
+    place_of,
+    read_parts,
+    write_alone,
+    write_together,
+)
 from zodiacedge.store.problems import damaged_table, unreachable, unwritable
+from zodiacedge.store.renewal import Renewal
 from zodiacedge.store.snapshot import Commit, digest_of, digested, read_snapshot
 
 if TYPE_CHECKING:
@@ -42,19 +51,14 @@ if TYPE_CHECKING:
 _METADATA = "zodiac"
 _FIRST_ARITY = 4
 _PARTITIONS = ["relation", "segment"]
-_EXPLICIT = "explicit"
+# More small parts than this, written at once, go into one file.
+_MANY = 64
 _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum>[0-9a-f]{64})\.parquet")
-_KINDS = ("explicit", "derived", "aggregate")
-_ROWS_TOGETHER = 1 << 18
-_FEW_ROWS = 100
-_LARGE = 1 << 20
 # How Delta tells of what the system refused.
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
 # How it tells of a network, or of what is at its other end.
 _REMOTE = re.compile(r"Error performing [^\n]*|error sending request[^\n]*")
 _COMMIT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.json")
-_MARK = "zodiac.mark"
-_MARK_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,6 @@ class BehindError(Exception):
 Renewed = tuple[PartKey, "pa.Table | PartFiles | None"]
 
 
-def segment_name(owner: frozenset[str]) -> str:
-    """Return the name of a segment: that of the explicit facts, or a hash of the rules of a node."""
-    return f"node-{short_hash(owner)}" if owner else _EXPLICIT
-
-
 class FactTable:
     """The Delta table of a store."""
 
@@ -85,6 +84,8 @@ class FactTable:
         """Name the place; nothing is read yet."""
         self._place = place
         self._log = place.shown(DELTA_LOG)
+        # The parts of files that many are in, as far as they were looked at: a file never changes.
+        self._places: dict[str, frozenset[str]] = {}
 
     def create(self, snapshot: Snapshot) -> None:
         """Make the table, without facts."""
@@ -183,33 +184,67 @@ class FactTable:
         """Write the files of parts; return what comes and goes, all files then, and the most arguments."""
         from deltalake.transaction import RemoveAction  # noqa: PLC0415
 
-        by_folder: dict[str, list[str]] = {}
-        for path in before:
-            by_folder.setdefault(path.rsplit("/", 1)[0], []).append(path)
         now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = []
-        gone: list[str] = []
+        files = Renewal(before)
+        small: dict[str, Piece] = {}
+        stale: set[str] = set()
         widest = 0
-        left = set(by_folder)
         for key, given in parts:
             place = place_of(key)
-            left.discard(place)
-            old = by_folder.pop(place, [])
-            if given is None or isinstance(given, PartFiles):
-                new = given.files if given else ()
-            else:
-                new = (_staged(self._place, key, given, writing),)
             widest = max(widest, key.arity)
-            kept = old if isinstance(given, PartFiles) and given.beside else []
-            names = [*kept, *(file.path for file in new if file.path not in kept)]
-            if names:
-                by_folder[place] = names
-            gone += [path for path in old if path not in names]
-            actions += [_added(place, file, now) for file in new if file.path not in old]
+            beside = isinstance(given, PartFiles) and given.beside
+            if not beside:
+                stale.add(place)
+            if given is None or isinstance(given, PartFiles):
+                files.renew(place, given.files if given else (), beside=beside)
+            elif len(given) <= FEW_ROWS:
+                small[place] = piece_of(key, given)
+            else:
+                files.renew(place, [write_alone(self._place, piece_of(key, given), writing)])
+        self._write_small(small, stale, files, writing, whole=whole)
+        actions: list[AddAction | RemoveAction] = [_added(place, one, now) for place, one in files.came]
+        actions += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in files.went]
+        return actions, files.all, widest
+
+    def _write_small(
+        self, small: Mapping[str, Piece], stale: set[str], files: Renewal, writing: Staging, *, whole: bool
+    ) -> None:
+        """Write small parts: into one file if they are many, or were in such a file, and alone otherwise."""
+        there = {name: self._parts_in(name) for name in files.of(TOGETHER)}
+        together = set(small)
+        if len(small) <= _MANY:
+            together &= frozenset[str]().union(*there.values())
+        for place in small.keys() - together:
+            files.renew(place, [write_alone(self._place, small[place], writing)])
+        for place in together:
+            files.renew(place, ())
         if whole:
-            gone += [path for place in left for path in by_folder.pop(place)]
-        actions += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in gone]
-        return actions, tuple(sorted(path for paths in by_folder.values() for path in paths)), widest
+            files.leave(lambda place: place in stale or place == TOGETHER)
+        opened = [name for name, places in there.items() if whole or places & stale]
+        if not opened and not together:
+            return
+        old = (one for name in opened for one in self._pieces(name))
+        pieces = [one for one in old if one.place not in stale and not whole]
+        pieces += [small[place] for place in sorted(together)]
+        new = []
+        for file, places in write_together(self._place, pieces, writing):
+            self._places[file.path] = places
+            new.append(file)
+        files.renew(TOGETHER, new, kept=[name for name in there if name not in opened])
+
+    def _parts_in(self, name: str) -> frozenset[str]:
+        """Return the folders that the parts of a file would have alone."""
+        if name not in self._places:
+            self._places[name] = frozenset(one.place for one in self._pieces(name))
+        return self._places[name]
+
+    def _pieces(self, name: str) -> list[Piece]:
+        path = self._place.shown(name)
+        try:
+            data = self._place.read(name)
+        except OSError as error:
+            raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
+        return pieces_of(path, checked(path, name, data))
 
     def _committed(
         self,
@@ -301,32 +336,9 @@ class TableWriter:
     def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
         """Write a file, named by the SHA-256 of its bytes; it is there for good when this returns."""
         writing = self.place.staging()
-        found = _staged(self.place, key, table, writing)
+        found = write_alone(self.place, piece_of(key, table), writing)
         writing.settle()
         return found
-
-
-def _staged(place: Place, key: PartKey, table: pa.Table, writing: Staging) -> PartFile:
-    """Write a part as a file that is named by the SHA-256 of its bytes, unless it is there."""
-    count = len(table)
-    columns = {
-        "kind": pa.repeat(key.kind, count),
-        "predicate": pa.repeat(key.predicate, count),
-        "arity": pa.repeat(pa.scalar(key.arity, pa.int32()), count),
-    }
-    columns |= {name: table.column(name) for name in column_names(key.arity)}
-    written = pa.table(columns)
-    if place.shared:
-        written = written.replace_schema_metadata({_MARK: secrets.token_hex(_MARK_BYTES)})
-    out = pa.BufferOutputStream()
-    # A few rows take no less room for it, and twice the time to write and to read.
-    packed = "zstd" if count > _FEW_ROWS else "none"
-    pq.write_table(written, out, compression=packed, row_group_size=_ROWS_TOGETHER)
-    data = out.getvalue().to_pybytes()
-    path = f"{place_of(key)}/{sha256(data).hexdigest()}.parquet"
-    if place.shared or not place.has(path):
-        writing.add(path, data)
-    return PartFile(path, len(data), count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,9 +366,7 @@ class StoredParts:
                 data = read()
             except OSError as error:
                 raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
-            if f"{sha256(data).hexdigest()}.parquet" != name.rsplit("/", 1)[-1]:
-                raise damaged_table(path, "is damaged: its checksum is not its name")
-            yield _read_part(path, name, data, self.owners)
+            yield from read_parts(path, name, checked(path, name, data), self.owners)
 
 
 def _added(place: str, file: PartFile, now: int) -> AddAction:
@@ -366,12 +376,6 @@ def _added(place: str, file: PartFile, now: int) -> AddAction:
     said = json.dumps({"numRecords": file.rows})
     values = {"relation": relation, "segment": segment}
     return AddAction(file.path, file.bytes, values, now, True, said)  # noqa: FBT003
-
-
-def place_of(key: PartKey) -> str:
-    """Return the folder of a part."""
-    name = folder_name(key.predicate, key.arity, key.kind)
-    return f"relation={name}/segment={segment_name(key.owner)}"
 
 
 def _schema(arity: int) -> pa.Schema:
@@ -402,28 +406,3 @@ def _hooks() -> Any:  # noqa: ANN401 - as above
 
     # Commits are swept by vacuum, which knows what versions need.
     return PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
-
-
-def _read_part(
-    path: str, name: str, data: bytes, owners: Mapping[str, frozenset[str]]
-) -> tuple[PartKey, pa.Table]:
-    folder = name.rsplit("/", 1)[0]
-    try:
-        table = _parquet(data)
-        # A file from elsewhere may have any name that fits it, and anything inside.
-        table.validate(full=True)
-        kind, predicate, arity = (table.column(name)[0].as_py() for name in ("kind", "predicate", "arity"))
-        owner = owners[folder.rsplit("=", 1)[1]]
-        table = table.drop_columns(["kind", "predicate", "arity"]) if arity else table
-        key = PartKey(kind, owner, predicate, arity)
-    except (pa.ArrowException, OSError, KeyError, IndexError, TypeError, ValueError) as error:
-        raise damaged_table(path, f"is no part of a store: {error}") from error
-    if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != folder:
-        raise damaged_table(path, "is no part of a store: it stands in another place")
-    return key, table
-
-
-def _parquet(data: bytes) -> pa.Table:
-    # Threads are worth their start for large files only.
-    large = len(data) > _LARGE
-    return pq.ParquetFile(pa.BufferReader(data), pre_buffer=large).read(use_threads=large)
