@@ -37,7 +37,7 @@ from zodiacedge.language.checks import body_atoms
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -71,6 +71,8 @@ _REALS = (K_DECIMAL, K_DOUBLE, K_FLOAT)
 _TOGETHER = 1 << 18
 # So many are written while somebody may wait for their turn: a few hundredths of a second.
 _WRITTEN_TOGETHER = 1 << 16
+# Parts of fewer rows are read together.
+_SMALL = 1 << 10
 _NOBODY: frozenset[str] = frozenset()
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -274,8 +276,7 @@ def restored(
         for head in (rules[key].head for key in keys)
         if head.relation == RDF_TYPE and isinstance(head.args[-1], Variable)
     }
-    for key, table in parts:
-        rows = rows_of(store.dictionary, key, table)
+    for key, rows in _all_rows(store.dictionary, parts):
         if key.kind == "aggregate":
             hidden = segments[key.owner].hidden
             _filled(hidden.setdefault(key.predicate, Table(key.arity)), rows)
@@ -326,6 +327,47 @@ def _filled(table: Table, rows: Ids) -> Table:
     if table.insert(np.ascontiguousarray(rows)) != len(rows):
         raise BadPartError("a row stands there twice")
     return table
+
+
+def _all_rows(
+    dictionary: Dictionary, parts: Iterable[tuple[PartKey, pa.Table]]
+) -> Iterator[tuple[PartKey, Ids]]:
+    """Yield the rows of parts, many small ones at once: that takes about as long as one of them."""
+    small: list[tuple[PartKey, pa.Table]] = []
+    waiting = 0
+    for key, table in parts:
+        if len(table) > _SMALL:
+            yield key, rows_of(dictionary, key, table)
+            continue
+        small.append((key, table))
+        waiting += len(table)
+        if waiting > _WRITTEN_TOGETHER:
+            yield from _rows_together(dictionary, small)
+            small, waiting = [], 0
+    yield from _rows_together(dictionary, small)
+
+
+def _rows_together(
+    dictionary: Dictionary, parts: Sequence[tuple[PartKey, pa.Table]]
+) -> Iterator[tuple[PartKey, Ids]]:
+    found = [np.zeros((len(table), key.arity), np.int32) for key, table in parts]
+    for n in range(max((key.arity for key, _ in parts), default=0)):
+        having = [place for place, (key, _) in enumerate(parts) if key.arity > n]
+        columns = [
+            pa.concat_arrays(
+                [chunk.cast(pa.string()) for place in having for chunk in parts[place][1].column(name).chunks]
+            )
+            for name in (f"a{n}", f"a{n}_type")
+        ]
+        batch = pa.record_batch(columns, ["text", "type"])
+        batch.validate(full=True)
+        numbers = _read(dictionary, *batch.columns)
+        start = 0
+        for place in having:
+            rows = found[place]
+            rows[:, n] = numbers[start : start + len(rows)]
+            start += len(rows)
+    yield from zip((key for key, _ in parts), found, strict=True)
 
 
 def rows_of(dictionary: Dictionary, key: PartKey, table: pa.Table) -> Ids:
