@@ -12,7 +12,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import StoreProblem
 from zodiacedge.store.layout import LOG_FOLDER
 from zodiacedge.store.log import chained, file_name, framed, header
 from zodiacedge.store.problems import overtaken, unusable
@@ -85,8 +84,10 @@ class ObjectLog:
         self._size += len(data) + _AS_LONG_AS
         return version
 
-    def withdraw(self) -> None:
+    def withdraw(self, version: int) -> None:
         """Break off: what is put cannot be taken back, because others may have seen it."""
+        if self._version == version:
+            return
         self._broken = f"version {self._version} is in the store, and not in this process"
 
     def sync(self, ticket: int) -> None:
@@ -120,13 +121,13 @@ class ObjectLog:
 def _beside(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
     """Put something in a thread of its own, and let others work in the engine until it is there."""
     found: list[bool] = []
-    problems: list[StoreProblem] = []
+    problems: list[Exception] = []
     done = threading.Event()
 
     def work() -> None:
         try:
             found.append(put())
-        except StoreProblem as problem:
+        except Exception as problem:  # noqa: BLE001 - it is raised below
             problems.append(problem)
         finally:
             done.set()

@@ -130,6 +130,9 @@ class ObjectPlace:
             return False
         return True
 
+    def refuse_links(self) -> None:
+        """Do nothing: an object is no link."""
+
     def listed(self, folder: str = "", after: str = "") -> list[Listed]:
         """List the objects of a folder and those below, by name."""
         with self._asking(folder) as (obstore, client):
@@ -145,7 +148,7 @@ class ObjectPlace:
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object, whether there is one or not."""
-        with self._asking(name) as (obstore, client):
+        with self._asking(name, putting=True) as (obstore, client):
             obstore.put(client, name, data)
 
     def put_new(self, name: str, data: bytes) -> bool:
@@ -155,7 +158,7 @@ class ObjectPlace:
         holds tells whose it is.
         """
         try:
-            with self._asking(name) as (obstore, client):
+            with self._asking(name, putting=True) as (obstore, client):
                 obstore.put(client, name, data, mode="create", use_multipart=False)
         except FileExistsError:
             return self.read(name) == data
@@ -189,7 +192,7 @@ class ObjectPlace:
     # Asking
 
     @contextmanager
-    def _asking(self, name: str = "") -> Iterator[tuple[Any, Any]]:
+    def _asking(self, name: str = "", *, putting: bool = False) -> Iterator[tuple[Any, Any]]:
         """Give the library and a client; tell what goes wrong in the words of a system, or as one problem."""
         try:
             import obstore  # noqa: PLC0415 - only who uses it pays for it
@@ -204,7 +207,8 @@ class ObjectPlace:
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
             raise unreachable(about, _said(error)) from error
         except FileNotFoundError as error:
-            if _NO_BUCKET in str(error):
+            # Where something cannot be put because nothing is there, it is the bucket.
+            if putting or _NO_BUCKET in str(error):
                 raise unreachable(self, _said(error)) from error
             raise FileNotFoundError(errno.ENOENT, "it is not there", str(about)) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
@@ -213,6 +217,8 @@ class ObjectPlace:
 
 class Unlocked:
     """What a writer holds where there are no locks."""
+
+    held = True
 
     def release(self) -> None:
         """Do nothing."""
