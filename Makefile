@@ -37,7 +37,7 @@ demo: $(STAMP) ## the wind farm of the paper, end to end
 	@$(BIN)/zodiac demo $(ARGS)
 
 test: $(STAMP) java ## all tests but the soak runs
-	@$(PYTEST) $(ARGS)
+	@ZODIAC_NEEDS_JAVA=1 $(PYTEST) $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import contract, fast tests
 	$(BIN)/ruff check

@@ -14,6 +14,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.engine.spark.session import need_java
+from zodiacedge.errors import UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,3 +68,15 @@ def heard() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Java is there: without it there is nothing to test."""
+    try:
+        need_java()
+    except UsageProblem as problem:
+        # With `make test` it is there.
+        if os.environ.get("ZODIAC_NEEDS_JAVA"):
+            raise
+        pytest.skip(str(problem))

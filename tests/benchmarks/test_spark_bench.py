@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -230,10 +229,8 @@ def test_no_rule_reads_what_a_leaf_derives() -> None:
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def document(java: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:  # noqa: ARG001 - needed
     """What a small run on a session of its own writes."""
-    if not shutil.which("java"):
-        pytest.skip("there is no Java")
     folder = tmp_path_factory.mktemp("bench")
     program = [sys.executable, "-m", "zodiacedge", "bench", "spark"]
     options = ["--small", "--runs", "1", "--master", "local[2]", "--json", "--out", str(folder)]
@@ -295,9 +292,8 @@ def test_the_log_of_the_session_tells_where_time_went(document: dict[str, Any]) 
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.usefixtures("java")
 def test_a_benchmark_that_is_ended_leaves_what_it_measured(tmp_path: Path) -> None:
-    if not shutil.which("java"):
-        pytest.skip("there is no Java")
     program = [
         sys.executable,
         "-m",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +31,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if item.path.resolve().is_relative_to(HERE):
         item.add_marker(pytest.mark.spark)
         item.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture(scope="session")
-def java() -> None:
-    """Java is there: without it there is nothing to test here."""
-    if not shutil.which("java"):
-        pytest.skip("there is no Java")
 
 
 @pytest.fixture(scope="session")

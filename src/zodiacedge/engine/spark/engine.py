@@ -11,6 +11,7 @@ from zodiacedge.engine.spark.place import Options, Place
 from zodiacedge.engine.spark.session import Cluster
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.vocabulary import Hashing
+from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,6 +47,9 @@ class SparkEngine:
             options: How nodes are evaluated.
             cluster: The cluster with settings of Spark, in the place of `master`.
         """
+        if not 1 <= bits <= MOST_BITS:
+            message = f"a fingerprint has 1 to {MOST_BITS} bits, not {bits}"
+            raise UsageProblem(Diagnostic("U013", message, "leave bits out"))
         jobs = Jobs(cluster or Cluster(master))
         self._place = Place(jobs, scratch, Hashing(seed, bits), options or Options())
 

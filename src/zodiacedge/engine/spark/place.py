@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.spark.scratch import Part, Scratch, Segment
 from zodiacedge.engine.spark.vocabulary import Hashing
+from zodiacedge.engine.spark.ways import WAYS
+from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,6 +38,13 @@ class Options:
     split_bytes: int = 32 << 20
     """How much of a file of N-Triples one task reads."""
     policy: Policy = field(default_factory=Policy)
+
+    def __post_init__(self) -> None:
+        """Refuse a way that there is not."""
+        if self.way not in WAYS:
+            raise UsageProblem(
+                Diagnostic("U013", f"there is no way {self.way!r}", f"choose one of {', '.join(WAYS)}")
+            )
 
     def gathers(self, rows: int) -> bool:
         """Whether one task may have so many rows; none may where another way is asked for."""

@@ -79,13 +79,15 @@ def _active() -> SparkSession | None:
 
 
 def _started(cluster: Cluster) -> SparkSession:
-    _need_java()
+    need_java()
     # Spark looks at the version of pandas wherever Arrow goes by; we use none of its pandas.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
 
-    master = cluster.master or DEFAULT_MASTER
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    master = cluster.master or _submitted_to() or DEFAULT_MASTER
+    if _is_local(master) or not os.environ.get("PYSPARK_PYTHON"):
+        # Elsewhere another one may be meant: that of an environment that was sent along.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = Session.builder.master(master).appName("zodiacedge")
     for name, value in {**_settings(master, ship=cluster.ship), **cluster.settings}.items():
@@ -93,15 +95,44 @@ def _started(cluster: Cluster) -> SparkSession:
     # Spark would answer Ctrl-C by ending every job of the process: whoever waits for a job ends that one.
     main = threading.current_thread() is threading.main_thread()
     heard = signal.getsignal(signal.SIGINT) if main else None
-    session = builder.getOrCreate()
-    if heard is not None:
-        signal.signal(signal.SIGINT, heard)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise _cannot_start(master, error) from error
+    finally:
+        if heard is not None:
+            signal.signal(signal.SIGINT, heard)
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
+def _submitted_to() -> str:
+    """Return the master that `spark-submit` was given, if it started this process."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return ""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are those of Java
+    return str(SparkConf().get("spark.master", "") or "")
+
+
+def _cannot_start(master: str, error: Exception) -> UsageProblem:
+    told = str(getattr(error, "java_exception", "") or error)
+    reason = next((line.strip() for line in told.splitlines() if line.strip()), type(error).__name__)
+    return UsageProblem(
+        Diagnostic(
+            "U019",
+            f"Spark does not start on {master}: {reason}",
+            "name a master that is there: local[*], spark://HOST:7077, yarn or k8s://HOST:PORT",
+        )
+    )
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local[") or master == "local"
+
+
 def _settings(master: str, *, ship: bool) -> dict[str, str]:
-    local = master.startswith("local[") or master == "local"
     found = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -119,7 +150,7 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         "spark.python.worker.reuse": "true",
         "spark.executorEnv.NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", _kernel_cache()),
     }
-    if local:
+    if _is_local(master):
         cores_here = _local_cores(master)
         found |= {
             "spark.driver.host": "127.0.0.1",
@@ -168,7 +199,8 @@ def _need_pyspark() -> None:
         )
 
 
-def _need_java() -> None:
+def need_java() -> None:
+    """Refuse to go on without Java."""
     home = os.environ.get("JAVA_HOME", "")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     version = _java_version(program) if program else 0
