@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
@@ -19,12 +20,11 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark import columns, slices, small_change, vocabulary
 from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.place import Options
+from zodiacedge.errors import ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from zodiacedge.engine.spark.engine import SparkEngine
 
@@ -209,6 +209,31 @@ def test_files_go_when_nobody_needs_them(make_engine: Callable[[Options], SparkE
     del kb, state
     gc.collect()
     assert not list(folder.iterdir())
+
+
+def test_a_change_that_fails_in_one_part_leaves_no_file_of_the_others(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    engine = make_engine(Options(way="partitioned"))
+    kb = KnowledgeBase(engine, Settings(strict=True))
+    changed(kb, engine, " ".join(f"q(n{n}, {n}) ." for n in range(20)))
+    folder = Path(engine.empty().place.scratch.folder.uri)
+    gc.collect()
+    before = {path.name for path in folder.iterdir()}
+    for _ in range(2):
+        with pytest.raises(ZodiacError):
+            changed(kb, engine, "p(X, Y) :- q(X, N), Y := 1 / N .")
+    gc.collect()
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_jobs_are_told_in_plain_words(make_engine: Callable[[Options], SparkEngine]) -> None:
+    told: list[str] = []
+    kb = KnowledgeBase(make_engine(Options()), Settings(progress=lambda one: told.append(one.stage)))
+    with kb.change() as change:
+        change.add_rules("p(X) :- q(X) .")
+        change.add_facts("q(a) .")
+    assert "bringing rules up to date in one task" in told
 
 
 def test_what_is_derived_is_written_once_and_told_without_a_job(

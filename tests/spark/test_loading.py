@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +18,6 @@ from zodiacedge.knowledge import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
 
@@ -91,6 +92,15 @@ def test_bad_lines_go_to_quarantine_with_their_place(
         assert data[bad["offset"] :].decode().startswith(bad["text"])
         assert bad["reason"]
         assert bad["file"] == str(path)
+
+
+def test_files_of_bad_lines_go_once_they_were_read(tmp_path: Path, spark: SparkEngine) -> None:
+    path = tmp_path / "some.nt"
+    path.write_text("bad\n" * 20)
+    loaded(spark, str(path), quarantine=tmp_path / "bad")
+    gc.collect()
+    folder = Path(spark.empty().place.scratch.folder.uri)
+    assert not [one for one in folder.iterdir() if one.name.startswith("bad-")]
 
 
 def test_no_bad_line_no_quarantine(tmp_path: Path, spark: SparkEngine) -> None:

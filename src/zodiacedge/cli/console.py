@@ -101,7 +101,7 @@ class Console:
         if self._bar:
             rules = ", ".join(progress.rules)
             what = f"{rules[:40]}  round {progress.round}  {progress.facts:,} facts"
-            self._bar.move("evaluating", progress.node, progress.nodes, what)
+            self._bar.move(progress.stage or "evaluating", progress.node, progress.nodes, what)
 
 
 class _Bar:
@@ -118,7 +118,7 @@ class _Bar:
             console=RichConsole(stderr=True),
             transient=True,
         )
-        self._task = self.progress.add_task("", total=None, what="")
+        self._task = self.progress.add_task("starting", total=None, what="")
 
     def move(self, title: str, done: int, total: int, what: str) -> None:
         self.progress.update(self._task, description=title, completed=done, total=total or 1, what=what)

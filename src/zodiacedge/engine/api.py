@@ -42,6 +42,8 @@ class Progress:
     rules: tuple[str, ...]
     round: int
     facts: int
+    stage: str = ""
+    """What is being done, in plain words, where it may take a while."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,9 @@ def work_out(
     settings: Settings,
 ) -> SparkAttempt:
     """Work out what a change leads to."""
-    return _Work(before, rules, graph, effect, settings).attempt()
+    work = _Work(before, rules, graph, effect, settings)
+    with before.place.jobs.telling(work.tell_stage):
+        return work.attempt()
 
 
 @dataclass
@@ -132,6 +134,7 @@ class _Work:
         self.meter = Meter(self.settings.limits)
         self.touched: Wanted = {}
         self.seconds = dict(before.seconds)
+        self._told = Progress(0, len(self.graph.nodes), (), 0, 0)
         # Nodes for which too much would have to be looked up.
         self.not_to_look_up: set[int] = set()
 
@@ -588,7 +591,13 @@ class _Work:
         if self.settings.progress:
             labels = tuple(label for node in nodes for label in self._labels(node))
             facts = sum(one.rows for one in self.segments.values()) + more
-            self.settings.progress(Progress(len(self.runs), len(self.graph.nodes), labels, rounds, facts))
+            self._told = Progress(len(self.runs), len(self.graph.nodes), labels, rounds, facts)
+            self.settings.progress(self._told)
+
+    def tell_stage(self, why: str) -> None:
+        """Tell what a job is for that is about to run."""
+        if self.settings.progress:
+            self.settings.progress(replace(self._told, stage=why))
 
 
 def _unwatched(rounds: int, facts: int) -> None:

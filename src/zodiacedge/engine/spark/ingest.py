@@ -19,7 +19,7 @@ from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
 from zodiacedge.engine.embedded.store import Relation as TableName
 from zodiacedge.engine.embedded.store import Store
 from zodiacedge.engine.spark.batch import Rows, write_tables
-from zodiacedge.engine.spark.scratch import Folder, Part, Relation, read_table
+from zodiacedge.engine.spark.scratch import Folder, Part, Relation, read_batches
 from zodiacedge.engine.spark.vocabulary import Hashing, Names, Terms, columns_of, write_terms
 from zodiacedge.io.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import reading
@@ -90,6 +90,8 @@ def ingest(place: Place, load: Load) -> Rows:
     if not splits:
         load.conclude()
         return Rows()
+    # Starting Spark takes a while, too.
+    load.tell_share(0.0)
     pieces = place.jobs.each(
         read_split, splits, "reading files", watch=lambda done: load.tell_share(done / len(splits))
     )
@@ -99,7 +101,9 @@ def ingest(place: Place, load: Load) -> Rows:
         for split, piece in zip(splits, pieces, strict=True):
             if split.file == at:
                 facts += piece.facts
-                for bad in _bad_lines(str(one.source.path), piece, lines):
+                # The file goes once it was read.
+                found = place.adopt(Part(piece.bad_lines, piece.bad)) if piece.bad_lines else None
+                for bad in _bad_lines(str(one.source.path), found, lines):
                     one.bad += 1
                     one.findings.add(bad)
                 lines += piece.lines
@@ -127,11 +131,13 @@ def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
         yield Split(*given, start, min(start + step, size))
 
 
-def _bad_lines(file: str, piece: Piece, lines: int) -> Iterator[BadLine]:
-    if piece.bad_lines:
-        for row in read_table(piece.bad_lines).to_pylist():
-            unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"
-            yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
+def _bad_lines(file: str, found: Part | None, lines: int) -> Iterator[BadLine]:
+    if found is not None:
+        # They may be as many as there are lines, so no more than some stand in memory.
+        for batch in read_batches(found.path):
+            for row in batch.to_pylist():
+                unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"
+                yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
 
 
 def read_split(split: Split) -> Piece:

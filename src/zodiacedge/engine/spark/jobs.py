@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -60,6 +61,16 @@ class Jobs:
 
     cluster: Cluster = field(default_factory=Cluster)
     group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
+    _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
+
+    @contextmanager
+    def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
+        """Let somebody hear, within a `with` block, what each job is for."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     @cached_property
     def session(self) -> SparkSession:
@@ -86,17 +97,24 @@ class Jobs:
         (found,) = self.each(work, [given], why, turn)
         return found
 
-    def each(
+    def each(  # noqa: PLR0913, PLR0917 - most are given by name
         self,
         work: Callable[[_Given], _Result],
         given: Sequence[_Given],
         why: str,
         turn: Handover = ALONE,
         watch: Callable[[int], None] | None = None,
+        let_go: Callable[[_Result], object] | None = None,
     ) -> list[_Result]:
         """Run one task for each thing that is given, and return their results in that order.
 
-        `watch` is called now and then with how many tasks are done.
+        Args:
+            work: What each task does.
+            given: What for.
+            why: The same in plain words.
+            turn: Passed on while others wait.
+            watch: Called now and then with how many tasks are done.
+            let_go: Called with what each of the others gave if one fails.
         """
         context = self.session.sparkContext
         results = self.run(
@@ -105,6 +123,10 @@ class Jobs:
             turn,
             watch,
         )
+        if let_go and any(isinstance(result, Failure) for result in results):
+            for result in results:
+                if not isinstance(result, Failure):
+                    let_go(result)
         return [_unwrapped(result) for result in results]
 
     def run(
@@ -115,6 +137,8 @@ class Jobs:
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
         """Run an action of Spark; `why` says in plain words what it is for."""
+        for listener in self._listeners:
+            listener(why)
         context = self.session.sparkContext
         tag = uuid.uuid4().hex
 
