@@ -472,9 +472,9 @@ class KnowledgeBase:
         with self._alone():
             with self._asking():
                 program, effect, attempt, report = self._worked_out(change, dry=False)
-                ticket = self._recorded(effect, attempt, report, (message, prefixes or {}, stream))
-                # Everything that can fail lies behind us, and nothing can interrupt what follows.
+                # Everything that can fail comes first, and nothing can interrupt what follows it.
                 try:
+                    ticket = self._recorded(effect, attempt, report, (message, prefixes or {}, stream))
                     with uninterrupted():
                         self._program, self._state = program, attempt.commit()
                         self._version = report.version_after
@@ -482,15 +482,14 @@ class KnowledgeBase:
                         self._streams.update([stream] if stream else [])
                         if committed:
                             committed(report)
-                except KeyboardInterrupt as problem:
+                except BaseException as problem:
                     if self._version != report.version_after:
+                        self._withdraw()
+                        raise
+                    if not isinstance(problem, KeyboardInterrupt):
                         raise
                     # It was put off until now, and the change is in force: all must hear of it first.
                     interrupted = problem
-                except Exception:
-                    if self._store:
-                        self._store.withdraw()
-                    raise
             if self._store and (self._subscribers or self._store.is_long):
                 self._store.sync(ticket)
             self._subscribers.tell(report)
@@ -580,6 +579,12 @@ class KnowledgeBase:
         remarks = Remarks(message, new, *(stream or ()))
         return self._store.record(report, effect, attempt, remarks, self._turn.pass_on)
 
+    def _withdraw(self) -> None:
+        """Take back what the log has beyond this version, if anything: that change did not come about."""
+        if self._store:
+            with uninterrupted():
+                self._store.withdraw(self._version)
+
     def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Effect, Attempt, ChangeReport]:
         start = time.perf_counter()
         if self._store:
@@ -614,8 +619,8 @@ class KnowledgeBase:
         with self._turn:
             if me in self._inside:
                 raise _nested()
-            self._inside.add(me)
             try:
+                self._inside.add(me)
                 yield self._state
             finally:
                 self._inside.discard(me)

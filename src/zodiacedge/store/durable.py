@@ -23,6 +23,7 @@ from zodiacedge.store.place import Behind
 from zodiacedge.store.problems import (
     damaged_table,
     no_version,
+    only_logged,
     read_only,
     unregistered,
     unusable,
@@ -282,9 +283,10 @@ class DurableStore:
         self._beside += sum(one.facts.bytes for one in facts if isinstance(one.facts, PartFile))
         return ticket
 
-    def withdraw(self) -> None:
-        """Take the last record back: its change did not come about."""
-        self._required_writer().withdraw()
+    def withdraw(self, version: int) -> None:
+        """Take the record behind a version back, if there is one: its change did not come about."""
+        if self._writer is not None:
+            self._writer.withdraw(version)
 
     def sync(self, ticket: int) -> None:
         """Wait until a record is on disk."""
@@ -359,11 +361,11 @@ class DurableStore:
             built = self._table.commit(folding.snapshot, self._built, folding.parts, whole=folding.whole)
         except BehindError:
             return self._caught_up(folding)
-        except StoreProblem:
+        except StoreProblem as problem:
             # Not again with every change: the log may grow a while.
             self.fold_bytes *= 2
             self._beside += folding.beside
-            raise
+            raise only_logged(problem) from problem
         self._built, self._knows_all = built, True
         self._signatures, self._folded = folding.signatures, folding.snapshot.version
         self._seconds = folding.snapshot.seconds

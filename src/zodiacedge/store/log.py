@@ -91,8 +91,8 @@ class Log(Protocol):
         `meanwhile` now and then, if it has to wait.
         """
 
-    def withdraw(self) -> None:
-        """Take the last record back: its change did not come about, and nobody waits for it."""
+    def withdraw(self, version: int) -> None:
+        """Take the record behind a version back, if there is one: its change did not come about."""
 
     def sync(self, ticket: int) -> None:
         """Wait until a record is there for good."""

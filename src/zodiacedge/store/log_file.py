@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.store.disk import sync_folder
 from zodiacedge.store.log import HEADER_BYTES, chained, file_name, framed, header
 from zodiacedge.store.problems import unusable, unwritable
@@ -15,6 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.store.log import Scan
+
+_REFUSED = "nothing was changed"
+_UNKNOWN = "this process has the change, and whether the log has it is seen when the store is opened again"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a log ends: one value, so that an interruption finds the old one or the new one."""
+
+    size: int
+    """The bytes of the file that is being written."""
+    chain: bytes
+    version: int
 
 
 class FileLog:
@@ -29,11 +45,10 @@ class FileLog:
         self._state = threading.Condition()
         self._syncing = False
         self._broken = ""
-        self._chain, self.version = scan.chain, scan.version
+        self._failed: OSError | None = None
         self._file, self._path = -1, folder
         self._written = self._durable = 0
-        self._size = 0
-        self._before = 0, scan.chain
+        self._end = self._before = _End(0, scan.chain, scan.version)
         if path is not None and scan.end:
             try:
                 self._file, self._path = os.open(path, os.O_RDWR), path
@@ -41,17 +56,22 @@ class FileLog:
                 os.fsync(self._file)
             except OSError as error:
                 raise unwritable(path, error) from error
-            self._size = scan.end
+            self._end = replace(self._end, size=scan.end)
+
+    @property
+    def version(self) -> int:
+        """The version of the last record."""
+        return self._end.version
 
     @property
     def size(self) -> int:
         """The bytes of the file that is being written."""
-        return self._size
+        return self._end.size
 
     @property
     def chain(self) -> bytes:
         """The chain of the last record."""
-        return self._chain
+        return self._end.chain
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
         """Write the record of the next version; return a ticket to wait with until it is on disk.
@@ -64,56 +84,60 @@ class FileLog:
         try:
             if self._file < 0:
                 self._begin()
-            chain = chained(self._chain, payload)
+            end = self._end
+            chain = chained(end.chain, payload)
             record = framed(chain, payload)
-            _write(self._file, record, self._size)
+            _write(self._file, record, end.size)
+            with self._state:
+                self._written += 1
+                self._before = end
+                self._end = _End(end.size + len(record), chain, end.version + 1)
+                return self._written
         except OSError as error:
             self._undo()
-            raise unwritable(self._path, error) from error
+            raise unwritable(self._path, error, _REFUSED) from error
         except BaseException:
             self._undo()
             raise
-        with self._state:
-            self._before = self._size, self._chain
-            self._size += len(record)
-            self._chain = chain
-            self.version += 1
-            self._written += 1
-            return self._written
 
-    def withdraw(self) -> None:
-        """Take the last record back: its change did not come about, and nobody waits for it."""
+    def withdraw(self, version: int) -> None:
+        """Take the record behind a version back, if there is one: nobody waits for it."""
         with self._state:
-            self._size, self._chain = self._before
-            self.version -= 1
+            if self._end.version == version:
+                return
+            self._end = self._before
         self._undo()
 
     def sync(self, ticket: int) -> None:
         """Wait until a record is on disk. One of the threads that wait asks the disk for all of them."""
         with self._state:
             while self._durable < ticket:
+                if self._failed:
+                    raise unwritable(self._path, self._failed, _UNKNOWN)
                 if self._broken:
                     raise unusable(self._folder.parent, self._broken)
                 if self._syncing:
                     self._state.wait()
                     continue
-                self._syncing = True
-                upto = self._written
-                self._state.release()
-                problem: OSError | None = None
-                try:
-                    os.fsync(self._file)
-                except OSError as error:
-                    problem = error
-                finally:
-                    self._state.acquire()
-                    self._syncing = False
-                    self._state.notify_all()
-                if problem is not None:
-                    # Nobody knows what of it is on disk: what was said so far stands, and no more is said.
-                    self._broken = f"the log could not be written to disk: {problem.strerror}"
-                    raise unwritable(self._path, problem)
+                self._ask_the_disk()
+
+    def _ask_the_disk(self) -> None:
+        """Ask for all that is written, and let others in meanwhile; they wait for what comes of it."""
+        with uninterrupted():
+            self._syncing, upto = True, self._written
+            self._state.release()
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                # Nobody knows what of it is on disk: what was said so far stands, and no more is said.
+                self._failed = error
+                self._broken = f"the log could not be written to disk: {error.strerror}"
+            else:
                 self._durable = upto
+            finally:
+                self._state.acquire()
+                self._syncing = False
+                self._state.notify_all()
 
     def sync_all(self) -> None:
         """Wait until all records are on disk."""
@@ -130,9 +154,10 @@ class FileLog:
         with self._state:
             while self._syncing:
                 self._state.wait()
-            if self._file >= 0:
-                os.close(self._file)
-            self._file, self._path, self._size = -1, self._folder, 0
+            file, self._file = self._file, -1
+            if file >= 0:
+                os.close(file)
+            self._path, self._end = self._folder, replace(self._end, size=0)
 
     def close(self) -> None:
         """Write no more."""
@@ -140,19 +165,25 @@ class FileLog:
         self.break_off("it is closed")
 
     def _begin(self) -> None:
-        path = self._folder.parent / file_name(self.version + 1)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
-        self._path = path
-        self._size = 0
-        _write(self._file, header(self._chain), 0)
-        self._size = HEADER_BYTES
-        sync_folder(self._folder)
+        path = self._folder.parent / file_name(self._end.version + 1)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            _write(file, header(self._end.chain), 0)
+            sync_folder(self._folder)
+        except BaseException:
+            # Nothing may follow in a file that did not begin well: the next record begins it again.
+            os.close(file)
+            with suppress(OSError):
+                path.unlink()
+            raise
+        self._end = replace(self._end, size=HEADER_BYTES)
+        self._file, self._path = file, path
 
     def _undo(self) -> None:
         if self._file < 0:
             return
         try:
-            os.ftruncate(self._file, self._size)
+            os.ftruncate(self._file, self._end.size)
         except OSError as error:
             self.break_off(f"the log could not be cut back: {error.strerror}")
 

@@ -84,8 +84,10 @@ class ObjectLog:
         self._size += len(data) + _AS_LONG_AS
         return version
 
-    def withdraw(self) -> None:
+    def withdraw(self, version: int) -> None:
         """Break off: what is put cannot be taken back, because others may have seen it."""
+        if self._version == version:
+            return
         self._broken = f"version {self._version} is in the store, and not in this process"
 
     def sync(self, ticket: int) -> None:

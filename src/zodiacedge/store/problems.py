@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, StoreProblem
@@ -94,14 +95,21 @@ def newer_format(path: Where, made: object, known: int) -> StoreProblem:
     )
 
 
-def unwritable(path: Where, error: OSError) -> StoreProblem:
-    """The disk does not take it."""
+def unwritable(path: Where, error: OSError, then: str = "") -> StoreProblem:
+    """The disk does not take it; who wanted to write says what that comes to."""
     note = "check the disk"
     if error.errno in _FULL:
-        note = "make room on the disk; nothing was changed"
+        note = "make room on the disk"
     elif error.errno in _FORBIDDEN:
         note = "check its rights, or read only: zodiac query, or ze.open(…, read_only=True)"
-    return _problem("D007", f"{path} cannot be written: {error.strerror or error}", note)
+    message = f"{path} cannot be written: {error.strerror or error}"
+    return _problem("D007", message, f"{note}; {then}" if then else note)
+
+
+def only_logged(problem: StoreProblem) -> StoreProblem:
+    """A problem with the table, when the log has all changes."""
+    then = "all changes are in the log: none is lost, and none is to be made again"
+    return StoreProblem(replace(one, note=f"{one.note}; {then}") for one in problem.diagnostics)
 
 
 def no_version(wanted: int, first: int, last: int) -> StoreProblem:
