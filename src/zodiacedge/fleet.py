@@ -6,9 +6,11 @@ nothing goes through the driver but their names and counts.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.knowledge import open_kb
 from zodiacedge.store.folder import FolderPlace
 from zodiacedge.store.place import located
@@ -23,12 +25,26 @@ if TYPE_CHECKING:
     Where = str | os.PathLike[str]
 
 
+_NAME = re.compile(r"(?!\.{1,2}$)[^/\\\0]+")
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """A device: what its slice is called, and the values that the texts get for it."""
 
     name: str
     values: Mapping[str, Term]
+
+    def __post_init__(self) -> None:
+        """Raise if it could not be the name of a folder, or would lead out of the one for all."""
+        if not _NAME.fullmatch(self.name):
+            raise UsageProblem(
+                Diagnostic(
+                    "U022",
+                    f"a device cannot be called {self.name!r}: its name becomes that of a folder",
+                    "give it a name that is not empty, and without / and \\",
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True)

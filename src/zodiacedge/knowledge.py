@@ -33,6 +33,7 @@ from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, differences, digest
+from zodiacedge.store.arguments import given_message, given_time, given_version
 from zodiacedge.store.folding import FoldingThread
 from zodiacedge.terms import from_python
 from zodiacedge.transaction import Transaction, given_text
@@ -114,6 +115,7 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
         from zodiacedge.store.place import located  # noqa: PLC0415
 
+        at = None if at is None else given_version(at)
         writable = not read_only and at is None
         kb.open_store(DurableStore.open(located(path), create=create, writable=writable, keeping=keeping), at)
     elif create or read_only or at is not None:
@@ -296,6 +298,7 @@ class KnowledgeBase:
         """Return an earlier version of the store, for reading."""
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415
 
+        version = given_version(version)
         there = KnowledgeBase(self._engine, self._settings)
         store = self._required_store()
         there.open_store(DurableStore(store.place, writable=False, keeping=store.keeping), version)
@@ -305,6 +308,7 @@ class KnowledgeBase:
         """Make a new version that has the rules and explicit facts of an earlier one."""
         from zodiacedge.store.replay import change_back  # noqa: PLC0415
 
+        version = given_version(version)
         with self._alone():
             records = self._required_store().records(version, self._version)
             return self.apply(change_back(records), message=message or f"back to version {version}")
@@ -379,6 +383,7 @@ class KnowledgeBase:
         A dry run tells how much there is to remove now, and does neither.
         """
         store = self._required_store()
+        kept = None if kept is None else given_time(kept)
         with self._alone():
             if dry_run:
                 self._folder.wait()
@@ -469,6 +474,7 @@ class KnowledgeBase:
             stream: The stream that the change came from and its number there, kept with it: see `streams`.
         """
         interrupted: KeyboardInterrupt | None = None
+        message = given_message(message)
         with self._alone():
             with self._asking():
                 program, effect, attempt, report = self._worked_out(change, dry=False)

@@ -21,6 +21,8 @@ from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem
 from zodiacedge.io.sources import EXTENSIONS, Format, relation_name
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.store.folder import FolderPlace
+from zodiacedge.store.layout import STREAMS
+from zodiacedge.store.problems import own_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from zodiacedge.store.place import Place
 
 FORMATS = tuple(form.value for form in Format)
-_FOLDER = "_streams"
 _NAME_DIGITS = 16
 
 
@@ -102,6 +103,7 @@ class Stream:
                 Diagnostic("D017", f"there is no folder {folder} that files could arrive in", "make it first")
             )
         self._reading = reading or Reading()
+        _refuse_own_files(self._folder, kb.store.place, self._reading)
         self._pattern = _pattern(self._reading.format)
         self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
         self._told = told
@@ -111,7 +113,7 @@ class Stream:
         if place is None:
             place = _checkpoints(kb.store.place)
         else:
-            names.append(kb.store.place.uri)
+            names.append(str(kb.store.place))
         name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
         self._checkpoint = place / name
 
@@ -173,6 +175,21 @@ class Stream:
             self._told(applied)
 
 
+def _refuse_own_files(folder: Path, place: Place, reading: Reading) -> None:
+    """Raise if what the stream writes would arrive in the folder that it follows."""
+    landing = folder.resolve()
+    if isinstance(place, FolderPlace):
+        store = place.root.resolve()
+        if store == landing or landing in store.parents:
+            raise own_files(folder, f"the store {place} is in it")
+        if store in landing.parents:
+            raise own_files(folder, f"it is in the store {place}")
+    if reading.quarantine is not None:
+        bad = reading.quarantine.resolve()
+        if bad == landing or landing in bad.parents:
+            raise own_files(folder, f"the folder for bad lines, {reading.quarantine}, is in it")
+
+
 def _checkpoints(place: Place) -> Path:
     """Return where Spark notes which files it took: in the folder of the store."""
     if not isinstance(place, FolderPlace):
@@ -183,7 +200,7 @@ def _checkpoints(place: Place) -> Path:
                 "name a folder for that: zodiac stream --checkpoint DIR, or Reading(checkpoint=…)",
             )
         )
-    return place.root / _FOLDER
+    return place.root / STREAMS
 
 
 def _pattern(form: str) -> str:

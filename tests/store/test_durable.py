@@ -158,7 +158,7 @@ def test_a_store_is_made_only_where_there_is_nothing(place: Path) -> None:
     assert code(caught.value) == "D002"
 
 
-def test_only_the_embedded_engine_opens_stores(place: Path) -> None:
+def test_the_engine_reference_opens_no_stores(place: Path) -> None:
     with pytest.raises(ze.ZodiacError) as caught:
         ze.open(place, create=True, engine="reference")
     assert code(caught.value) == "D011"

@@ -183,7 +183,7 @@ def test_a_table_that_points_elsewhere_is_refused(farm: Path, path: str) -> None
     assert code(caught.value) == "D005"
 
 
-def test_a_commit_of_another_program_that_changed_the_facts_is_found(farm: Path) -> None:
+def test_a_commit_of_another_program_that_changed_the_facts_is_passed_over(farm: Path) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415
 
     DeltaTable(str(farm)).delete("predicate = 'edge'")

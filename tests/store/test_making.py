@@ -124,8 +124,45 @@ def test_what_a_killed_export_left_is_swept_by_the_next(place: Path) -> None:
     left = place.parent / f".{place.name}.123.new"
     busy = place.parent / f".{place.name}.124.new"
     for folder in (left, busy):
-        folder.mkdir(parents=True)
-        (folder / "half").write_bytes(b"")
+        (folder / LOG_FOLDER).mkdir(parents=True)
+        (folder / LOCK).write_bytes(b"")
     with WriterLock(busy / LOCK):
         kb.export_slice(place, "p(_, _)")
     assert {path.name for path in place.parent.iterdir()} == {place.name, busy.name}
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("mine.new", "thesis.txt"),
+        ("123.new", "thesis.txt"),
+        ("mine.new", LOCK),
+        ("123.new", f"{LOCK}.txt"),
+        ("1.2.new", LOCK),
+    ],
+)
+def test_an_export_sweeps_nothing_that_is_not_ours(place: Path, name: str, kept: str) -> None:
+    kb = ze.open()
+    with kb.change() as c:
+        c.add_facts("p(a, b) .")
+    folder = place.parent / f".{place.name}.{name}"
+    folder.mkdir()
+    (folder / kept).write_bytes(b"mine")
+    kb.export_slice(place, "p(_, _)")
+    assert [path.name for path in folder.iterdir()] == [kept]
+    assert (folder / kept).read_bytes() == b"mine"
+
+
+def test_an_export_leaves_folders_with_a_lock_and_something_else(place: Path) -> None:
+    kb = ze.open()
+    with kb.change() as c:
+        c.add_facts("p(a, b) .")
+    folder = place.parent / f".{place.name}.123.new"
+    folder.mkdir()
+    for name in (LOCK, "thesis.txt"):
+        (folder / name).write_bytes(b"mine")
+    kb.export_slice(place, "p(_, _)")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        LOCK: b"mine",
+        "thesis.txt": b"mine",
+    }

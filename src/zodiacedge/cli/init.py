@@ -20,7 +20,8 @@ from zodiacedge.cli.options import (
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, writing
 from zodiacedge.errors import CheckProblem
-from zodiacedge.store.layout import MARKER
+from zodiacedge.store.layout import MARKER, check
+from zodiacedge.store.making import is_blank
 from zodiacedge.store.place import located
 from zodiacedge.store.problems import already_a_store
 
@@ -52,7 +53,8 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Make a store in a folder that is empty or not there yet.
 
-    The rules and facts given are its first version.
+    The rules and facts given are its first version. A store that has none yet, because it was made without
+    any or because whoever made it failed, is taken over.
 
     \b
     Example:
@@ -61,9 +63,15 @@ def command(  # noqa: PLR0913 - one argument per option
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
-    if located(store).has(MARKER):
-        raise already_a_store(store)
+    place = located(store)
+    if place.has(MARKER):
+        check(place)
+        if not is_blank(place):
+            raise already_a_store(store)
     with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:
+        if kb.version:
+            # Somebody else was quicker.
+            raise already_a_store(store)
         loads = []
         if rules or facts:
             with kb.change(message or "made") as change:

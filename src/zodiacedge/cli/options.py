@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
     Command = Callable[..., None]
 
 FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
+
+
+class Amount(click.FloatRange):
+    """A number in a range; what is no number at all is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click has it
+        """Return the number, or fail."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return found
+
 
 store_argument = click.argument("store", metavar="STORE")
 at_option = click.option(

@@ -9,9 +9,9 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.options import Chosen, engine_options, header_option, store_argument
+from zodiacedge.cli.options import Amount, Chosen, engine_options, header_option, store_argument
 from zodiacedge.cli.stores import show_counts, writing
-from zodiacedge.errors import Diagnostic
+from zodiacedge.errors import Diagnostic, ZodiacError
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -26,7 +26,7 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 @click.option("--once", is_flag=True, help="Take what is there, then end.")
 @click.option(
     "--trigger",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Amount(min=0, min_open=True),
     metavar="SECONDS",
     help="How often to look for files.  [default: 1]",
 )
@@ -86,6 +86,10 @@ def command(  # noqa: PLR0913 - one argument per option
         folders = (Path(one) if one else None for one in (quarantine, checkpoint))
         reading = Reading(form or "", relation, header, most_files, *folders)
         stream = Stream(kb, folder, reading, told, Cluster(on.master))
+    except ZodiacError:
+        kb.close()
+        raise
+    try:
         if not once:
             console.text(f"following {folder} into {store}; Ctrl-C ends it")
         stream.follow(None if once else trigger or 1.0)

@@ -9,8 +9,9 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.options import Chosen, engine_options, store_argument
+from zodiacedge.cli.options import Amount, Chosen, engine_options, store_argument
 from zodiacedge.cli.stores import writing
+from zodiacedge.store.arguments import LONGEST
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @store_argument
 @click.option(
     "--keep-days",
-    type=click.FloatRange(min=0),
+    type=Amount(0, LONGEST.days),
     default=7.0,
     show_default=True,
     metavar="DAYS",

@@ -14,6 +14,7 @@ from zodiacedge.engine.keeping import Capturing, PartFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store import log
+from zodiacedge.store.arguments import printable
 from zodiacedge.store.entry import Entry, FactChange, LogFiles, packed
 from zodiacedge.store.folding import Folding
 from zodiacedge.store.layout import DELTA_LOG, MARKER, check, logged
@@ -118,7 +119,7 @@ class DurableStore:
     @property
     def writable(self) -> bool:
         """Whether this is the writer."""
-        return self._held is not None
+        return self._held is not None and self._held.held
 
     # Versions
 
@@ -232,7 +233,7 @@ class DurableStore:
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions behind one, up to another."""
         files = log.files(self.place)
-        if not files or files[0][0] > after + 1:
+        if not files or files[0][0] > after + 1 or after > upto:
             first = files[0][0] - 1 if files else upto
             raise no_version(after, first, upto)
         return self._records(after, upto, log.Scan(version=after))[0]
@@ -394,6 +395,8 @@ class DurableStore:
     def _required_writer(self) -> Log:
         if self._closed:
             raise unusable(self.place, "it is closed")
+        if self._held is not None and not self._held.held:
+            raise unusable(self.place, "it belongs to the process that this one was forked off")
         if self._writer is None:
             raise read_only(self.place)
         return self._writer
@@ -411,7 +414,7 @@ def _now() -> str:
 
 def _author() -> str:
     try:
-        return getpass.getuser()
+        return printable(getpass.getuser())
     except (OSError, KeyError):
         # An account without a name, as containers have.
         return "unknown"

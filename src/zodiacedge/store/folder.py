@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.store.disk import WholeFiles, sync_file, sync_folder
-from zodiacedge.store.layout import LOCK, LOG_FOLDER
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS, STREAMS
 from zodiacedge.store.lock import WriterLock
 from zodiacedge.store.log_file import FileLog
 from zodiacedge.store.place import Listed
+from zodiacedge.store.problems import leads_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from zodiacedge.store.log import Scan
     from zodiacedge.store.place import Behind
+
+
+_OWN = frozenset({MARKER, LOCK, LOG_FOLDER, DELTA_LOG, STREAMS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,8 @@ class FolderPlace:
 
     @property
     def uri(self) -> str:
-        """The folder's path."""
-        return str(self.root)
+        """The folder's path as an address: a name may have signs that mean something to Delta."""
+        return self.root.absolute().as_uri()
 
     @property
     def options(self) -> Mapping[str, str] | None:
@@ -65,6 +69,27 @@ class FolderPlace:
     def has(self, name: str) -> bool:
         """Tell whether a file is there."""
         return (self.root / name).exists()
+
+    def refuse_links(self) -> None:
+        """Raise if a file or folder of the store is a link, or neither: what is written would go elsewhere.
+
+        What else somebody put into the folder is no concern of the store.
+        """
+        waiting = [str(self.root)]
+        own = True
+        while waiting:
+            try:
+                with os.scandir(waiting.pop()) as there:
+                    found = [one for one in there if not own or _is_own(one.name)]
+            except (FileNotFoundError, NotADirectoryError):
+                # Somebody sweeps meanwhile, or there is no store, which is told by whoever looks for it.
+                continue
+            own = False
+            for one in found:
+                if one.is_dir(follow_symlinks=False):
+                    waiting.append(one.path)
+                elif not one.is_file(follow_symlinks=False):
+                    raise leads_elsewhere(one.path)
 
     def listed(self, folder: str = "", after: str = "") -> list[Listed]:
         """List the files of a folder and those below, by name."""
@@ -119,3 +144,7 @@ class FolderPlace:
         """Return what appends to the last file of the log, or begins one."""
         del folded  # while the lock is held, nobody else writes
         return FileLog(self.root / LOG_FOLDER, scan, self.root / behind.last if behind.last else None)
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.startswith(PARTS)

@@ -19,6 +19,8 @@ MARKER = "_zodiac.json"
 LOCK = "_lock"
 LOG_FOLDER = "_wal"
 DELTA_LOG = "_delta_log"
+# What streams into a store have taken.
+STREAMS = "_streams"
 # How the names of all files of facts begin.
 PARTS = "relation="
 # Names that predicates get as folders: no IRI, whatever it holds, can leave the store or be too long.
@@ -33,7 +35,8 @@ def logged(place: Place) -> frozenset[str]:
 
 
 def check(place: Place) -> None:
-    """Raise unless there is a store of a format that we know."""
+    """Raise unless there is a store of a format that we know, with no file that leads out of it."""
+    place.refuse_links()
     try:
         document = json.loads(place.read(MARKER))
         made = document["format"]

@@ -2,25 +2,33 @@
 
 The system holds the lock for the process and takes it back when the process ends, however it ends: there is
 no stale lock to guess about. Who holds it stands in the file, for the message to the second writer; what a
-killed process left there is recognised by the lock being free.
+killed process left there is recognised by the lock being free. A process that is forked off gives its share
+of the lock back at once, and is no writer.
+
+A store may come from elsewhere: a lock that leads to another file is refused, and what somebody else wrote
+into it stays.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
+import stat
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
+from weakref import WeakSet
 
-from zodiacedge.store.problems import locked, unwritable
+from zodiacedge.store.problems import leads_elsewhere, locked, unwritable
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
 _MOST = 4096
+_HOW = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class WriterLock:
@@ -28,15 +36,15 @@ class WriterLock:
 
     def __init__(self, path: Path) -> None:
         """Take the lock, or raise and say who has it."""
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-        except OSError as error:
-            raise unwritable(path.parent, error) from error
+        self._file = _opened(path)
         if not _take(self._file):
             holder = _shown(os.pread(self._file, _MOST, 0))
             os.close(self._file)
             raise locked(path.parent, holder)
-        self.left_by = _shown(os.pread(self._file, _MOST, 0)) if os.fstat(self._file).st_size else ""
+        _HELD.add(self)
+        said = os.pread(self._file, _MOST, 0)
+        # What is not of a writer's hand is not ours to overwrite: the lock is held all the same.
+        self._signed = not said.strip(b"\0") or _holder(said) is not None
         about = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -54,17 +62,28 @@ class WriterLock:
         """Release it."""
         self.release()
 
+    @property
+    def held(self) -> bool:
+        """Whether it is this process that may write: not when released, nor in one that was forked off."""
+        return self._file >= 0
+
     def release(self) -> None:
         """Let others write; the file stays, empty."""
         if self._file >= 0:
             try:
                 self._write(b"")
             finally:
-                # Closing it gives the lock back.
-                os.close(self._file)
-                self._file = -1
+                self.leave()
+
+    def leave(self) -> None:
+        """Close the file as it is: the lock is given back when no process has it open any more."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
     def _write(self, data: bytes) -> None:
+        if not self._signed:
+            return
         # Words for others, which a full disk may swallow: the lock is held all the same.
         try:
             os.ftruncate(self._file, 0)
@@ -73,12 +92,62 @@ class WriterLock:
             os.ftruncate(self._file, 0)
 
 
-def _shown(data: bytes) -> str:
+_HELD: WeakSet[WriterLock] = WeakSet()
+
+
+def _leave_all() -> None:
+    for one in tuple(_HELD):
+        one.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    # Otherwise a child would keep the lock of a parent that is gone.
+    os.register_at_fork(after_in_child=_leave_all)
+
+
+def _opened(path: Path) -> int:
+    try:
+        file = os.open(path, _HOW, 0o644)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise leads_elsewhere(path) from error
+        raise unwritable(path.parent, error) from error
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise leads_elsewhere(path)
+    return file
+
+
+def _holder(data: bytes) -> tuple[int, str, str] | None:
+    """Return who a file says has the lock: its process, its host, and since when."""
     try:
         about = json.loads(data)
-        return f"process {about['pid']} on {about['host']}, since {about['started']}"
-    except (ValueError, KeyError, TypeError):
+        return int(about["pid"]), str(about["host"]), str(about["started"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _shown(data: bytes) -> str:
+    found = _holder(data)
+    if found is None:
         return "a process that did not leave its name"
+    process, host, started = found
+    shown = f"process {process} on {host}, since {started}"
+    if host == socket.gethostname() and _is_gone(process):
+        return f"{shown}; it is gone, and a process that it started has the lock still"
+    return shown
+
+
+def _is_gone(process: int) -> bool:
+    if sys.platform == "win32" or process <= 0:
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 if sys.platform == "win32":

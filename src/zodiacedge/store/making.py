@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+from zodiacedge.store import log
 from zodiacedge.store.disk import sync_folder
 from zodiacedge.store.folder import FolderPlace
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, marker
@@ -37,6 +38,14 @@ def make(place: Place, snapshot: Snapshot) -> Holding:
             raise TypeError(place)
 
 
+def is_blank(place: Place) -> bool:
+    """Tell whether a store never had a change: whoever made it did not come further, or wanted no more."""
+    newest = next(FactTable(place).commits(), None)
+    if newest is None or newest.snapshot.version:
+        return False
+    return next(log.read_files(place, log.files(place), ends=True), None) is None
+
+
 def _in_folder(place: FolderPlace, snapshot: Snapshot) -> Holding:
     try:
         place.root.mkdir(parents=True, exist_ok=True)
@@ -61,6 +70,7 @@ def _in_folder(place: FolderPlace, snapshot: Snapshot) -> Holding:
 
 def _refuse_others(place: FolderPlace) -> None:
     """Raise if there is anything in the folder but what an unfinished making leaves."""
+    place.refuse_links()
     names = {path.name for path in place.root.iterdir()}
     left = {name for name in names if name in _BETWEEN or name.startswith(f".{MARKER}.")}
     if names - left or (names and LOCK not in names):

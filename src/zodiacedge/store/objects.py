@@ -130,6 +130,9 @@ class ObjectPlace:
             return False
         return True
 
+    def refuse_links(self) -> None:
+        """Do nothing: an object is no link."""
+
     def listed(self, folder: str = "", after: str = "") -> list[Listed]:
         """List the objects of a folder and those below, by name."""
         with self._asking(folder) as (obstore, client):
@@ -214,6 +217,8 @@ class ObjectPlace:
 
 class Unlocked:
     """What a writer holds where there are no locks."""
+
+    held = True
 
     def release(self) -> None:
         """Do nothing."""

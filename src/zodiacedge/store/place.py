@@ -8,13 +8,15 @@ that grow: whoever writes puts whole objects, and the first to put one of a name
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from zodiacedge.store.problems import not_a_store
+from zodiacedge.store.arguments import given_path, printable
+from zodiacedge.store.problems import bad_name, not_a_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from zodiacedge.store.log import Log, Scan
 
 SCHEMES = ("s3", "gs", "az")
+# Delta takes these for other signs, and looks for the folder of another name.
+_MISREAD = re.compile(r"\0|%[0-9A-Fa-f]{2}" if os.sep == "\\" else r"\0|\\|%[0-9A-Fa-f]{2}")
+# What Hadoop calls the same.
+_OTHER_NAMES = {"s3a": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,10 @@ class Listed:
 
 class Holding(Protocol):
     """What a writer holds while it has a store open."""
+
+    @property
+    def held(self) -> bool:
+        """Whether this process may still write."""
 
     def release(self) -> None:
         """Let others write."""
@@ -83,6 +93,9 @@ class Place(Protocol):
     def has(self, name: str) -> bool:
         """Tell whether a file is there."""
 
+    def refuse_links(self) -> None:
+        """Raise if a file of the store is none, but leads somewhere else."""
+
     def listed(self, folder: str = "", after: str = "") -> list[Listed]:
         """List the files of a folder and those below, by name; only those behind a name if one is given."""
 
@@ -120,21 +133,34 @@ class Behind:
     bytes: int = 0
 
 
-def located(path: str | os.PathLike[str] | Place) -> Place:
+def located(path: str | os.PathLike[str]) -> Place:
     """Return the place of a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
     from zodiacedge.store.folder import FolderPlace  # noqa: PLC0415 - it knows this module
 
-    if not isinstance(path, str | os.PathLike):
-        return path
-    text = os.fspath(path)
+    text = os.fspath(given_path(path))
     if "://" not in text:
-        return FolderPlace(Path(text))
-    scheme = text.partition("://")[0]
+        return FolderPlace(_named(text))
+    scheme, _, rest = text.partition("://")
     if scheme == "file":
-        return FolderPlace(Path(url2pathname(urlsplit(text).path)))
+        return FolderPlace(_named(url2pathname(urlsplit(text).path)))
+    scheme = _OTHER_NAMES.get(scheme, scheme)
     if scheme not in SCHEMES:
         known = ", ".join(f"{one}://" for one in SCHEMES)
-        raise not_a_store(text, f"a store is a folder or begins with one of {known}")
+        raise not_a_store(printable(text), f"a store is a folder or begins with one of {known}")
     from zodiacedge.store.objects import ObjectPlace  # noqa: PLC0415 - loads a library that folders do not need
 
-    return ObjectPlace.of(text)
+    return ObjectPlace.of(f"{scheme}://{rest}")
+
+
+def _named(text: str) -> Path:
+    """Return the path of a folder, if that can be a store: Delta takes no other names."""
+    if not text:
+        raise bad_name("''", "it is empty")
+    whole = os.path.abspath(text)  # noqa: PTH100 - takes what no Path takes
+    shown = printable(whole)
+    if shown != whole:
+        raise bad_name(shown, "it is not UTF-8")
+    found = _MISREAD.search(whole)
+    if found:
+        raise bad_name(shown.replace("\0", "\\0"), f"it has {found[0]!r} in it")
+    return Path(text)

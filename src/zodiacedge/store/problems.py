@@ -27,6 +27,12 @@ def not_a_store(root: Where, why: str) -> StoreProblem:
     return _problem("D002", f"{root} is not a store: {why}", "name a folder that is empty or not there yet")
 
 
+def bad_name(shown: str, why: str) -> StoreProblem:
+    """Not what a folder that becomes a store may be called."""
+    note = "name another folder: in UTF-8, and without \\ and %20"
+    return _problem("D002", f"{shown} is no name for a store: {why}", note)
+
+
 def no_address(address: str) -> StoreProblem:
     """Not what an address in an object store looks like."""
     return _problem(
@@ -69,6 +75,20 @@ def unreachable(root: Where, why: str) -> StoreProblem:
         "D020",
         f"{root} cannot be reached: {why}",
         "check the bucket, the credentials and the endpoint: see the page on object stores",
+    )
+
+
+def own_files(folder: Where, why: str) -> StoreProblem:
+    """A folder to follow in which the stream would find what it wrote itself."""
+    return _problem("D023", f"files cannot arrive in {folder}: {why}", "name a folder of their own")
+
+
+def leads_elsewhere(path: Where) -> StoreProblem:
+    """A link, or no file at all, among the files of a store: writing there would write somewhere else."""
+    return _problem(
+        "D022",
+        f"{path} is a link or no ordinary file, and a store has none",
+        "if you trust the store, copy it with what its links lead to: cp -rL",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.errors import StoreProblem
 from zodiacedge.store.disk import sync_folder
 from zodiacedge.store.folder import FolderPlace
-from zodiacedge.store.layout import LOCK, MARKER
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS
 from zodiacedge.store.lock import WriterLock
 from zodiacedge.store.objects import ObjectPlace
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _ENDING = ".new"
+# What a store that was not finished has in its folder, whole or half written; the lock comes first.
+_STORES = re.compile(rf"{LOCK}|{LOG_FOLDER}|{DELTA_LOG}|{PARTS}.*|\.?{re.escape(MARKER)}(\..*)?")
 
 
 def beside(place: Place) -> AbstractContextManager[FolderPlace]:
@@ -60,13 +63,23 @@ def _sweep(root: Path) -> None:
     """Remove what killed processes began for the same place: nobody holds its lock any more."""
     if not root.parent.is_dir():
         return
+    name = re.compile(rf"\.{re.escape(root.name)}\.[0-9]+{re.escape(_ENDING)}")
     for left in root.parent.iterdir():
-        if left.name.startswith(f".{root.name}.") and left.name.endswith(_ENDING) and left.is_dir():
-            try:
-                with WriterLock(left / LOCK):
-                    shutil.rmtree(left)
-            except StoreProblem:
-                continue
+        if not name.fullmatch(left.name) or left.is_symlink() or not _is_ours(left):
+            continue
+        try:
+            with WriterLock(left / LOCK):
+                shutil.rmtree(left)
+        except StoreProblem:
+            continue
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether there is our lock in a folder, and nothing but what belongs to a store."""
+    if not folder.is_dir():
+        return False
+    there = [path.name for path in folder.iterdir()]
+    return LOCK in there and all(_STORES.fullmatch(name) for name in there)
 
 
 @contextmanager

@@ -1,0 +1,90 @@
+"""`zodiac init` that failed or was killed: the next one makes what was wanted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import zodiacedge as ze
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Done
+
+    Zodiac = Callable[..., Done]
+    Save = Callable[[str, str], Path]
+
+ROWS = 60_000
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ("--facts", "nosuch.csv"),
+        ("--facts", "damaged.parquet"),
+        ("--facts", "bad.csv", "--strict"),
+        ("--rules", "calls.rules", "--facts", "reading.csv"),
+        (),
+    ],
+    ids=["missing", "damaged", "strict", "unregistered", "empty"],
+)
+def test_what_init_could_not_finish_is_taken_over(zodiac: Zodiac, save: Save, first: tuple[str, ...]) -> None:
+    save("reading.csv", "<wt1>,60\n")
+    save("damaged.parquet", "PAR1 and no more")
+    save("bad.csv", '<wt1>,60\n"<wt1>\n')
+    save("calls.rules", "p(X) :- reading(X, V), func:odd(V) .")
+    assert zodiac("init", "farm", *first).code == (1 if first else 0)
+    done = zodiac("init", "farm", "--facts", "reading.csv")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "version 1: 0 rules, 1 explicit fact, 0 derived facts\n"
+    done = zodiac("init", "farm", "--facts", "reading.csv")
+    assert done.code == 1
+    assert "D014" in done.err
+
+
+def test_a_store_whose_log_was_swept_is_not_taken_over(zodiac: Zodiac, save: Save) -> None:
+    save("reading.csv", "<wt1>,60\n")
+    assert zodiac("init", "farm", "--facts", "reading.csv").code == 0
+    assert zodiac("vacuum", "farm", "--keep-days", "0").code == 0
+    assert "D014" in zodiac("init", "farm", "--facts", "reading.csv").err
+
+
+def test_a_store_that_somebody_is_making_is_left_to_them(zodiac: Zodiac, save: Save) -> None:
+    save("reading.csv", "<wt1>,60\n")
+    with ze.open("farm", create=True):
+        done = zodiac("init", "farm", "--facts", "reading.csv")
+    assert done.code == 1
+    assert "D003" in done.err
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2])
+def test_what_a_killed_init_leaves_is_taken_over_at_any_time(
+    zodiac: Zodiac, folder: Path, seconds: float
+) -> None:
+    (folder / "reading.csv").write_text("".join(f"<wt{n}>,{n}\n" for n in range(ROWS)))
+    with subprocess.Popen(
+        [sys.executable, "-m", "zodiacedge", "init", "farm", "--facts", "reading.csv"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        while not (folder / "farm" / "_zodiac.json").exists():
+            assert process.poll() is None
+            time.sleep(0.001)
+        time.sleep(seconds)
+        process.kill()
+    with ze.open("farm", read_only=True) as kb:
+        finished = kb.version == 1
+    done = zodiac("init", "farm", "--facts", "reading.csv")
+    if finished:
+        # Its change was on disk, and only closing was left.
+        assert "D014" in done.err
+    else:
+        assert done.code == 0
+    with ze.open("farm") as kb:
+        assert (kb.version, sum(kb.explicit_counts().values())) == (1, ROWS)
