@@ -287,7 +287,7 @@ class KnowledgeBase:
 
     @property
     def recovered(self) -> tuple[Diagnostic, ...]:
-        """What was found when the store was opened, and mended."""
+        """What was found when the store was opened, and mended; whoever only reads leaves it as it is."""
         return self._store.recovered if self._store else ()
 
     def log(self) -> tuple[Entry, ...]:

@@ -44,7 +44,8 @@ def test_a_torn_last_record_is_left_out_and_told(logged: Path, missing: int) -> 
     path.write_bytes(data[:-missing])
     with ze.open(logged, read_only=True) as kb:
         assert kb.version == 4
-        assert kb.recovered == ()
+        (told,) = kb.recovered
+        assert (told.code, "a writer is at it now" in told.note) == ("W014", True)
     with ze.open(logged) as kb:
         assert kb.version == 4
         (told,) = kb.recovered
@@ -62,7 +63,9 @@ def test_a_torn_last_record_is_left_out_and_told(logged: Path, missing: int) -> 
 def test_blocks_that_never_reached_the_disk_are_a_torn_record(logged: Path) -> None:
     path = last_log(logged)
     data = path.read_bytes()
-    path.write_bytes(data[:-200] + bytes(200))
+    # Disks write blocks of 512 bytes, and the last record has more than one.
+    lost = (len(data) - 1) % 512 + 1
+    path.write_bytes(data[:-lost] + bytes(lost))
     with ze.open(logged) as kb:
         assert kb.version == 4
         assert len(kb.recovered) == 1

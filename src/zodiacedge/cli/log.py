@@ -29,13 +29,20 @@ def command(console: Console, *, store: str, last: int | None) -> None:
     with reading(console, store) as kb:
         entries = kb.log()[-last if last else None :]
     for one in reversed(entries):
-        console.text(f"version {one.version}  {one.moment}  {one.author}  {one.message}".rstrip())
+        console.text(
+            _on_one_line(f"version {one.version}  {one.moment}  {one.author}  {one.message}".rstrip())
+        )
         console.text(
             f"  rules +{len(one.rules_added):,} -{len(one.rules_removed):,}, "
             f"facts +{one.facts_added:,} -{one.facts_removed:,}, then {many(one.explicit, 'explicit fact')}"
         )
         for sign, rules in (("+", one.rules_added), ("-", one.rules_removed)):
             for rule in rules:
-                console.text(f"  {sign} {rule}")
+                console.text(_on_one_line(f"  {sign} {rule}"))
     if console.as_json:
         console.json({"version": kb.version, "versions": [one.to_dict() for one in entries]})
+
+
+def _on_one_line(text: str) -> str:
+    """Return what somebody wrote as it may be shown: nothing in it ends a line or steers a terminal."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

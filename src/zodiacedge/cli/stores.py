@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def reading(console: Console, store: str, at: int | None = None, on: Chosen | None = None) -> KnowledgeBase:
-    """Open a store for reading: its last version, or an earlier one."""
+    """Open a store for reading, its last version or an earlier one, and tell what was left out."""
     on = on or Chosen()
     with console.progress():
-        return open_kb(
+        kb = open_kb(
             store,
             read_only=True,
             at=at,
@@ -33,6 +33,8 @@ def reading(console: Console, store: str, at: int | None = None, on: Chosen | No
             scratch=on.scratch,
             progress=console.evaluating,
         )
+    console.findings(kb.recovered)
+    return kb
 
 
 def writing(

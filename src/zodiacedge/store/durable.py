@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ from zodiacedge.store.part_files import place_of, segment_name
 from zodiacedge.store.place import Behind
 from zodiacedge.store.problems import (
     damaged_table,
+    left_out,
     no_version,
     only_logged,
     read_only,
@@ -60,6 +62,8 @@ _TOO_LONG = 4
 KEPT = timedelta(days=7)
 # A reader looks again so often if what it reads is swept away meanwhile.
 _TRIES = 10
+# Seconds in which a writer gets on with a record.
+_MOMENT = 0.05
 # A part of more files than this is written anew when the table is next brought up to date.
 _MOST_FILES = 16
 
@@ -142,17 +146,22 @@ class DurableStore:
     def _base(
         self, at: int | None, empty: State, host: Host, registry: Registry
     ) -> tuple[Base, list[Record]]:
-        found, first = None, None
+        found, newest = None, None
         for one in self._table.commits():
-            first = one
+            newest = newest or one
             if at is None or one.snapshot.version <= at:
                 found = one
                 break
-        if first is None:
+        if newest is None:
             raise damaged_table(self.place.shown(DELTA_LOG), "holds no commit of a store")
         if found is None:
             raise self._no_version(at or 0)
-        records, scan, behind = self._behind_commit(found, at)
+        records, scan, behind = self._behind_commit(found, at, newest)
+        if scan.torn and not self.writable:
+            # A writer may be at it this moment: then there is more of it in the next.
+            time.sleep(_MOMENT)
+            records, scan, behind = self._behind_commit(found, at, newest)
+            self.recovered = (left_out(scan.torn),) if scan.torn else ()
         last = records[-1].version if records else found.snapshot.version
         if at is not None and last != at:
             raise self._no_version(at)
@@ -185,11 +194,13 @@ class DurableStore:
             last = max(last, record.version)
         return no_version(wanted, min(commits), last)
 
-    def _behind_commit(self, commit: Commit, upto: int | None) -> tuple[list[Record], log.Scan, Behind]:
+    def _behind_commit(
+        self, commit: Commit, upto: int | None, newest: Commit
+    ) -> tuple[list[Record], log.Scan, Behind]:
         """Return the records behind a commit, up to a version if one is given, and where they end."""
         snapshot = commit.snapshot
         chain = bytes.fromhex(snapshot.chain) if snapshot.chain else log.NO_CHAIN
-        scan = log.Scan(0, chain, snapshot.version, follows=True)
+        scan = log.Scan(0, chain, snapshot.version, follows=True, folded=newest.snapshot.version)
         return self._records(snapshot.version, upto, scan)
 
     def _records(self, after: int, upto: int | None, scan: log.Scan) -> tuple[list[Record], log.Scan, Behind]:
@@ -215,7 +226,7 @@ class DurableStore:
             self.recovered = (scan.torn,)
         if scan.version < commit.snapshot.version:
             # The table is ahead of the log: somebody took its files away.
-            _, scan, _ = self._behind_commit(commit, commit.snapshot.version)
+            _, scan, _ = self._behind_commit(commit, commit.snapshot.version, commit)
             behind = Behind()
         elif not behind.files and not scan.torn:
             # The table has all of it: what comes now begins a file that is swept by itself one day.

@@ -6,9 +6,10 @@ every record in it is
     length (8 bytes)  check of the length (4)  chain (16)  payload  end mark (1)
 
 The chain is the start of a SHA-256 over the chain before it and the payload, so a record cannot be altered,
-left out or moved. What a crash leaves is told from what damage leaves: a record that was never written to its
-end misses bytes, or has zeros where the end mark should be; everything else that does not fit is damage, and
-is refused, because an acknowledged change may stand there. Objects are put whole: none of theirs is torn.
+left out or moved. What a crash leaves is told from what damage leaves: a last record that was never written
+to its end misses bytes, or its last blocks are zeros, and the table cannot have it. Everything else that does
+not fit is damage, and is refused, because an acknowledged change may stand there. Objects are put whole: none
+of theirs is torn.
 
 How records are added is `log_file`'s and `log_objects`'s.
 """
@@ -38,6 +39,8 @@ _LENGTH = struct.Struct("<Q")
 _FRONT = struct.Struct("<QI16s")
 END = b"\xed"
 NO_CHAIN = bytes(16)
+# Disks write no less at a time.
+_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Scan:
     follows: bool = False
     """Whether the chain is that of the version: the next file must go on from it."""
     torn: Diagnostic | None = None
+    folded: int = 0
+    """The version that the table has: up to it, all records were written to their ends once."""
 
 
 class Log(Protocol):
@@ -158,7 +163,7 @@ def _records(
     scan.version = first - 1
     scan.end, scan.torn, scan.follows = 0, None, True
     if len(data) < _HEADER.size or not data[: _HEADER.size].strip(b"\0"):
-        if not last:
+        if not last or scan.version < scan.folded:
             raise damaged_log(path, 0, 0, "the file has no header", first - 1)
         scan.torn = torn(path, 0)
         return
@@ -176,7 +181,7 @@ def _records(
         at = scan.end
         payload, why = _payload(data, at, scan.chain)
         if payload is None:
-            if why or not last:
+            if why or not last or scan.version < scan.folded:
                 raise damaged_log(path, number, at, why or "it ends too early", scan.version)
             scan.torn = torn(path, at)
             return
@@ -197,10 +202,16 @@ def _payload(data: bytes, at: int, chain: bytes) -> tuple[bytes | None, str]:
     if end + len(END) > len(data):
         return None, ""
     payload = data[start:end]
-    if kept == chained(chain, payload) and data[end : end + 1] == END:
-        return payload, ""
-    # Blocks that never reached the disk read as zeros, the last ones first.
-    return None, "" if data[end : end + 1] == b"\0" and end + 1 == len(data) else "its checksum does not fit"
+    if kept != chained(chain, payload):
+        return None, "" if _last_blocks_lost(data, at, end) else "its checksum does not fit"
+    # A mark that did not reach the disk takes nothing from a record that is whole.
+    return (payload, "") if data[end : end + 1] in {END, b"\0"} else (None, "its end mark does not fit")
+
+
+def _last_blocks_lost(data: bytes, at: int, end: int) -> bool:
+    """Tell whether the end of the last record is blocks that never reached the disk: they read as zeros."""
+    zeros = max(at, len(data.rstrip(b"\0")))
+    return end + len(END) == len(data) and -(-zeros // _BLOCK) * _BLOCK <= end
 
 
 def chained(chain: bytes, payload: bytes) -> bytes:

@@ -177,5 +177,10 @@ def torn(path: Where, offset: int) -> Diagnostic:
     )
 
 
+def left_out(found: Diagnostic) -> Diagnostic:
+    """The same, told by a reader: it holds no lock, so a writer may be at work."""
+    return replace(found, note=f"{found.note}, or a writer is at it now")
+
+
 def _problem(code: str, message: str, note: str) -> StoreProblem:
     return StoreProblem(Diagnostic(code, message, note))
