@@ -63,6 +63,35 @@ def test_a_store_that_somebody_is_making_is_left_to_them(zodiac: Zodiac, save: S
     assert "D003" in done.err
 
 
+# A command for which the system takes no longer files than so many bytes, as a full disk does.
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+from zodiacedge.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("room", [0, 500, 20_000])
+def test_what_a_full_disk_did_not_take_is_taken_over(zodiac: Zodiac, folder: Path, room: int) -> None:
+    (folder / "reading.csv").write_text("".join(f"<wt{n}>,{n}\n" for n in range(ROWS // 3)))
+    wanted = ("init", "farm", "--facts", "reading.csv")
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", LIMITED, str(room), *wanted],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "cannot be written: File too large\n  = make room on the disk" in done.stderr
+    assert done.stderr.startswith("error D007: farm")
+    done_again = zodiac(*wanted)
+    assert (done_again.code, done_again.err) == (0, "")
+    assert done_again.out == f"version 1: 0 rules, {ROWS // 3:,} explicit facts, 0 derived facts\n"
+
+
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2])
 def test_what_a_killed_init_leaves_is_taken_over_at_any_time(
     zodiac: Zodiac, folder: Path, seconds: float

@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+from zodiacedge.errors import StoreProblem
 from zodiacedge.store import log
 from zodiacedge.store.disk import sync_folder
 from zodiacedge.store.folder import FolderPlace
@@ -101,7 +102,12 @@ def _of_objects(place: ObjectPlace, snapshot: Snapshot) -> Holding:
         raise not_a_store(place, "there is something else")
     table = FactTable(place)
     if not names:
-        table.create(snapshot)
+        try:
+            table.create(snapshot)
+        except StoreProblem:
+            # Somebody else may have been quicker: whose marker comes first has made the store.
+            if next(table.commits(), None) is None:
+                raise
     if next(table.commits(), None) is None:
         raise not_a_store(place, "there is another table")
     if not place.put_new(MARKER, marker()):

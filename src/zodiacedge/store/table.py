@@ -90,19 +90,23 @@ class FactTable:
     def create(self, snapshot: Snapshot) -> None:
         """Make the table, without facts."""
         from deltalake import Schema  # noqa: PLC0415 - heavy, and only stores need it
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
         from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
-        create_table_with_add_actions(
-            self._place.uri,
-            Schema.from_arrow(_schema(_FIRST_ARITY)),
-            [],
-            mode="error",
-            partition_by=_PARTITIONS,
-            name="zodiac",
-            description="A knowledge base of ZodiacEdge",
-            storage_options=_options(self._place),
-            commit_properties=_properties(digested(snapshot, ())),
-        )
+        try:
+            create_table_with_add_actions(
+                self._place.uri,
+                Schema.from_arrow(_schema(_FIRST_ARITY)),
+                [],
+                mode="error",
+                partition_by=_PARTITIONS,
+                name="zodiac",
+                description="A knowledge base of ZodiacEdge",
+                storage_options=_options(self._place),
+                commit_properties=_properties(digested(snapshot, ())),
+            )
+        except (DeltaError, OSError) as error:
+            raise self._refused("first commit", error) from error
         self._place.settle_log(DELTA_LOG)
 
     def commits(self) -> Iterator[Commit]:
