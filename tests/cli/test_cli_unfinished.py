@@ -38,7 +38,7 @@ def test_what_init_could_not_finish_is_taken_over(zodiac: Zodiac, save: Save, fi
     save("reading.csv", "<wt1>,60\n")
     save("damaged.parquet", "PAR1 and no more")
     save("bad.csv", '<wt1>,60\n"<wt1>\n')
-    save("calls.rules", "p(X) :- reading(X, V), func:odd(V) .")
+    save("calls.rules", "p(X, Y) :- reading(X, V), Y := func:odd(V) .")
     assert zodiac("init", "farm", *first).code == (1 if first else 0)
     done = zodiac("init", "farm", "--facts", "reading.csv")
     assert (done.code, done.err) == (0, "")
