@@ -196,6 +196,44 @@ def test_a_commit_of_another_program_that_changed_the_facts_is_passed_over(farm:
         assert kb.query("?- edge(a, b) .")
 
 
+def test_a_torn_commit_of_the_table_is_told_in_one_line(farm: Path) -> None:
+    log = max((farm / "_delta_log").glob("*.json"))
+    log.write_bytes(log.read_bytes()[:-50])
+    with pytest.raises(ze.ZodiacError) as caught:
+        ze.open(farm)
+    assert code(caught.value) == "D005"
+    assert "\n" not in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("what", ["delete", "z-order", "a column"])
+def test_what_another_program_did_to_the_table_is_undone_by_the_next_fold(farm: Path, what: str) -> None:
+    from deltalake import DeltaTable, Field  # noqa: PLC0415
+    from deltalake.schema import PrimitiveType  # noqa: PLC0415
+
+    with ze.open(farm) as kb:
+        before = kb.facts()
+    table = DeltaTable(str(farm))
+    if what == "delete":
+        table.delete("predicate = 'edge'")
+    elif what == "z-order":
+        table.optimize.z_order(["a0"])
+    else:
+        table.alter.add_columns([Field("x", PrimitiveType("string"))])
+    with ze.open(farm) as kb:
+        with kb.change() as change:
+            change.add_facts("edge(far, away) .")
+        after = kb.facts()
+        kb.fold()
+    assert before < after
+    with ze.open(farm) as kb:
+        assert kb.facts() == after
+        assert kb.verify().ok
+        with kb.change() as change:
+            change.remove_facts("edge(far, away) .")
+    with ze.open(farm) as kb:
+        assert kb.facts() == before
+
+
 def test_a_newer_format_is_refused(farm: Path) -> None:
     marker = farm / "_zodiac.json"
     marker.write_text(json.dumps({"format": 99}))

@@ -134,7 +134,7 @@ class FactTable:
 
         try:
             table = self._delta(commit.number)
-            found = sorted(pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist())
+            found = sorted(_told(table).column("path").to_pylist())
         except (DeltaError, OSError) as error:
             raise self._unread(error) from error
         for path in found:
@@ -271,7 +271,7 @@ class FactTable:
                 delta = self._delta()
                 self._check_last(before)
             delta.create_write_transaction(
-                actions,
+                self._undoing(delta, before, actions, files),
                 mode="append",
                 schema=delta.schema(),
                 partition_by=_PARTITIONS,
@@ -291,6 +291,32 @@ class FactTable:
         if number is None:
             raise damaged_table(self._log, "has lost a commit that was just made")
         return Built(number, files)
+
+    def _undoing(
+        self,
+        delta: DeltaTable,
+        before: Built,
+        actions: list[AddAction | RemoveAction],
+        files: Iterable[str],
+    ) -> list[AddAction | RemoveAction]:
+        """Return what to do so that the table has some files and no others, whatever others did to it."""
+        from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
+
+        there = set(_told(delta).column("path").to_pylist())
+        if there == set(before.files):
+            return actions
+        now = int(time.time() * 1000)
+        mended = [one for one in actions if isinstance(one, AddAction) or one.path in there]
+        going = {one.path for one in mended if isinstance(one, RemoveAction)}
+        foreign = sorted(there - {*files, *going})
+        mended += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in foreign]
+        lost = set(files) - there - {one.path for one in mended if isinstance(one, AddAction)}
+        for row in _told(self._delta(before.number)).to_pylist():
+            if row["path"] in lost:
+                path = str(row["path"])
+                file = PartFile(path, int(row["size_bytes"]), int(row["num_records"]))
+                mended.append(_added(path.rpartition("/")[0], file, now))
+        return mended
 
     def _number(self, snapshot: Snapshot, files: Iterable[str]) -> int | None:
         """Return the number of a commit if it is there; others may have been made behind it."""
@@ -318,7 +344,7 @@ class FactTable:
         said = _REMOTE.search(str(error)) if self._place.shared else None
         if said:
             return unreachable(self._place, said[0])
-        return damaged_table(self._log, f"cannot be read: {error}")
+        return damaged_table(self._log, f"cannot be read: {_gist(error)}")
 
     def _refused(self, what: str, error: Exception) -> StoreProblem:
         """Return the problem of something that Delta could not write: the system's, or the table's."""
@@ -328,7 +354,7 @@ class FactTable:
         said = _REMOTE.search(str(error)) if self._place.shared else None
         if said:
             return unreachable(self._place, said[0])
-        return damaged_table(self._log, f"does not take a {what}: {error}")
+        return damaged_table(self._log, f"does not take a {what}: {_gist(error)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +397,15 @@ class StoredParts:
             except OSError as error:
                 raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
             yield from read_parts(path, name, checked(path, name, data), self.owners)
+
+
+def _gist(error: Exception) -> str:
+    # Delta adds a trace of its own calls.
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _told(delta: DeltaTable) -> pa.Table:
+    return pa.table(delta.get_add_actions(flatten=True))
 
 
 def _added(place: str, file: PartFile, now: int) -> AddAction:
