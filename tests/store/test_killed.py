@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from store.writer import state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +37,11 @@ class Nursery:
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 
-    def run_and_kill(self, store: Path, seed: int, after: float) -> list[int]:
-        """Let a writer work for so many seconds from its opening on; return the versions it acknowledged."""
+    def run_and_kill(self, store: Path, seed: int, after: float) -> dict[int, str]:
+        """Let a writer work for so many seconds from its opening on; return what it acknowledged.
+
+        That is the state of each version, as a digest.
+        """
         assert self._process.stdin is not None
         self._process.stdin.write(f"{store} {seed}\n")
         self._process.stdin.flush()
@@ -46,9 +50,10 @@ class Nursery:
         assert told.keys() == {"writer", "open"}
         time.sleep(after)
         os.kill(int(told["writer"]), signal.SIGKILL)
-        found: list[int] = []
+        found: dict[int, str] = {}
         while (line := self._line()) != "gone\n":
-            found.append(int(line.removeprefix("done ")))
+            _, number, state = line.split()
+            found[int(number)] = state
         return found
 
     def close(self) -> None:
@@ -64,7 +69,7 @@ def nursery() -> Iterator[Nursery]:
     found.close()
 
 
-def check(store: Path, acknowledged: list[int], before: int) -> int:
+def check(store: Path, acknowledged: dict[int, str], before: int) -> int:
     """Check a store that was left behind; return its version."""
     with ze.open(store, read_only=True) as kb:
         last = max(acknowledged, default=before)
@@ -74,6 +79,9 @@ def check(store: Path, acknowledged: list[int], before: int) -> int:
         assert marks == list(range(1, kb.version + 1))
         assert [entry.version for entry in kb.log()] == marks
         assert kb.verify(against="reference").ok
+        if acknowledged:
+            told = kb if kb.version == last else kb.at(last)
+            assert state_of(told) == acknowledged[last]
         return kb.version
 
 
@@ -82,7 +90,7 @@ def kill_often(nursery: Nursery, store: Path, runs: int, seed: int) -> None:
     version = 0
     for run in range(runs):
         acknowledged = nursery.run_and_kill(store, seed * 1000 + run, chance.uniform(0, 0.4))
-        assert acknowledged == list(range(version + 1, version + 1 + len(acknowledged)))
+        assert list(acknowledged) == list(range(version + 1, version + 1 + len(acknowledged)))
         version = check(store, acknowledged, version)
     with ze.open(store) as kb:
         assert kb.version == version

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import random
 import sys
+from hashlib import sha256
 from importlib import import_module
 
 import zodiacedge as ze
+from zodiacedge.language.printer import format_atom, format_rule
 
 RULES = (
     "r1: path(X, Y) :- edge(X, Y) .",
@@ -23,6 +25,12 @@ def say(line: str) -> None:
     """Say something before going on."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def state_of(kb: ze.KnowledgeBase) -> str:
+    """Return a digest of what a knowledge base was told: its explicit facts and its rules."""
+    facts, rules = sorted(map(format_atom, kb.explicit)), sorted(map(format_rule, kb.rules))
+    return sha256(repr((facts, rules)).encode()).hexdigest()
 
 
 def main(store: str, seed: int) -> None:
@@ -44,7 +52,7 @@ def main(store: str, seed: int) -> None:
             rule = chance.choice(RULES)
             if chance.random() < 0.2:
                 (c.remove_rules if chance.random() < 0.4 else c.add_rules)(rule)
-        say(f"done {number}")
+        say(f"done {number} {state_of(kb)}")
         if chance.random() < 0.03:
             kb.vacuum()
         if chance.random() < 0.05:
