@@ -26,3 +26,9 @@ def test_some_cases_of_each_subject(name: str, tmp_path: Path) -> None:
 def test_many_cases_of_each_subject(name: str, tmp_path: Path) -> None:
     for seed in range(_SOAK, _SOAK + examples(1000)):
         assert not run_case(name, seed, tmp_path), f"--only {name} --seed {seed} --cases 1"
+
+
+@pytest.mark.parametrize(("name", "seed"), [("forged", 1794849842)])
+def test_what_was_found_once_stays_mended(name: str, seed: int, tmp_path: Path) -> None:
+    # A name in a Parquet file that is no text.
+    assert not run_case(name, seed, tmp_path)

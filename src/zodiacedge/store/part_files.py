@@ -160,7 +160,7 @@ def read_parts(
         return
     try:
         table = _parquet(data)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged_table(path, f"is no part of a store: {error}") from error
     yield _read(path, Piece(folder, table), owners)
 
