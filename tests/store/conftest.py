@@ -36,28 +36,38 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "farm.zodiac"
 
 
-@pytest.fixture
-def farm(place: Path) -> Path:
-    """A store with three versions, all folded."""
-    with ze.open(place, create=True) as kb:
+def make_farm(where: Path | str) -> None:
+    """Make a store with three versions, all folded."""
+    with ze.open(where, create=True) as kb:
         with kb.change("all there is") as c:
             c.add_rules(PROGRAM)
         with kb.change("one more") as c:
             c.add_facts("edge(c, d) .")
         with kb.change("a rule less") as c:
             c.remove_rules("r4")
+
+
+def add_logged(where: Path | str) -> None:
+    """Give that store two more versions that only the log has."""
+    kb = ze.open(where)
+    with kb.change("from the log") as c:
+        c.add_facts("edge(d, e) .")
+    with kb.change("from the log too") as c:
+        c.remove_facts("edge(a, b) .")
+    abandon(kb)
+
+
+@pytest.fixture
+def farm(place: Path) -> Path:
+    """A store with three versions, all folded."""
+    make_farm(place)
     return place
 
 
 @pytest.fixture
 def logged(farm: Path) -> Path:
     """The same store with two more versions that only the log has."""
-    kb = ze.open(farm)
-    with kb.change("from the log") as c:
-        c.add_facts("edge(d, e) .")
-    with kb.change("from the log too") as c:
-        c.remove_facts("edge(a, b) .")
-    abandon(kb)
+    add_logged(farm)
     return farm
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import zodiacedge as ze
-from store.conftest import PROGRAM, abandon, code
+from store.conftest import PROGRAM, add_logged, code, make_farm
 from zodiacedge.store import log_objects, sweep
 from zodiacedge.store.place import Listed, Place, located
 
@@ -26,25 +26,14 @@ def address(bucket: str) -> str:
 @pytest.fixture
 def farm(address: str) -> str:
     """A store with three versions, all folded."""
-    with ze.open(address, create=True) as kb:
-        with kb.change("all there is") as c:
-            c.add_rules(PROGRAM)
-        with kb.change("one more") as c:
-            c.add_facts("edge(c, d) .")
-        with kb.change("a rule less") as c:
-            c.remove_rules("r4")
+    make_farm(address)
     return address
 
 
 @pytest.fixture
 def logged(farm: str) -> str:
     """The same store with two more versions that only the log has."""
-    kb = ze.open(farm)
-    with kb.change("from the log") as c:
-        c.add_facts("edge(d, e) .")
-    with kb.change("from the log too") as c:
-        c.remove_facts("edge(a, b) .")
-    abandon(kb)
+    add_logged(farm)
     return farm
 
 

@@ -159,7 +159,7 @@ class NodeChange:
         return found
 
     def _heads_at(self, key: str, place: int, given: Given, *, old: bool) -> Delta:
-        columns = self._shape.columns_at(key, place)
+        columns = self._shape.head_columns(key)
         if columns is not None and len(given) == 1:
             rows = given[0][0][:, columns]
             self._draft.derivations += len(rows)

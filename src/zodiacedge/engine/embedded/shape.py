@@ -132,11 +132,11 @@ class NodeShape:
             ("heads", key, place), lambda: self._of_rule(key, rule.head.args, _with(rule.body, place), place)
         )
 
-    def columns_at(self, key: str, place: int) -> tuple[int, ...] | None:
-        """Return the columns of the rows at a place that are the heads, if no search is needed for them."""
+    def head_columns(self, key: str) -> tuple[int, ...] | None:
+        """Return the columns of an aggregate's rows that are the heads, if no search is needed for them."""
         if key not in self.aggregates or len(self.rules[key].body) > 1 or self.heads[key] == TYPED:
             return None
-        name = (key, place)
+        name = (key,)
         if name not in self._columns:
             head, columns = self.rules[key].head.args, columns_of(self.aggregates[key])
             self._columns[name] = _places(head, columns) if len(head) == len(columns) else None
