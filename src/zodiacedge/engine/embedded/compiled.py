@@ -6,20 +6,16 @@ word behind an address. The arrays behind the addresses are owned by Python obje
 call. Without Numba the same words are read through `MEMORY`, which knows every array by its address and
 checks bounds.
 
-The compile cache lives in a folder of its own, keyed by a hash of every kernel source, because Numba
-does not notice an edit in a function that another file calls.
+Where compiled kernels are kept is the business of `kernel_cache`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import struct
 import sys
-import tempfile
 from ctypes import addressof, c_byte
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -77,21 +73,6 @@ def _lies_in(array: NDArray[Any], base: int) -> bool:
     return start <= base < start + array.nbytes
 
 
-def _cache_folder() -> Path:
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        text = source.read_bytes()
-        if b"@kernel" in text or source.name == "layout.py":
-            digest.update(text)
-    name = f"kernels-{digest.hexdigest()[:16]}-{sys.implementation.cache_tag}"
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zodiacedge" / name
-    try:
-        usual.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return _spare_folder(name)
-    return usual if os.access(usual, os.R_OK | os.W_OK) else _spare_folder(name)
-
-
 def _load_registries() -> None:
     """Let Numba load what it loads before its first kernel, but for SciPy, which no kernel of ours needs.
 
@@ -105,11 +86,6 @@ def _load_registries() -> None:
             cpu_target.target_context.refresh()
         finally:
             del sys.modules[name]
-
-
-def _spare_folder(name: str) -> Path:
-    # Whoever has no home to write to, a service say, compiles once per start.
-    return Path(tempfile.mkdtemp(prefix=f"zodiacedge-{name}-"))
 
 
 try:
@@ -173,13 +149,15 @@ if TYPE_CHECKING:
         """Return e to a power, infinite where that is too large."""
 
 elif COMPILED:
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_folder()))
-    numba.config.reload_config()
+    from zodiacedge.engine.embedded.kernel_cache import keep_compiled, use_folder
+
+    use_folder()
     _load_registries()
 
     def kernel(function: _Kernel) -> _Kernel:
         """Compile a function; the result is cached on disk and runs without the interpreter's lock."""
-        compiled: _Kernel = numba.njit(cache=True, nogil=True)(function)
+        compiled: _Kernel = numba.njit(nogil=True)(function)
+        keep_compiled(compiled)
         return compiled
 
     def _loader(bits: int, *, floating: bool = False) -> Any:
