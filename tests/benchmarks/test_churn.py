@@ -11,10 +11,11 @@ import pytest
 from zodiacedge.benchmarks import suites
 from zodiacedge.benchmarks.churn import (
     AnyFact,
-    AnyLink,
+    Draw,
     churn_facts,
     churn_rules,
     copies_task,
+    links_drawn,
     links_task,
 )
 from zodiacedge.benchmarks.edits import Edit
@@ -87,21 +88,23 @@ def test_every_churn_runs_and_is_back_where_it_began() -> None:
         ("lubm-1 (small)", "fact in", 5),
         ("1,000 links", "fact out", 5),
         ("1,000 links", "fact in", 5),
+        ("1,000 links", "fact of a watched node out", 5),
+        ("1,000 links", "fact of a watched node in", 5),
     ]
-    assert len(report.verdicts) == 12
+    assert len(report.verdicts) == 16
     assert len(suites.churn(replace(SMALL, only=("rules",)), changes=2).latencies) == 2
 
 
 def test_a_fact_from_which_much_follows_does_not_count() -> None:
     drawn = iter([fact("start", integer(0)), fact("start", integer(25)), fact("start", integer(29))])
-    out, into = churn_facts(CHAIN, lambda _random: (next(drawn), False), 2, nothing)
+    out, into = churn_facts(CHAIN, {"fact": lambda _random: (next(drawn), False)}, 2, nothing)
     assert len(out.runs) == len(into.runs) == 2
     assert out.left_out == into.left_out == 1
 
 
 def test_too_few_facts_that_count_are_an_error() -> None:
     with pytest.raises(WrongCountError, match="at most 20 consequences"):
-        churn_facts(CHAIN, lambda _random: (fact("start", integer(0)), False), 1, nothing)
+        churn_facts(CHAIN, {"fact": lambda _random: (fact("start", integer(0)), False)}, 1, nothing)
 
 
 def test_a_change_that_is_not_taken_back_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +116,7 @@ def test_a_change_that_is_not_taken_back_is_an_error(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Edit, "commit", forgetful)
     with pytest.raises(WrongCountError, match="did not go again"):
-        churn_facts(CHAIN, lambda _random: (fact("start", integer(29)), False), 1, nothing)
+        churn_facts(CHAIN, {"fact": lambda _random: (fact("start", integer(29)), False)}, 1, nothing)
 
 
 def test_an_end_that_is_not_the_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,17 +136,19 @@ def test_an_end_that_is_not_the_start_is_an_error(monkeypatch: pytest.MonkeyPatc
         churn_rules(copies_task(3), 1, nothing)
 
 
-def draws(draw: AnyFact | AnyLink) -> list[tuple[Fact, bool]]:
+def draws(draw: Draw) -> list[tuple[Fact, bool]]:
     random = Random(3)
     return [draw(random) for _ in range(200)]
 
 
-@pytest.mark.parametrize("name", ["lubm", "links"])
-def test_facts_are_drawn_that_are_there_and_that_are_not(name: str) -> None:
-    task = lubm_task(1, departments=1) if name == "lubm" else links_task(100, 10)
+LUBM, LINKS = lubm_task(1, departments=1), links_task(100, 10)
+DRAWS = [(LUBM, AnyFact(LUBM.loaded)), *((LINKS, one) for one in links_drawn(LINKS, 100, 10).values())]
+
+
+@pytest.mark.parametrize(("task", "draw"), DRAWS, ids=["lubm", "links", "watched links"])
+def test_facts_are_drawn_that_are_there_and_that_are_not(task: Task, draw: Draw) -> None:
     store = task.loaded.store()
     there = set(store.facts(store.explicit))
-    draw = AnyFact(task.loaded) if name == "lubm" else AnyLink.of(task, 100, 10)
     drawn = draws(draw)
     assert all((fact in there) == is_there for fact, is_there in drawn)
     assert 50 < sum(is_there for _, is_there in drawn) < 150

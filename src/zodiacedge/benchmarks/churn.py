@@ -26,7 +26,7 @@ from zodiacedge.terms import IRI, RDF_TYPE, Literal, integer
 from zodiacedge.workloads import churn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -101,10 +101,23 @@ def churn_rules(task: Task, changes: int, tell: Tell) -> list[Latencies]:
     ]
 
 
-def churn_facts(task: Task, draw: Draw, changes: int, tell: Tell) -> list[Latencies]:
-    """Take a fact out and put it in again, or the other way round; those with few consequences count."""
+def churn_facts(task: Task, draws: Mapping[str, Draw], changes: int, tell: Tell) -> list[Latencies]:
+    """Take facts out and put them in again, or the other way round; those with few consequences count.
+
+    Args:
+        task: What is changed.
+        draws: Picks facts of each kind, by its name.
+        changes: How many facts of each kind.
+        tell: Called with what is going on.
+    """
     random = Random(_SEED)  # noqa: S311 - picks facts
     live = _Live(task, tell)
+    found = [one for kind, draw in draws.items() for one in _churn_kind(live, kind, draw, changes, random)]
+    live.check()
+    return found
+
+
+def _churn_kind(live: _Live, kind: str, draw: Draw, changes: int, random: Random) -> Iterator[Latencies]:
     gone: list[Run] = []
     came: list[Run] = []
     left_out = 0
@@ -120,13 +133,10 @@ def churn_facts(task: Task, draw: Draw, changes: int, tell: Tell) -> list[Latenc
             continue
         gone.append((first if there else second).run)
         came.append((second if there else first).run)
-    live.check()
     if len(gone) < changes:
-        raise WrongCountError(f"{task.name}: few facts have at most {MOST_CONSEQUENCES} consequences")
-    return [
-        *Latencies(task.name, "fact out", tuple(gone), left_out).by_age(),
-        *Latencies(task.name, "fact in", tuple(came), left_out).by_age(),
-    ]
+        raise WrongCountError(f"{live.name}: few facts have at most {MOST_CONSEQUENCES} consequences")
+    yield from Latencies(live.name, f"{kind} out", tuple(gone), left_out).by_age()
+    yield from Latencies(live.name, f"{kind} in", tuple(came), left_out).by_age()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +165,17 @@ class AnyFact:
 
 @dataclass(frozen=True, slots=True)
 class AnyLink:
-    """Picks a link of any node, or, as often, of a watched one; every other time one that is not there."""
+    """Picks a link of one of some nodes; every other time one that is not there."""
 
     loaded: Loaded
     nodes: int
-    watched: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, task: Task, nodes: int, watched: int) -> AnyLink:
-        """Pick from the links of a task."""
-        return cls(task.loaded, nodes, churn.watched(nodes, watched))
+    """How many there are."""
+    some: Sequence[int]
 
     def __call__(self, random: Random) -> tuple[Fact, bool]:
         """Return a fact and whether it is explicit."""
         relation = Relation("link", 2)
-        node = random.randrange(self.nodes)
-        if random.random() < 1 / 2:
-            node = int(self.watched[random.randrange(len(self.watched))])
+        node = int(random.choice(self.some))
         links = self.loaded.rows[relation]
         own = links[churn.LINKS_PER_NODE * node : churn.LINKS_PER_NODE * (node + 1)]
         if random.random() < 1 / 2:
@@ -180,6 +184,14 @@ class AnyLink:
             sorted({random.randrange(self.nodes) for _ in range(2 * len(own))} - {*own[:, 1]})
         )
         return fact_of(self.loaded, relation, np.array([node, far])), False
+
+
+def links_drawn(task: Task, nodes: int, watched: int) -> dict[str, Draw]:
+    """Return what picks links: of any node, and of those that most rules ask about."""
+    return {
+        "fact": AnyLink(task.loaded, nodes, range(nodes)),
+        "fact of a watched node": AnyLink(task.loaded, nodes, churn.watched(nodes, watched).tolist()),
+    }
 
 
 def fact_of(loaded: Loaded, relation: Relation, row: NDArray[np.int32]) -> Fact:
@@ -193,6 +205,7 @@ class _Live:
     def __init__(self, task: Task, tell: Tell) -> None:
         self._task = task
         self._tell = tell
+        self.name = task.name
         tell(f"{task.name}: loading")
         self._kb: KnowledgeBase = knowledge_base(task, modules=True)
 

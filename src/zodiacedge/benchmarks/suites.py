@@ -10,10 +10,10 @@ from zodiacedge.benchmarks import lubm_changes, paper_changes
 from zodiacedge.benchmarks.changes import Changes, Experiment
 from zodiacedge.benchmarks.churn import (
     AnyFact,
-    AnyLink,
     churn_facts,
     churn_rules,
     copies_task,
+    links_drawn,
     links_task,
 )
 from zodiacedge.benchmarks.embedded import NO_MODULES, OURS, EmbeddedTrial, Memory, memory
@@ -138,11 +138,11 @@ def churn(options: Options, changes: int | None = None, universities: int = 10) 
         latencies += churn_rules(copies_task(_SMALL_COPIES if small else _COPIES), changes, tell)
     if options.wants("lubm"):
         task = lubm_task(1, departments=1) if small else lubm_task(universities)
-        latencies += churn_facts(task, AnyFact(task.loaded), changes, tell)
+        latencies += churn_facts(task, {"fact": AnyFact(task.loaded)}, changes, tell)
     if options.wants("links"):
         nodes, count = _SMALL_LINKS if small else _LINKS
         task = links_task(nodes, count)
-        latencies += churn_facts(task, AnyLink.of(task, nodes, count), changes, tell)
+        latencies += churn_facts(task, links_drawn(task, nodes, count), changes, tell)
     return Report("churn", machine, (), latencies=tuple(latencies), verdicts=latency_verdicts(latencies))
 
 

@@ -14,7 +14,7 @@ _STATM = Path("/proc/self/statm")
 _STEPS_BETWEEN_LOOKS = 4096
 # Asking the system for the memory in use takes longer than many a change. So a small one looks only if it is
 # a while since the last look of any, and all others soon after they began.
-_SECONDS_TO_FIRST_LOOK = 0.001
+_SECONDS_TO_FIRST_LOOK = 0.005
 _SECONDS_BETWEEN_LOOKS = 0.02
 
 

@@ -66,33 +66,25 @@ def fold_rows(store: Store, aggregate: Aggregate, bindings: Ids, registry: Regis
     dictionary = store.dictionary
     width = len(aggregate.groups)
     dropped, example = 0, ""
-    acceptable = np.ones(len(bindings), bool)
-    for n, one in enumerate(aggregate.folds):
-        if one.op in NUMERIC_FOLDS:
-            kinds = dictionary.kinds[bindings[:, width + n]]
-            acceptable &= (kinds >= K_INTEGER) & (kinds <= K_FLOAT)
-    if not acceptable.all():
-        dropped = int((~acceptable).sum())
-        first = bindings[np.flatnonzero(~acceptable)[0]]
-        example = _bad_value(dictionary, aggregate, first.tolist())
-        bindings = bindings[acceptable]
+    numbers = [width + n for n, one in enumerate(aggregate.folds) if one.op in NUMERIC_FOLDS]
+    if numbers:
+        kinds = dictionary.kinds[bindings[:, numbers]]
+        acceptable = ((kinds >= K_INTEGER) & (kinds <= K_FLOAT)).all(axis=1)
+        if not acceptable.all():
+            dropped = int((~acceptable).sum())
+            first = bindings[np.flatnonzero(~acceptable)[0]]
+            example = _bad_value(dictionary, aggregate, first.tolist())
+            bindings = bindings[acceptable]
     if not len(bindings):
         return np.zeros((0, width + len(aggregate.folds)), np.int32), dropped, example
-    listed = list(np.ascontiguousarray(bindings.T))
-    if width:
-        order = in_order(listed[:width], len(dictionary))
-        listed = [column[order] for column in listed]
-    changes = np.zeros(len(bindings) - 1, bool)
-    for column in listed[:width]:
-        changes |= column[1:] != column[:-1]
-    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    listed, starts = _grouped(bindings, width, len(dictionary))
     columns = [column[starts] for column in listed[:width]]
     reasons: dict[int, str] = {}
     for one, terms in zip(aggregate.folds, listed[width:], strict=True):
         columns.append(_folded(dictionary, one, terms, starts, registry, reasons))
-    rows = np.stack(columns, axis=1).astype(np.int32)
-    failed = (rows[:, width:] == _NO_RESULT).any(axis=1)
-    if failed.any():
+    rows = np.array(columns, np.int32).T
+    if reasons:
+        failed = (rows[:, width:] == _NO_RESULT).any(axis=1)
         dropped += int(failed.sum())
         examples = (
             _because(reason, dictionary, aggregate.groups, rows[group, :width].tolist())
@@ -101,6 +93,20 @@ def fold_rows(store: Store, aggregate: Aggregate, bindings: Ids, registry: Regis
         example = min((example, *examples) if example else examples)
         rows = rows[~failed]
     return rows, dropped, example
+
+
+def _grouped(bindings: Ids, width: int, terms: int) -> tuple[list[Ids], Places]:
+    """Return the columns of bindings that are in the order of their groups, and where each group begins."""
+    listed = list(np.ascontiguousarray(bindings.T))
+    # A change most often folds one group again.
+    if all(column[0] == column[-1] and (column == column[0]).all() for column in listed[:width]):
+        return listed, np.zeros(1, np.int64)
+    order = in_order(listed[:width], terms)
+    listed = [column[order] for column in listed]
+    changes = np.zeros(len(bindings) - 1, bool)
+    for column in listed[:width]:
+        changes |= column[1:] != column[:-1]
+    return listed, np.concatenate(([0], np.flatnonzero(changes) + 1))
 
 
 def _because(reason: str, dictionary: Dictionary, variables: Sequence[Variable], row: list[int]) -> str:
@@ -202,6 +208,8 @@ def _doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
 
 
 def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
+    if len(values) == 1:
+        return dictionary.encode_integers(values)
     distinct, places = np.unique(values, return_inverse=True)
     ids = dictionary.encode_integers(distinct.astype(np.int64))
     return ids[places]

@@ -25,7 +25,7 @@ from zodiacedge.engine.embedded.versions import Delta, Draft, GaveUpError
 from zodiacedge.language.ast import Aggregate, Atom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -214,13 +214,15 @@ class NodeChange:
             bindings = ask(draft, shape.all_bindings(key), (), None, old=False)
             draft.hidden(own, key).add(self._folded(aggregate, bindings))
             return
-        groups = Table(len(aggregate.groups))
-        for lost in (True, False):
-            for spot, given in self._changes(lost=lost, within=key):
-                groups.insert(ask(draft, shape.groups_at(key, spot.place), given, None, old=lost))
+        found = [
+            ask(draft, shape.groups_at(key, spot.place), given, None, old=lost)
+            for lost in (True, False)
+            for spot, given in self._changes(lost=lost, within=key)
+        ]
+        groups = found[0] if len(found) == 1 else _all_of(found, len(aggregate.groups))
         if not len(groups):
             return
-        given = [(groups.rows, NO_CLASS)]
+        given = [(groups, NO_CLASS)]
         before = ask(draft, shape.rows_of_groups(key), given, own, old=True)
         after = self._folded(aggregate, ask(draft, shape.bindings_of_groups(key), given, None, old=False))
         overlay = draft.hidden(own, key)
@@ -350,6 +352,14 @@ def _sorted_out(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids, Ids]:
         rows[outside & ~before],
         rows[own & ~outside & (marks & OUTSIDE_BEFORE != 0)],
     )
+
+
+def _all_of(pieces: Iterable[Ids], arity: int) -> Ids:
+    """Return all rows of some pieces, each once."""
+    found = Table(arity)
+    for rows in pieces:
+        found.insert(rows)
+    return found.rows
 
 
 def _kind(atom: Atom) -> tuple[Relation, int]:

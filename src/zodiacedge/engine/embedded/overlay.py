@@ -63,7 +63,8 @@ class Overlay:
             back = self.minus.mask(rows)
             self.minus.delete(rows[back])
             rows = rows[~back]
-        self.plus.insert(rows)
+        if len(rows):
+            self.plus.insert(rows)
 
     def remove(self, rows: Ids) -> None:
         """Remove rows that are there."""
@@ -71,7 +72,8 @@ class Overlay:
             young = self.plus.mask(rows)
             self.plus.delete(rows[young])
             rows = rows[~young]
-        self.minus.insert(rows)
+        if len(rows):
+            self.minus.insert(rows)
 
     def is_clean(self, base: Table | None) -> bool:
         """Whether this is an overlay of a table that no other change left something in."""

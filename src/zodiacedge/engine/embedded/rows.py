@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from zodiacedge.engine.embedded.owners import AFTER, BEFORE
 from zodiacedge.engine.embedded.table import Table
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Ids = NDArray[np.int32]
 
-# Up to so many pairs of rows are quicker compared than looked up.
-_PAIRS = 256
+# So few rows are quicker looked up by Python itself.
+_FEW = 16
 
 
 def without(rows: Ids, others: Ids) -> Ids:
@@ -26,9 +27,9 @@ def without(rows: Ids, others: Ids) -> Ids:
 
 def are_in(rows: Ids, others: Ids) -> NDArray[np.bool_]:
     """Tell of each row whether it is among others."""
-    if len(rows) * len(others) <= _PAIRS:
-        same: NDArray[np.bool_] = (rows[:, None, :] == others[None, :, :]).all(axis=2).any(axis=1)
-        return same
+    if len(rows) <= _FEW and len(others) <= _FEW:
+        there = set(map(tuple, others.tolist()))
+        return np.array([tuple(row) in there for row in rows.tolist()], np.bool_)
     return Table.of(others).mask(rows)
 
 

@@ -181,13 +181,16 @@ class Table:
 
     def insert(self, rows: Ids) -> int:
         """Insert rows, one per line, those that are there already left out; return how many were new."""
-        before = len(self)
-        self.need_rows()
-        self.reserve(len(rows))
+        cells, count = self.cells, len(rows)
+        before = cells[T_COUNT]
+        if self._slots is None:
+            self.need_rows()
+        self.reserve(count)
         given = _flat(rows)
-        insert_rows(self.at, MEMORY.address(given), len(rows), SCRATCH.address)
-        self.settle()
-        return len(self) - before
+        insert_rows(self.at, MEMORY.address(given), count, SCRATCH.address)
+        after: int = cells[T_COUNT]
+        cells[T_LOW] = cells[T_HIGH] = after
+        return after - before
 
     def delete(self, rows: Ids) -> int:
         """Delete rows, those that are not there passed over; return how many were there."""
@@ -380,14 +383,15 @@ class Table:
 
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
-        count = len(self)
-        if count + more > self.capacity:
+        cells = self.cells
+        count = cells[T_COUNT]
+        if count + more > cells[T_CAPACITY]:
             self._resize(max(count + more, int(self.capacity * _GROWTH)))
         if self._slots is not None and _too_full(count + more, len(self._slots)):
             self._fill_new_slots(max(count + more, int(count * _GROWTH)))
-        for number in range(len(self._masks)):
-            used = self.cells[_index(number) + I_USED]
-            if _too_full(used + more, len(self._heads[number])):
+        for number, heads in enumerate(self._heads):
+            used = cells[_index(number) + I_USED]
+            if _too_full(used + more, len(heads)):
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
 
     def make_ready(self, more: int, *, deleting: bool) -> None:

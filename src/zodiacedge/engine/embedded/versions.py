@@ -188,23 +188,20 @@ class Draft:
 
     def held(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
         """Tell of each row of a relation whether one segment holds it in the next version."""
-        found = np.zeros(len(rows), np.bool_)
-        for one, given in ((relation, rows), (TYPED, None)):
-            used = self._used(own, one)
-            table = own.tables.get(one)
-            if table is None and used is None:
-                continue
-            if given is None:
-                if relation.member_of == NO_CLASS:
-                    continue
-                given = np.insert(rows, 1, relation.member_of, axis=1)  # noqa: PLW2901 - only where needed
-            if table:
-                found |= table.mask(given)
-            if used is not None:
-                if len(used.minus):
-                    found &= ~used.minus.mask(given)
-                if len(used.plus):
-                    found |= used.plus.mask(given)
+        found = self._held_in(relation, rows, own)
+        if relation.member_of == NO_CLASS or (TYPED not in own.tables and self._used(own, TYPED) is None):
+            return found
+        return found | self._held_in(TYPED, np.insert(rows, 1, relation.member_of, axis=1), own)
+
+    def _held_in(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
+        table = own.tables.get(relation)
+        found = np.zeros(len(rows), np.bool_) if table is None else table.mask(rows)
+        used = self._used(own, relation)
+        if used is not None:
+            if len(used.minus):
+                found &= ~used.minus.mask(rows)
+            if len(used.plus):
+                found |= used.plus.mask(rows)
         return found
 
     def _described(self, relation: Relation) -> _Owners:
@@ -356,8 +353,12 @@ class Draft:
         grown = 0
         for relation, overlay in self.gains(segment)[0].items():
             grown += overlay.grown
-            self.touched.note(relation, overlay.plus.rows)
-            self.touched.note(relation, overlay.minus.rows)
+            plus, minus = overlay.plus.rows, overlay.minus.rows
+            # No row is in both.
+            both = len(plus) and len(minus)
+            self.touched.note(
+                relation, np.concatenate((plus, minus)) if both else plus if len(plus) else minus
+            )
         return grown
 
     def net(self) -> tuple[Net, dict[Relation, Unseen]]:
