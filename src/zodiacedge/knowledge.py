@@ -32,7 +32,7 @@ from zodiacedge.maintenance.report import ChangeReport, dropped_nodes, per_predi
 from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
 from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
-from zodiacedge.maintenance.verify import Verification, differences, digest
+from zodiacedge.maintenance.verify import Verification, verified
 from zodiacedge.store.arguments import given_message, given_time, given_version
 from zodiacedge.store.folding import FoldingThread
 from zodiacedge.terms import from_python
@@ -558,14 +558,10 @@ class KnowledgeBase:
         Args:
             against: The engine that evaluates, `reference` for the definition; this one's own if not given.
         """
-        engine = _engine(against) if against else self._engine
+        engine = self._engine if against in {"", self._engine.name} else _engine(against)
         with self._alone(), self._asking() as state:
-            program, pause = self._program, self._turn.pass_on
             settings = replace(self._settings, turn=self._turn)
-            fresh = engine.materialise(program.rules, program.graph, state.explicit(), settings)
-            facts, summed = digest(state, pause)
-            found = tuple(differences(state, fresh, program, pause))
-            return Verification(self._version, engine.name, facts, summed, found)
+            return verified(self._version, state, self._program, engine, settings)
 
     def _recorded(
         self,

@@ -17,8 +17,9 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.spark import columns, slices, small_change, vocabulary
+from zodiacedge.engine.spark import columns, scratch, slices, small_change, vocabulary
 from zodiacedge.engine.spark.jobs import Jobs
+from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.errors import ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
@@ -95,7 +96,10 @@ def cap_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         (DataFrame, "toArrow", len),
         (DataFrame, "toPandas", len),
         (DataFrame, "toLocalIterator", lambda _: MOST_ROWS + 1),
+        # Nor is a relation listed, were it a batch at a time.
+        (Lookup, "_streamed", lambda _: MOST_ROWS + 1),
         (columns, "read_part", lambda found: len(found[0])),
+        (scratch, "read_table", len),
         (vocabulary, "read_table", len),
         # Tasks are other processes: these are what the driver reads itself, and what tasks found for it.
         (slices, "matching", noted),
@@ -169,6 +173,11 @@ def test_no_relation_ever_comes_to_the_driver(
     # It is by key that rows were looked up, and few of them.
     assert 0 < max(looked_up) <= MOST_ROWS
     assert len(looked_up) >= 2 * len(SMALL_CHANGES)
+    # All of it is evaluated once more and compared, and the digest is that of every engine.
+    verified = found.verify()
+    assert verified.ok, verified
+    assert (verified.facts, verified.digest) == (len(expected.facts()), expected.verify().digest)
+    assert verified.facts > 10 * MOST_ROWS
     # Whoever asks for all facts gets them, a batch at a time.
     monkeypatch.undo()
     assert found.facts() == expected.facts()

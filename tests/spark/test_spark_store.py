@@ -324,7 +324,8 @@ def test_the_command_line_opens_stores_on_spark(spark: SparkEngine, tmp_path: Pa
         assert rows == [["wt1"], ["wt2"]]
         assert run("stats", store, "--engine", engine)["derived"] == {"hot": 2}
         assert run("diff", store, "1", "2", "--engine", engine)["inserted"] == {"hot": 1, "reading": 2}
-        assert run("verify", store, "--engine", engine)["ok"] is True
+        verified = run("verify", store, "--engine", engine)
+        assert (verified["ok"], verified["engine"]) == (True, engine)
     run("rollback", store, "1", "--engine", "spark")
     assert run("query", store, "?- hot(T) .")["rows"] == [["wt1"]]
     run("vacuum", store, "--engine", "spark")

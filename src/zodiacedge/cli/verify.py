@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
 from zodiacedge.cli.stores import reading
-from zodiacedge.knowledge import ENGINES
+from zodiacedge.knowledge import ALL_ENGINES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 @click.command("verify")
 @store_argument
 @at_option
-@click.option("--against", type=click.Choice(ENGINES), default="embedded", help="The engine that evaluates.")
+@click.option(
+    "--against",
+    type=click.Choice(ALL_ENGINES),
+    help="The engine that evaluates.  [default: that of --engine]",
+)
 @engine_options
 @common
-def command(console: Console, *, store: str, at: int | None, against: str, on: Chosen) -> None:
+def command(console: Console, *, store: str, at: int | None, against: str | None, on: Chosen) -> None:
     r"""Evaluate the rules of a store from nothing and compare all facts; print their digest.
 
     The exit code is 1 if anything differs.
@@ -32,7 +36,7 @@ def command(console: Console, *, store: str, at: int | None, against: str, on: C
       zodiac verify farm.zodiac
     """
     with reading(console, store, at, on) as kb, console.progress():
-        found = kb.verify(against)
+        found = kb.verify(against or "")
     console.text(str(found))
     if console.as_json:
         console.json(found.to_dict())

@@ -138,6 +138,20 @@ class Materialisation(Protocol):
         """Return a resolved query that is answered once its parameters, variables of it, have values."""
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A predicate of which one state has other facts than another: visible ones, or those of a node."""
+
+    node: frozenset[str] | None
+    """The rules of the node; None for what is visible."""
+    predicate: Predicate
+    missing: int
+    """Facts that only the other has."""
+    extra: int
+    """Facts that the other has not."""
+    example: Fact
+
+
 class Batch(Protocol):
     """Facts on their way into or out of a state."""
 
@@ -218,6 +232,15 @@ class State(Materialisation, Protocol):
     ) -> Attempt:
         """Work out what a change leads to: checked and resolved rules by key, and facts."""
 
+    def digest(self, turn: Handover) -> tuple[int, int]:
+        """Count the visible facts, and add up the SHA-256 hashes of their texts: the same on all engines."""
+
+    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+        """Yield where this state differs from another of the same program, of any engine.
+
+        What is visible is compared, and what some nodes derive, each named by its rules.
+        """
+
 
 @runtime_checkable
 class Mentioning(Protocol):
@@ -264,6 +287,9 @@ class Engine(Protocol):
         settings: Settings,
     ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
+
+    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
+        """Evaluate the same over the explicit facts of a state, of any engine, which stays as it is."""
 
 
 def materialised(

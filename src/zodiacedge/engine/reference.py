@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine import listed
 from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.folds import accepts, fold
@@ -41,9 +42,10 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.terms import Term, order_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Batch, Effect
+    from zodiacedge.engine.api import Apart, Batch, Effect, State
+    from zodiacedge.engine.handover import Handover
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
@@ -167,6 +169,14 @@ class ReferenceMaterialisation:
             raise TypeError(effect)
         after = ReferenceEngine().materialise(rules, graph, effect.after, settings)
         return ReferenceAttempt(self, after)
+
+    def digest(self, turn: Handover) -> tuple[int, int]:
+        """Count the visible facts, and add up the hashes of their texts."""
+        return listed.digest(self, turn)
+
+    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+        """Yield where this state differs from another of the same program."""
+        return listed.apart(self, other, nodes, turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +355,12 @@ class ReferenceEngine:
             seconds = time.perf_counter() - start
             runs.append(NodeRun(labels, rounds, len(segment), seconds, derivations=derivations))
         return ReferenceMaterialisation(tuple(runs), dropped, segments, visible, stated)
+
+    def anew(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
+    ) -> ReferenceMaterialisation:
+        """Evaluate the same over the explicit facts of a state, of any engine."""
+        return self.materialise(rules, graph, state.explicit(), settings)
 
 
 def apply(rule: Rule, facts: FactSet, registry: Registry, errors: _Errors, meter: Meter) -> set[Fact]:

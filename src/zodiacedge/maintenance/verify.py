@@ -1,31 +1,27 @@
 """Verification: what is kept, against the same program evaluated from nothing.
 
-The visible facts and the segment of every hyper-node are compared predicate by predicate, by a count and a
-sum of hashes, so neither side is ever listed as a whole; only where those differ are the facts of one
-predicate listed. The digest is the sum of the SHA-256 hashes of all visible facts as text: it depends neither
-on their order nor on the engine.
+The visible facts and the segment of every hyper-node are compared predicate by predicate, by the engine whose
+state it is. The digest is the sum of the SHA-256 hashes of all visible facts as text: it depends neither on
+their order nor on the engine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import counted
 from zodiacedge.language.printer import format_atom, format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from zodiacedge.engine.api import Materialisation
+    from zodiacedge.engine.api import Engine, Settings, State
+    from zodiacedge.engine.handover import Handover
     from zodiacedge.language.ast import Fact, Predicate
     from zodiacedge.maintenance.program import Program
 
 _DIGEST_BITS = 256
-_HASH_BITS = 64
-# After so many facts somebody else may have the turn.
-_TOGETHER = 4096
 _MOST = 6
 
 
@@ -100,54 +96,25 @@ class Verification:
         }
 
 
-def digest(state: Materialisation, pause: Callable[[], None]) -> tuple[int, str]:
-    """Return how many facts are visible, and their digest."""
-    total, count = 0, 0
-    for _, facts in state.each():
-        for fact in _pausing(facts, pause):
-            line = format_atom(fact, {})
-            total += int.from_bytes(sha256(line.encode()).digest())
-            count += 1
-    return count, f"{total % 2**_DIGEST_BITS:0{_DIGEST_BITS // 4}x}"
+def verified(
+    version: int, state: State, program: Program, engine: Engine, settings: Settings
+) -> Verification:
+    """Evaluate a program anew over the explicit facts of a state, and compare that with the state."""
+    fresh = engine.anew(program.rules, program.graph, state, settings)
+    count, digest = state.digest(settings.turn)
+    found = tuple(_differences(state, fresh, program, settings.turn))
+    return Verification(version, engine.name, count, f"{digest:0{_DIGEST_BITS // 4}x}", found)
 
 
-def differences(
-    kept: Materialisation, fresh: Materialisation, program: Program, pause: Callable[[], None]
-) -> Iterator[Difference]:
-    """Yield where one state differs from another of the same program; `pause` is called now and then."""
-    places: list[tuple[str, frozenset[str] | None]] = [("visible facts", None)]
-    for node in program.graph.order:
-        rules = [program.rules[key] for key in sorted(node.rules)]
-        names = ", ".join(rule.label or format_rule(rule) for rule in rules)
-        places.append((f"segment of {names}", frozenset(node.rules)))
-    for where, node_rules in places:
-        ours, theirs = _tally(kept, node_rules, pause), _tally(fresh, node_rules, pause)
-        for predicate in sorted({*ours, *theirs}):
-            if ours.get(predicate) != theirs.get(predicate):
-                have, should = (_facts(state, node_rules, predicate) for state in (kept, fresh))
-                example = min((have ^ should), key=format_atom)
-                yield Difference(where, predicate, len(should - have), len(have - should), example)
+def _differences(kept: State, fresh: State, program: Program, turn: Handover) -> Iterator[Difference]:
+    """Yield where a state is not what it should be: first what is visible, then node by node."""
+    nodes = [frozenset(node.rules) for node in program.graph.order]
+    order = {node: number for number, node in enumerate((None, *nodes))}
+    for one in sorted(kept.apart(fresh, nodes, turn), key=lambda one: (order[one.node], one.predicate)):
+        where = "visible facts" if one.node is None else f"segment of {_names(program, one.node)}"
+        yield Difference(where, one.predicate, one.missing, one.extra, one.example)
 
 
-def _tally(
-    state: Materialisation, rules: frozenset[str] | None, pause: Callable[[], None]
-) -> dict[Predicate, tuple[int, int]]:
-    found: dict[Predicate, tuple[int, int]] = {}
-    for predicate, facts in state.each(rules):
-        count, total = found.get(predicate, (0, 0))
-        for fact in _pausing(facts, pause):
-            count += 1
-            total += hash(fact)
-        found[predicate] = (count, total % 2**_HASH_BITS)
-    return found
-
-
-def _facts(state: Materialisation, rules: frozenset[str] | None, predicate: Predicate) -> frozenset[Fact]:
-    return frozenset(fact for one, facts in state.each(rules) if one == predicate for fact in facts)
-
-
-def _pausing(facts: Iterator[Fact], pause: Callable[[], None]) -> Iterator[Fact]:
-    for number, fact in enumerate(facts, 1):
-        yield fact
-        if number % _TOGETHER == 0:
-            pause()
+def _names(program: Program, node: frozenset[str]) -> str:
+    rules = [program.rules[key] for key in sorted(node)]
+    return ", ".join(rule.label or format_rule(rule) for rule in rules)

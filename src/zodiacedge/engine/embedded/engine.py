@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine import listed
 from zodiacedge.engine.api import materialised
 from zodiacedge.engine.embedded.attempt import Work
 from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows_with
@@ -20,13 +21,14 @@ from zodiacedge.engine.registry import Registry
 from zodiacedge.terms import RDF_TYPE, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, NodeRun, Settings, State
+    from zodiacedge.engine.api import Answer, Apart, Batch, Dropped, Effect, NodeRun, Settings, State
     from zodiacedge.engine.embedded.shape import NodeShape
     from zodiacedge.engine.embedded.versions import Draft
+    from zodiacedge.engine.handover import Handover
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
@@ -181,6 +183,14 @@ class EmbeddedState:
         )
         return EmbeddedAttempt(self, work, work.draft())
 
+    def digest(self, turn: Handover) -> tuple[int, int]:
+        """Count the visible facts, and add up the hashes of their texts."""
+        return listed.digest(self, turn)
+
+    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+        """Yield where this state differs from another of the same program."""
+        return listed.apart(self, other, nodes, turn)
+
 
 @dataclass(frozen=True)
 class EmbeddedAttempt:
@@ -276,3 +286,7 @@ class EmbeddedEngine:
     ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
         return materialised(self.empty(), rules, graph, facts, settings)
+
+    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
+        """Evaluate the same over the explicit facts of a state, of any engine."""
+        return self.materialise(rules, graph, state.explicit(), settings)

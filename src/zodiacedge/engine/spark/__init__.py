@@ -28,6 +28,9 @@
     attempt     one change: nodes in topological order, each by its way
     visible     what became visible in a change, and what is visible no more
     counting    how many facts several owners have, each once
+    digest      a sum of what all visible facts say
+    apart       where two versions differ, by sums of their files
+    grouping    work of many sizes, dealt out to tasks
     state       one version: names of files and counts; what can be asked of them
     stored      rows as parts of a store, and back; tasks read and write its files
     keeping     what the engine offers to a store

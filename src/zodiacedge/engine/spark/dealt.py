@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.spark.columns import Reader
+from zodiacedge.engine.spark.grouping import groups, tasks_for
 from zodiacedge.engine.spark.scratch import Folder, Part, Relation, located, read_part
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     Classes = frozenset[int] | None
 
 _BYTES = 8
-# What a task can deal out at once, however little it may have otherwise.
-_LEAST_ROWS = 1_000_000
 # A part that has less than this share of what one task takes is not worth its task.
 _LEAST_SHARE = 16
 _PARTS_PER_CORE = 2
@@ -100,7 +99,9 @@ def deal(place: Place, units: Sequence[Unit], parts: int, turn: Handover) -> Dea
     """Deal out the rows of some files: one job."""
     if not units:
         return Dealt(((),) * parts, ())
-    hands = [_Hand(tuple(group), parts, place.scratch.folder) for group in _groups(place, units)]
+    tasks = tasks_for(place, sum(unit.part.rows for unit in units))
+    grouped = groups(units, lambda unit: unit.part.rows, tasks)
+    hands = [_Hand(tuple(group), parts, place.scratch.folder) for group in grouped]
     written = place.jobs.each(_dealt_out, hands, "dealing out facts", turn)
     held = tuple(place.adopt(Part(one.path, int(one.counts.sum()))) for one in written)
     return Dealt(
@@ -110,20 +111,6 @@ def deal(place: Place, units: Sequence[Unit], parts: int, turn: Handover) -> Dea
         ),
         held,
     )
-
-
-def _groups(place: Place, units: Sequence[Unit]) -> list[list[Unit]]:
-    """Return units in groups of about as many rows: one for each core, more where one would be too large."""
-    ordered = sorted(units, key=lambda unit: -unit.part.rows)
-    rows = sum(unit.part.rows for unit in ordered)
-    wanted = max(place.jobs.cores, -(-rows // max(place.options.gather_rows, _LEAST_ROWS)))
-    groups: list[list[Unit]] = [[] for _ in range(min(wanted, len(ordered)))]
-    taken = [0] * len(groups)
-    for unit in ordered:
-        at = taken.index(min(taken))
-        groups[at].append(unit)
-        taken[at] += unit.part.rows
-    return groups
 
 
 def _dealt_out(hand: _Hand) -> _Written:

@@ -71,3 +71,9 @@ class SparkEngine:
     ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
         return materialised(self.empty(), rules, graph, facts, settings)
+
+    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
+        """Evaluate the same over the explicit facts of a state, of any engine."""
+        if isinstance(state, SparkState) and state.place is self._place:
+            return state.anew(rules, graph, settings)
+        return self.materialise(rules, graph, state.explicit(), settings)

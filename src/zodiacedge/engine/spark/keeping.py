@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded import stored as embedded
 from zodiacedge.engine.handover import ALONE
@@ -12,6 +12,7 @@ from zodiacedge.engine.parts import PartKey
 from zodiacedge.engine.spark import stored
 from zodiacedge.engine.spark.attempt import SparkAttempt
 from zodiacedge.engine.spark.batch import SparkBatch, SparkEffect, class_predicate
+from zodiacedge.engine.spark.grouping import groups
 from zodiacedge.engine.spark.merge import merged
 from zodiacedge.engine.spark.scratch import Content, Relation, Segment
 from zodiacedge.engine.spark.state import SparkState
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     Layers = tuple[tuple[bool, Part], ...]
 
 _NOBODY: frozenset[str] = frozenset()
-_Thing = TypeVar("_Thing")
 # Files of fewer bytes than this together are read by the driver; a task reads about as many.
 _BYTES_PER_TASK = 8 << 20
 # A part of a holder with at most so many rows is written as a whole when it changes.
@@ -187,8 +187,7 @@ def _loaded(place: Place, parts: Parts) -> list[Loaded]:
     if sum(sizes.values()) <= _BYTES_PER_TASK:
         return [stored.load(Loading(parts, folder, hashing))] if sizes else []
     most = min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK))
-    groups = _dealt_out(list(sizes), list(sizes.values()), most)
-    work = [Loading(parts.chosen(files), folder, hashing) for files in groups]
+    work = [Loading(parts.chosen(files), folder, hashing) for files in groups(sizes, sizes.__getitem__, most)]
     return place.jobs.each(stored.load, work, "reading a store")
 
 
@@ -202,24 +201,13 @@ def _written(
     if rows <= options.driver_rows:
         found = stored.write_parts(Writing(Readable(tuple(small), terms, place.hashing), write))
     else:
-        groups = _dealt_out(small, [one.rows for one in small], place.jobs.cores)
-        work = [Writing(Readable(tuple(group), terms, place.hashing), write) for group in groups]
+        dealt = groups(small, lambda one: one.rows, place.jobs.cores)
+        work = [Writing(Readable(tuple(group), terms, place.hashing), write) for group in dealt]
         found = [one for some in place.jobs.each(stored.write_parts, work, "writing a store") for one in some]
     for one in held:
         if one.rows > options.gather_rows:
             found += stored.write_by_plan(place, one, terms, write)
     return found
-
-
-def _dealt_out(things: Sequence[_Thing], sizes: Sequence[int], most: int) -> list[list[_Thing]]:
-    """Return things in groups of about the same size."""
-    groups: list[list[_Thing]] = [[] for _ in range(most)]
-    taken = [0] * most
-    for n in sorted(range(len(things)), key=lambda n: -sizes[n]):
-        place = taken.index(min(taken))
-        groups[place].append(things[n])
-        taken[place] += sizes[n]
-    return [group for group in groups if group]
 
 
 def _nodes(told: Told) -> Iterator[frozenset[str]]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
 
     from zodiacedge.engine.spark.place import Place
     from zodiacedge.terms import Term
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 # So many rows become facts at once.
 _TOGETHER = 65_536
+_ROWS_PER_FILE = 1 << 19
 # Terms of earlier facts that are kept for the next.
 _MOST_TERMS = 200_000
 _MANIFEST = "tag int, path string, rows long, classes string"
@@ -108,40 +110,56 @@ class Lookup:
 
     # By Spark.
 
-    def _streamed(self, relation: Relation, contents: Sequence[Content]) -> Iterator[Fact]:
+    def readable(self, relation: Relation, contents: Iterable[Content]) -> DataFrame:
+        """Return the rows that some owners have, each once, with what `facts_of` makes facts of."""
         place = self.place
         frame = Frames(place).union(relation, contents).distinct()
         terms = terms_frame(place, self.terms).dropDuplicates(["id"])
         for n in range(relation.arity):
             named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
             frame = frame.join(named, f"c{n}")
-        chosen = frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
+        return frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
+
+    def _streamed(self, relation: Relation, contents: Sequence[Content]) -> Iterator[Fact]:
+        place = self.place
+        frame = self.readable(relation, contents)
         writer = _Writer(place.scratch.folder)
         told = place.jobs.run(
-            lambda: chosen.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
+            lambda: frame.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
         )
         parts = [place.adopt(Part(row["path"], row["rows"])) for row in told]
         for part in parts:
             system, path = located(part.path)
             with system.open_input_file(path) as source:
                 for batch in pq.ParquetFile(source).iter_batches(_TOGETHER):
-                    yield from _facts(relation, batch)
+                    yield from facts_of(relation, batch)
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes the rows of a partition as they come."""
+    """Writes the rows of a partition as they come, some hundred thousand into a file."""
 
     folder: Folder
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = [batch for batch in batches if batch.num_rows]
-        if pieces:
-            table = pa.Table.from_batches(pieces)
-            yield manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
+        waiting: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in batches:
+            waiting.append(batch)
+            rows += batch.num_rows
+            if rows >= _ROWS_PER_FILE:
+                yield self._written(waiting)
+                waiting, rows = [], 0
+        if rows:
+            yield self._written(waiting)
+
+    def _written(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+        table = pa.Table.from_batches(batches)
+        return manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
 
 
-def _facts(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
+def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
+    """Yield the facts of a relation that readable rows tell."""
     dictionary = Dictionary()
     nothing = pa.array(np.zeros(batch.num_rows, np.int64))
     columns = []

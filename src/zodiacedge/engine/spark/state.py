@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine import listed
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark import question
+from zodiacedge.engine.spark.apart import apart
 from zodiacedge.engine.spark.attempt import SparkAttempt, work_out
 from zodiacedge.engine.spark.batch import SparkBatch, SparkEffect, class_predicate
 from zodiacedge.engine.spark.columns import mentioned
+from zodiacedge.engine.spark.digest import digest
 from zodiacedge.engine.spark.inputs import inputs_of
 from zodiacedge.engine.spark.large_query import LargeQuery
 from zodiacedge.engine.spark.lookup import Lookup
@@ -23,7 +26,8 @@ from zodiacedge.language.checks import body_atoms
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Answer, Batch, Dropped, Effect, NodeRun, Settings
+    from zodiacedge.engine.api import Answer, Apart, Batch, Dropped, Effect, NodeRun, Settings, State
+    from zodiacedge.engine.handover import Handover
     from zodiacedge.engine.spark.place import Place
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
@@ -190,6 +194,24 @@ class SparkState:
         if not isinstance(effect, SparkEffect):
             raise TypeError(effect)
         return work_out(self, rules, graph, effect, settings)
+
+    # Verification.
+
+    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, settings: Settings) -> SparkState:
+        """Evaluate rules from nothing over the explicit facts, whose files both versions have."""
+        bare = SparkState(self.place, self.stated, terms=self.terms, names=self.names)
+        return bare.attempt(rules, graph, bare.effect(bare.batch(), bare.batch()), settings).commit()
+
+    def digest(self, turn: Handover) -> tuple[int, int]:
+        """Count the visible facts, and add up the hashes of their texts."""
+        visible = held((self.stated, *self.segments.values()))
+        return digest(self.place, visible, self.terms, turn)
+
+    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+        """Yield where this state differs from another of the same program."""
+        if isinstance(other, SparkState) and other.place is self.place:
+            return apart(self, other, nodes, turn)
+        return listed.apart(self, other, nodes, turn)
 
 
 def held(owners: Iterable[Segment]) -> dict[Relation, list[Content]]:
