@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import zodiacedge as ze
@@ -93,6 +94,22 @@ def test_a_large_change_is_a_few_lines_too() -> None:
     assert "(p999 +999, p998 +998, p997 +997, p996 +996, p995 +995, p994 +994, and 993 more)" in text
     assert len(text.splitlines()) == 5 + 7 + 7
     assert max(map(len, text.splitlines())) < 600
+
+
+def test_the_reason_for_a_way_is_told_whole() -> None:
+    parts = "in parts: 5,000 rows, one task takes 4,000; tc by argument 1"
+    task = "maintained, in one task on 17 rows, looked up by key: 600,000 rows in all"
+    nodes = (
+        NodeRun(("t", "b"), 3, 5, 0.1, parts),
+        NodeRun(("u",), 3, 5, 0.1, parts),
+        NodeRun(("v",), 1, 2, 0.1, task),
+        NodeRun(("w",), 1, 2, 0.1, "evaluated, much changed"),
+    )
+    assert str(replace(report({}, {}), nodes=nodes)).splitlines()[4:] == [
+        "visited: 4 hyper-nodes (in parts 2, maintained 1, evaluated 1)",
+        f"{parts} (t, b, u)",
+        f"{task} (v)",
+    ]
 
 
 def test_a_name_with_two_arities_is_told_with_them() -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 # A report is a few lines, whatever the change: what goes beyond is counted.
 _MOST = 6
 _LONGEST_RULE = 60
+# Means are told as `how, where: why`, as far as there is something to tell.
+_AFTER_MEANS = re.compile("[,:] ")
+_REASON = ": "
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,6 +102,7 @@ class ChangeReport:
             f"visible facts: {sum(grown.values()):+,}{predicates}",
             f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_means(self.nodes))}",
         ]
+        lines += _first(_reasons(self.nodes))
         lines += _first(
             f"dropped: {number_of(found.count, 'binding')} of rule {_cut(rule)}, for example {found.example}"
             for rule, found in self.dropped.items()
@@ -177,8 +182,18 @@ def _first(items: Iterable[str]) -> list[str]:
 
 
 def _by_means(nodes: Iterable[NodeRun]) -> Iterator[str]:
-    for means, count in Counter(node.means.partition(",")[0] for node in nodes).most_common():
+    for means, count in Counter(_AFTER_MEANS.split(node.means)[0] for node in nodes).most_common():
         yield f"{means} {count:,}"
+
+
+def _reasons(nodes: Iterable[NodeRun]) -> Iterator[str]:
+    """Yield the means for which a reason is told, each once, with the rules that it is about."""
+    rules: dict[str, list[str]] = {}
+    for node in nodes:
+        if _REASON in node.means:
+            rules.setdefault(node.means, []).extend(map(_cut, node.rules))
+    for means, names in rules.items():
+        yield f"{means}{_names(names)}"
 
 
 def _cut(rule: str) -> str:
