@@ -1,42 +1,47 @@
 """Run by `test_cluster` in a process of its own: two executors, and the package shipped to them.
 
-Prints one line of JSON: where executors found the package, what differs from the definition, how small
-changes went for which executors look rows up, and what became of a recursion in the middle of which an
-executor was killed.
+Prints one line of JSON: where executors found the package and its compiled kernels, what differs from the
+definition, how small changes went for which executors look rows up, and what became of recursions in the
+middle of which an executor was killed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
 import sys
 from pathlib import Path
-
-import pyspark
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from engine.test_golden_programs import GOLDEN, transcript
+from maintenance.test_golden_sessions import play, steps_of
 from spark import test_parts, test_small_changes
+from spark.executor_killer import Killer, executors
 from strategies import evaluate_text
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.warm import warm
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.session import Cluster
 from zodiacedge.knowledge import KnowledgeBase
 
 PROGRAMS = ("aggregates", "dropped_bindings", "mutual_recursion")
+SESSIONS = ("mixed_transaction", "support_in_a_circle")
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
-    # Kernels from a shipped archive would be compiled anew by every worker; little data needs no compiler.
-    "spark.executorEnv.ZODIAC_PURE_PYTHON": "1",
+    # What Spark knows of tasks that run is told without delay.
+    "spark.ui.liveUpdate.period": "0",
 }
 CLUSTER = Cluster("local-cluster[2,1,1024]", SETTINGS)
 CITIES = 300
+NODES = 400
+CLOSURE = "b: path(X, Y) :- e(X, Y) . t: path(X, Y) :- path(X, Z), e(Z, Y) . " + " ".join(
+    f"e(n{n}, n{(n * 7 + step) % NODES}) ." for n in range(NODES) for step in (1, 2, 3)
+)
 ROUNDS = 8
 RULES = "r: At(X, Y) :- At(X, Z), e(Z, Y) . At(a, n0) . " + " ".join(
     f"e(n{n}, n{n + 1}) ." for n in range(ROUNDS)
@@ -50,6 +55,20 @@ def place(_: int) -> tuple[str, int]:
     parent = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii")
     # The worker's parent is a daemon, and the daemon's is the executor.
     return str(zodiacedge.__file__), int(parent.rpartition(")")[2].split()[1])
+
+
+def kernels(_: int) -> tuple[set[str], set[str]]:
+    """Return which kernels this process took from the cache, and which it compiled."""
+    from numba.core.dispatcher import Dispatcher  # noqa: PLC0415 - the executor's, not the driver's
+
+    taken, compiled = set(), set()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("zodiacedge.engine.embedded."):
+            for one in vars(module).values():
+                if isinstance(one, Dispatcher):
+                    taken |= {f"{one.py_func.__name__}{sig}" for sig in one.stats.cache_hits}
+                    compiled |= {f"{one.py_func.__name__}{sig}" for sig in one.stats.cache_misses}
+    return taken, compiled
 
 
 def small_changes() -> dict[str, object]:
@@ -98,41 +117,76 @@ def differences(engine: SparkEngine) -> list[str]:
     return found
 
 
-def killed(executors: list[int]) -> dict[str, object]:
-    """Kill an executor while a recursion is in its rounds; return what the rounds gave all the same."""
-    done: list[int] = []
+def unexpected(engine: SparkEngine) -> list[str]:
+    """Return the steps of golden sessions that do not go as expected."""
+    found = []
+    for name in SESSIONS:
+        kb = KnowledgeBase(engine, Settings())
+        for step in steps_of(GOLDEN / "sessions" / f"{name}.session"):
+            found += play(kb, step)
+    return found
 
-    def kill(progress: Progress) -> None:
-        if progress.round == ROUNDS // 2 and not done:
-            done.append(executors[0])
-            os.kill(executors[0], signal.SIGKILL)
 
+def killed_in_rounds() -> dict[str, object]:
+    """Kill an executor that runs a task of a recursion's round; return what the rounds gave all the same."""
     engine = SparkEngine(cluster=CLUSTER, options=Options(way="rounds"))
-    facts = []
-    for one in (EmbeddedEngine(), engine):
-        kb = KnowledgeBase(one, Settings(progress=kill if one is engine else None))
-        with kb.change() as change:
-            change.add_rules(RULES)
-        facts.append(kb.facts())
-    return {"killed": len(done), "same": facts[0] == facts[1], "rounds": change.report.nodes[0].rounds}
+    expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), None
+    with Killer(engine.jobs.session.sparkContext) as killer:
+
+        def middle(progress: Progress) -> None:
+            if progress.round == ROUNDS // 2:
+                killer.go()
+
+        found = KnowledgeBase(engine, Settings(progress=middle))
+        for kb in (expected, found):
+            with kb.change() as change:
+                change.add_rules(RULES)
+        same = found.facts() == expected.facts()
+    return {"same": same, "rounds": change.report.nodes[0].rounds, **killer.outcome()}
+
+
+def killed_in_parts() -> dict[str, object]:
+    """Kill an executor that runs the fixpoint of a part; return what the parts gave all the same."""
+    engine = SparkEngine(cluster=CLUSTER, options=Options(way="partitioned"))
+    expected, found = (KnowledgeBase(one, Settings()) for one in (EmbeddedEngine(), engine))
+
+    with Killer(engine.jobs.session.sparkContext) as killer:
+
+        def middle(why: str) -> None:
+            if why == "deriving facts in parts":
+                killer.go()
+
+        with engine.jobs.telling(middle):
+            for kb in (expected, found):
+                with kb.change() as change:
+                    change.add_rules(CLOSURE)
+        same = found.facts() == expected.facts()
+    return {"same": same, "means": change.report.nodes[0].means, **killer.outcome()}
 
 
 def main() -> None:
     """Do all of it."""
+    warm()
+    beforehand = set().union(*kernels(0))
     engine = SparkEngine(cluster=CLUSTER)
     places = engine.jobs.each(place, list(range(8)), "asking where things are")
-    executors = sorted({pid for _, pid in places})
     outcome = {
         "homes": sorted({home for home, _ in places}),
-        "executors": len(executors),
+        "executors": sorted({pid for _, pid in places}),
+        "processes": sorted(executors(engine.jobs.session.sparkContext).values()),
         "different": differences(engine),
+        "unexpected": unexpected(engine),
         **small_changes(),
         **parts(),
-        **killed(executors),
+    }
+    used = engine.jobs.each(kernels, list(range(8)), "asking for kernels")
+    outcome |= {
+        "kernels_taken": len(set().union(*(taken for taken, _ in used)) & beforehand),
+        "kernels_compiled_again": sorted(set().union(*(anew for _, anew in used)) & beforehand),
+        "in_rounds": killed_in_rounds(),
+        "in_parts_killed": killed_in_parts(),
     }
     engine.jobs.session.stop()
-    # A cluster of this kind works in a folder of Spark's own installation.
-    shutil.rmtree(Path(pyspark.__file__).parent / "work", ignore_errors=True)
     print(json.dumps(outcome))  # noqa: T201 - the outcome goes to the test
 
 

@@ -148,8 +148,10 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         # Files are named one by one, and looking them up needs no job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         "spark.python.worker.reuse": "true",
-        "spark.executorEnv.NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", _kernel_cache()),
     }
+    if _is_local(master) or master.startswith("local-cluster"):
+        # The compile cache is a folder of this machine: elsewhere each one has its own.
+        found["spark.executorEnv.NUMBA_CACHE_DIR"] = _kernel_cache()
     if _is_local(master):
         cores_here = _local_cores(master)
         found |= {
@@ -162,9 +164,6 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         }
     elif ship:
         found["spark.submit.pyFiles"] = str(package_archive())
-        if not master.startswith("local-cluster"):
-            # The compile cache is a folder of this machine: elsewhere each executor fills its own.
-            del found["spark.executorEnv.NUMBA_CACHE_DIR"]
     return found
 
 
