@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import gc
 import gzip
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
@@ -35,6 +39,17 @@ LINES = [
     "\ufeff<http://e/late> <http://e/p> <http://e/mark> .",
     f'<http://e/s4> <http://e/long> "{"x" * 300}" .',
     "<http://e/s5> <http://e/p> <http://e/last> .",
+]
+
+# With the name of a graph, without one, and with what is none.
+QUADS = [
+    "<http://e/s0> <http://e/p> <http://e/o> <http://e/graph> .",
+    "<http://e/s0> <http://e/p> <http://e/o> <http://e/another> .",
+    "<http://e/s1> <http://e/p> _:b <http://e/graph> .",
+    '<http://e/s1> <http://e/p> <http://e/o> "no graph" .',
+    '_:b <http://e/q> "a\\nb"@en _:graph .',
+    "<http://e/s2> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Turbine> .",
+    "<http://e/s2> <http://e/p> <http://e/o> <http://e/graph> <http://e/more> .",
 ]
 
 
@@ -75,6 +90,68 @@ def test_all_formats_of_a_folder_beside_each_other(tmp_path: Path, spark: SparkE
     assert found.explicit_counts() == expected.explicit_counts()
 
 
+def quarantined(folder: Path) -> list[dict[str, Any]]:
+    (file,) = folder.iterdir()
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_quads_from_splits_are_facts_whichever_graph_states_them(
+    tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    path = tmp_path / "facts.nq"
+    path.write_text("\n".join(QUADS * 3))
+    engine = make_engine(Options(split_bytes=50))
+    expected, told = loaded(EmbeddedEngine(), str(path), quarantine=tmp_path / "here")
+    found, report = loaded(engine, str(path), quarantine=tmp_path / "there")
+    assert found.facts() == expected.facts()
+    assert len(expected.facts()) == 4
+    assert report == told
+    bad = quarantined(tmp_path / "there")
+    assert bad == quarantined(tmp_path / "here")
+    assert [one["line"] for one in bad] == [4, 7, 11, 14, 18, 21]
+
+
+def every_kind_of_file(folder: Path) -> None:
+    """Write files of all formats and compressions in two folders, bad lines in those that may have some."""
+    below = folder / "below"
+    below.mkdir(parents=True)
+    (folder / "quads.nq.bz2").write_bytes(bz2.compress("\n".join(QUADS).encode()))
+    (folder / "triples.nt.zst").write_bytes(zstandard.compress("\n".join(LINES).encode()))
+    (below / "reading.csv.zst").write_bytes(zstandard.compress(b"wt1,5\nwt2\n<wt3>,2.50\n"))
+    (below / "state.tsv").write_text("wt1\ton\nwt2\n")
+    (below / "lines.ndjson.gz").write_bytes(gzip.compress(b'{"predicate": "r", "args": ["a", 5]}\n{}\n'))
+    table = pa.table({"turbine": ["<wt1>", None, "<wt2>"], "power": [1.5, 2.5, 3.5]})
+    pq.write_table(table, below / "power.parquet")
+    (below / "more.parquet.gz").write_bytes(gzip.compress((below / "power.parquet").read_bytes()))
+    with pa.OSFile(str(folder / "speed.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    (folder / "some.ttl.bz2").write_bytes(bz2.compress(b"@prefix e: <http://e/> . e:a e:p [ e:q 5 ] ."))
+    (folder / "some.trig").write_text("@prefix e: <http://e/> . e:g { _:b e:p 2.50 . } e:a a e:Turbine .")
+    (folder / "some.jsonld").write_text('{"@id": "http://e/a", "http://e/p": 7}')
+
+
+def test_patterns_names_and_every_format_packed_or_not(tmp_path: Path, spark: SparkEngine) -> None:
+    every_kind_of_file(tmp_path / "data")
+    sources = [str(tmp_path / "data" / "**" / "*"), f"given={tmp_path}/data/below/state.tsv"]
+    expected, told = loaded(EmbeddedEngine(), *sources, quarantine=tmp_path / "here")
+    found, report = loaded(spark, *sources, quarantine=tmp_path / "there")
+    assert found.facts() == expected.facts()
+    assert found.explicit_counts() == expected.explicit_counts()
+    assert report == told
+    bad = quarantined(tmp_path / "there")
+    assert bad == quarantined(tmp_path / "here")
+    assert {(Path(one["file"]).name, one["unit"]) for one in bad} == {
+        ("quads.nq.bz2", "line"),
+        ("triples.nt.zst", "line"),
+        ("reading.csv.zst", "line"),
+        ("state.tsv", "line"),
+        ("lines.ndjson.gz", "line"),
+        ("power.parquet", "row"),
+        ("more.parquet.gz", "row"),
+        ("speed.arrow", "row"),
+    }
+
+
 def test_bad_lines_go_to_quarantine_with_their_place(
     tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
@@ -83,8 +160,7 @@ def test_bad_lines_go_to_quarantine_with_their_place(
     for engine in (EmbeddedEngine(), make_engine(Options(split_bytes=40))):
         folder = tmp_path / f"bad-{len(outcomes)}"
         loaded(engine, str(path), quarantine=folder)
-        (file,) = folder.iterdir()
-        outcomes.append([json.loads(line) for line in file.read_text().splitlines()])
+        outcomes.append(quarantined(folder))
     data = path.read_bytes()
     assert outcomes[1] == outcomes[0]
     assert [bad["line"] for bad in outcomes[1]] == [5, 9, 10]
