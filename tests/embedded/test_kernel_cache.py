@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import zodiacedge
 from zodiacedge.engine.spark.session import package_archive
+
+pytestmark = pytest.mark.slow
 
 PACKAGE = Path(zodiacedge.__file__).parent
 # How many kernels were taken from the cache, how many were compiled, and where the package was found.
