@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -17,7 +17,9 @@ import zodiacedge as ze
 from spark.conftest import CLUSTER
 from zodiacedge.cli.app import zodiac
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark import engine as spark_engine
 from zodiacedge.engine.spark.session import Cluster, package_archive
+from zodiacedge.engine.spark.vocabulary import Hashing
 from zodiacedge.errors import UsageProblem
 from zodiacedge.knowledge import KnowledgeBase, open_kb
 
@@ -34,6 +36,44 @@ def test_the_first_example_of_the_page_runs(spark: SparkEngine, capsys: pytest.C
     lines = capsys.readouterr().out.splitlines()
     assert all("in one task" in line for line in lines[:-1])
     assert lines[-1] == str([(ze.iri(name),) for name in "bcd"])
+
+
+def test_the_settings_of_the_page_make_a_knowledge_base(spark: SparkEngine) -> None:
+    assert spark.jobs.cores == 2
+    (_, settings) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(settings, found)  # noqa: S102 - the page's own code
+    kb = found["kb"]
+    with kb.change() as change:
+        change.add_rules("q(X) :- p(X) . p(a) .")
+    assert "one task takes 10,000,000" in change.report.nodes[0].means
+    assert Path(kb.state.place.scratch.folder.uri).parent == Path("/tmp")  # noqa: S108 - what the page says
+
+
+def test_a_seed_of_the_command_line_makes_other_fingerprints(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.jobs.cores == 2
+    program, store = tmp_path / "a.rules", str(tmp_path / "a.zodiac")
+    program.write_text("q(X) :- p(X) . p(a) .")
+    seeds: list[int] = []
+
+    def noted(seed: int, bits: int) -> Hashing:
+        seeds.append(seed)
+        return Hashing(seed, bits)
+
+    monkeypatch.setattr(spark_engine, "Hashing", noted)
+    for command in (
+        ["run", str(program)],
+        ["init", store, "--rules", str(program)],
+        ["query", store, "?- q(X) ."],
+    ):
+        done = CliRunner().invoke(zodiac, [*command, "--engine", "spark", "--seed", "7"])
+        assert done.exit_code == 0, done.output
+        assert seeds[-1:] == [7], command
+        seeds.clear()
+    refused = CliRunner().invoke(zodiac, ["run", str(program), "--seed", "7"])
+    assert "U017" in refused.output
 
 
 def test_the_command_line_runs_on_spark(spark: SparkEngine, tmp_path: Path) -> None:
@@ -91,6 +131,9 @@ def test_another_master_in_the_same_process_is_refused(spark: SparkEngine) -> No
     assert spark.jobs.cores == 2
     with pytest.raises(UsageProblem, match="U015"):
         Cluster("local[7]").session()
+    # Whoever asks for it is told at once, and not by the first job.
+    with pytest.raises(UsageProblem, match="U015"):
+        ze.open(engine="spark", master="local[7]")
     assert Cluster().session() is not None
     assert CLUSTER.session().sparkContext.master == "local[2]"
 
@@ -116,6 +159,23 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     )
     assert "U014" in done.stderr
     assert "apt-get install openjdk-17-jre-headless" in done.stderr
+
+
+def test_a_master_of_other_machines_needs_a_folder_that_all_see() -> None:
+    script = """
+import sys
+import zodiacedge as ze
+for master in ("spark://nowhere:7077", "yarn", "k8s://https://nowhere:6443"):
+    ze.open(engine="spark", master=master, scratch="/shared")
+    try:
+        ze.open(engine="spark", master=master)
+    except ze.ZodiacError as problem:
+        print(*[(one.code, "--scratch" in one.note) for one in problem.diagnostics])
+print("pyspark" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # Nothing has begun to look for the master.
+    assert done.stdout.splitlines() == [*["('U023', True)"] * 3, "False"]
 
 
 def test_the_archive_for_executors_holds_the_package() -> None:

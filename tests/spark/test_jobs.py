@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +18,12 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import columns, scratch, slices, small_change, vocabulary
 from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.errors import ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
 
@@ -210,14 +213,54 @@ def test_files_go_when_nobody_needs_them(make_engine: Callable[[Options], SparkE
         kb.dry_run(remove_facts="e(a, b) .")
     folder = Path(engine.empty().place.scratch.folder.uri)
     gc.collect()
-    state = kb.state
-    held = {part.path for one in (state.stated, *state.segments.values()) for part in one.parts}  # type: ignore[attr-defined]
-    held |= {part.path for part in state.terms.parts}  # type: ignore[attr-defined]
+    held = files_of(kb.state)
     assert {str(path) for path in folder.iterdir()} == held
     assert len(held) < 40
-    del kb, state
+    del kb
     gc.collect()
     assert not list(folder.iterdir())
+
+
+def test_rounds_leave_nothing_behind_but_what_they_found(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    engine = make_engine(Options(way="rounds"))
+    context = engine.jobs.session.sparkContext
+    kb = KnowledgeBase(engine, Settings())
+    with kb.change() as change:
+        change.add_rules("r: At(Y) :- At(X), e(X, Y) . At(a) . e(a, b) . e(b, c) . e(c, d) . e(d, e) .")
+    assert [node.rounds for node in change.report.nodes] == [4]
+    assert kb.derived() == {"At": 4}
+    assert context._jsc.getPersistentRDDs().isEmpty()
+    del change
+    gc.collect()
+    folder = Path(engine.empty().place.scratch.folder.uri)
+    assert {str(path) for path in folder.iterdir()} == files_of(kb.state)
+
+
+def files_of(state: object) -> set[str]:
+    """Return the files that a version has."""
+    assert isinstance(state, SparkState)
+    parts = [part for one in (state.stated, *state.segments.values()) for part in one.parts]
+    return {part.path for part in (*parts, *state.terms.parts)}
+
+
+def test_how_far_a_job_is_has_nothing_to_do_with_others(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    one, other = (make_engine(Options()).jobs for _ in range(2))
+    # The last task of the other job goes on while ours runs.
+    done: list[int] = []
+    work = (time.sleep, [0.0] * 6 + [6.0], "waiting", ALONE, done.append)
+    beside = threading.Thread(target=other.each, args=work)
+    beside.start()
+    while 6 not in done:
+        time.sleep(0.05)
+    told: list[int] = []
+    one.each(time.sleep, [1.5], "waiting", watch=told.append)
+    beside.join()
+    assert told
+    assert max(told) <= 1
 
 
 def test_a_change_that_fails_in_one_part_leaves_no_file_of_the_others(

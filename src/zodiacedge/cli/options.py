@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zodiacedge.knowledge import STORE_ENGINES
+from zodiacedge.knowledge import ALL_ENGINES, STORE_ENGINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Command = Callable[..., None]
 
@@ -70,21 +70,32 @@ def files_options(function: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The engine that a command opens a store with."""
+    """The engine that a command works with."""
 
     engine: str = "embedded"
     master: str = ""
     scratch: str = ""
+    seed: int = 0
 
 
-def engine_options(function: Command) -> Command:
-    """Give a command `--engine`, `--master` and `--scratch`, as the one argument `on`."""
+def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
+    """Give a command `--engine`, `--master`, `--scratch` and `--seed`, as the one argument `on`."""
 
-    @click.option("--engine", type=click.Choice(STORE_ENGINES), default="embedded", show_default=True)
-    @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
-    @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
-    @functools.wraps(function)
-    def call(*args: object, engine: str, master: str, scratch: str, **options: object) -> None:
-        function(*args, on=Chosen(engine, master, scratch), **options)
+    def decorated(function: Command) -> Command:
+        @click.option("--engine", type=click.Choice(engines), default="embedded", show_default=True)
+        @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
+        @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
+        @click.option(
+            "--seed", type=int, default=0, metavar="N", help="Other fingerprints on Spark, should two clash."
+        )
+        @functools.wraps(function)
+        def call(*args: object, engine: str, master: str, scratch: str, seed: int, **options: object) -> None:
+            function(*args, on=Chosen(engine, master, scratch, seed), **options)
 
-    return call
+        return call
+
+    return decorated
+
+
+engine_options = _choice_of(STORE_ENGINES)
+all_engines_options = _choice_of(ALL_ENGINES)

@@ -10,13 +10,21 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.options import base_option, facts_option, files_options, header_option, strict_option
+from zodiacedge.cli.options import (
+    Chosen,
+    all_engines_options,
+    base_option,
+    facts_option,
+    files_options,
+    header_option,
+    strict_option,
+)
 from zodiacedge.cli.output import check_folder, export, export_document
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.sessions import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
-from zodiacedge.knowledge import ALL_ENGINES, KnowledgeBase, open_kb
+from zodiacedge.knowledge import KnowledgeBase, open_kb
 from zodiacedge.language.checks import Host, check_query
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_term
@@ -68,9 +76,7 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command("run")
 @click.argument("rules", nargs=-1, required=True, metavar="RULES...")
 @facts_option
-@click.option("--engine", type=click.Choice(ALL_ENGINES), default="embedded", show_default=True)
-@click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
-@click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
+@all_engines_options
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
 @click.option(
     "--apply",
@@ -92,9 +98,7 @@ def command(  # noqa: PLR0913 - one argument per option
     *,
     rules: tuple[str, ...],
     facts: tuple[str, ...],
-    engine: str,
-    master: str,
-    scratch: str,
+    on: Chosen,
     queries: tuple[str, ...],
     sessions: tuple[str, ...],
     out: str | None,
@@ -136,9 +140,10 @@ def command(  # noqa: PLR0913 - one argument per option
     limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
     with console.progress():
         kb = open_kb(
-            engine=engine,
-            master=master,
-            scratch=scratch,
+            engine=on.engine,
+            master=on.master,
+            scratch=on.scratch,
+            seed=on.seed,
             limits=limits,
             strict=strict,
             progress=console.evaluating,

@@ -31,6 +31,7 @@ def reading(console: Console, store: str, at: int | None = None, on: Chosen | No
             engine=on.engine,
             master=on.master,
             scratch=on.scratch,
+            seed=on.seed,
             progress=console.evaluating,
         )
     console.findings(kb.recovered)
@@ -49,6 +50,7 @@ def writing(
         engine=on.engine,
         master=on.master,
         scratch=on.scratch,
+        seed=on.seed,
         progress=console.evaluating,
     )
     console.findings(kb.recovered)

@@ -39,9 +39,10 @@ class SparkEngine:
         """Say where the engine runs; nothing starts before it is used.
 
         Args:
-            master: The master's URL: `local[*]` if none is given and no session is active.
+            master: The master's URL: `local[*]` if none is given and no session is active. Another than
+                that of an active session is refused.
             scratch: A folder for working files that the driver and all executors see, as a path or a URI; on
-                one machine the system's place for temporary files will do.
+                one machine it may be left out, and the system's place for temporary files will do.
             seed: Another one gives terms other fingerprints, should two share one.
             bits: How many bits a fingerprint has.
             options: How nodes are evaluated.
@@ -50,8 +51,15 @@ class SparkEngine:
         if not 1 <= bits <= MOST_BITS:
             message = f"a fingerprint has 1 to {MOST_BITS} bits, not {bits}"
             raise UsageProblem(Diagnostic("U013", message, "leave bits out"))
-        jobs = Jobs(cluster or Cluster(master))
-        self._place = Place(jobs, scratch, Hashing(seed, bits), options or Options())
+        cluster = cluster or Cluster(master)
+        cluster.refuse_another()
+        if not scratch and not cluster.is_here:
+            message = "Spark's executors are on other machines, and no folder is named that all of them see"
+            note = (
+                "name one: scratch=…, or --scratch URI: on a shared file system, or hdfs://…, s3://…, gs://…"
+            )
+            raise UsageProblem(Diagnostic("U023", message, note))
+        self._place = Place(Jobs(cluster), scratch, Hashing(seed, bits), options or Options())
 
     @property
     def jobs(self) -> Jobs:

@@ -156,7 +156,7 @@ class Jobs:
             while not wait((job,), _LOOK_SECONDS).done:
                 turn.pass_on()
                 if watch and time.monotonic() > next_look:
-                    watch(self._done())
+                    watch(self._done(tag))
                     next_look = time.monotonic() + _TELL_SECONDS
         except BaseException:
             # Others may have jobs of this group too.
@@ -165,10 +165,14 @@ class Jobs:
             raise
         return job.result()
 
-    def _done(self) -> int:
-        """Count the tasks that are done in the stages that run."""
-        tracker = self.session.sparkContext.statusTracker()
-        stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
+    def _done(self, tag: str) -> int:
+        """Count the tasks that are done in jobs with a tag: others may have jobs in this session, too."""
+        context = self.session.sparkContext
+        tracker = context.statusTracker()
+        # What Python has of it knows no tags.
+        tagged = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
+        jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
+        stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
         return sum(stage.numCompletedTasks for stage in stages if stage)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER = "local[*]"
 _OLDEST_JAVA = 17
+_LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
 _STARTING = threading.Lock()
 
 
@@ -47,15 +48,13 @@ class Cluster:
         """Return the session, a new one if there is none."""
         with _STARTING:
             _need_pyspark()
-            active = _active()
-            if active is not None:
-                self._refuse_another(active)
-                return active
-            return _started(self)
+            self.refuse_another()
+            return _active() or _started(self)
 
-    def _refuse_another(self, active: SparkSession) -> None:
-        running = str(active.sparkContext.master)
-        if self.master and self.master != running:
+    def refuse_another(self) -> None:
+        """Raise if Spark runs in this process, and on another master than this one."""
+        running = _running()
+        if self.master and running and self.master != running:
             raise UsageProblem(
                 Diagnostic(
                     "U015",
@@ -64,18 +63,32 @@ class Cluster:
                 )
             )
 
+    @property
+    def is_here(self) -> bool:
+        """Whether its executors have the disks of this machine."""
+        return _is_here(_running() or self.master or _submitted_to() or DEFAULT_MASTER)
+
 
 def cores(session: SparkSession) -> int:
     """Return how many tasks run at the same time."""
     return max(int(session.sparkContext.defaultParallelism), 1)
 
 
-def _active() -> SparkSession | None:
+def _running() -> str:
+    """Return the master that Spark runs on in this process, if it does."""
+    # Who has not imported it has not started it, and need not wait for the import.
+    if "pyspark" not in sys.modules:
+        return ""
     from pyspark import SparkContext  # noqa: PLC0415 - heavy
+
+    context = SparkContext._active_spark_context  # noqa: SLF001 - a session knows a context that was stopped, too
+    return str(context.master) if context else ""
+
+
+def _active() -> SparkSession | None:
     from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
 
-    # A context that was stopped is still known to its session.
-    return Session.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
+    return Session.builder.getOrCreate() if _running() else None
 
 
 def _started(cluster: Cluster) -> SparkSession:
@@ -132,11 +145,15 @@ def _is_local(master: str) -> bool:
     return master.startswith("local[") or master == "local"
 
 
+def _is_here(master: str) -> bool:
+    """Whether executors are of this machine: those of a `local-cluster` are processes of it."""
+    return not master.startswith(("spark://", "k8s://", "yarn"))
+
+
 def _settings(master: str, *, ship: bool) -> dict[str, str]:
     found = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.enableVectorizedReader": "true",
@@ -149,9 +166,11 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         "spark.python.worker.reuse": "true",
     }
-    if _is_local(master) or master.startswith("local-cluster"):
+    if _is_here(master):
         # The compile cache is a folder of this machine: elsewhere each one has its own.
         found["spark.executorEnv.NUMBA_CACHE_DIR"] = _kernel_cache()
+    if not _has_own_logging():
+        found["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     if _is_local(master):
         cores_here = _local_cores(master)
         found |= {
@@ -165,6 +184,13 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
     elif ship:
         found["spark.submit.pyFiles"] = str(package_archive())
     return found
+
+
+def _has_own_logging() -> bool:
+    """Whether the user says in Spark's own place what is logged."""
+    home = os.environ.get("SPARK_HOME", "")
+    folders = (os.environ.get("SPARK_CONF_DIR", ""), f"{home}/conf" if home else "")
+    return any(folder and Path(folder, "log4j2.properties").is_file() for folder in folders)
 
 
 def _local_cores(master: str) -> int:

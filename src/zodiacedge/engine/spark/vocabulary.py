@@ -197,7 +197,7 @@ def clash(first: str, second: str) -> EvaluationProblem:
         Diagnostic(
             "E005",
             f"the terms {first} and {second} have the same fingerprint; nothing was changed",
-            'open the knowledge base with other fingerprints: ze.open(engine="spark", seed=1)',
+            'take other fingerprints: ze.open(engine="spark", seed=1), or --seed 1 on the command line',
         )
     )
 
