@@ -33,6 +33,8 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
+    # A machine that stood still for minutes has lost nobody; a process that is killed is missed at once.
+    "spark.network.timeout": "3600s",
     # What Spark knows of tasks that run is told without delay.
     "spark.ui.liveUpdate.period": "0",
 }
