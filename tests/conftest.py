@@ -45,7 +45,10 @@ class _SparkTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no 
     """Hands out tests one by one, but those on Spark all to one worker: a session is dear to start."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        if nodeid.startswith("tests/spark/"):
+            return "spark"
+        # What a module of these sets up takes a process or two.
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/processes/") else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)

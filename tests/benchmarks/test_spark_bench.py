@@ -1,13 +1,11 @@
-"""`zodiac bench spark`: what the event log tells, targets, and all of it, small, on a real session."""
+"""`zodiac bench spark`: what the event log tells, and targets."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from zodiacedge.benchmarks.machine import this_machine
 from zodiacedge.benchmarks.spark import measured
 from zodiacedge.benchmarks.spark.clock import Window, family_seconds, timed
 from zodiacedge.benchmarks.spark.events import read_log
-from zodiacedge.benchmarks.spark.growth import FACTORS, Size
+from zodiacedge.benchmarks.spark.growth import Size
 from zodiacedge.benchmarks.spark.leaf import LEAVES, LeafFigure
 from zodiacedge.benchmarks.spark.loops import NAIVE, TUNED
 from zodiacedge.benchmarks.spark.measured import SparkFigure, measure_on_spark
@@ -223,109 +221,6 @@ def test_no_rule_reads_what_a_leaf_derives() -> None:
         (key,) = (key for key, rule in task.rules.items() if rule.label == label)
         node = task.graph.node_of(key)
         assert not task.graph.successors(node.id).all
-
-
-# All of it.
-
-
-@pytest.fixture(scope="module")
-def document(java: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:  # noqa: ARG001 - needed
-    """What a small run on a session of its own writes."""
-    folder = tmp_path_factory.mktemp("bench")
-    program = [sys.executable, "-m", "zodiacedge", "bench", "spark"]
-    options = ["--small", "--runs", "1", "--master", "local[2]", "--json", "--out", str(folder)]
-    done = subprocess.run(
-        [*program, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert found == json.loads((folder / "spark.json").read_text())
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_engines_and_loops_derive_the_same(document: dict[str, Any]) -> None:
-    closure = [one for one in document["figures"] if one["workload"] == "closure (small)"]
-    assert {one["engine"] for one in closure} >= {SPARK, NAIVE, TUNED, "zodiac embedded"}
-    assert {one["derived_total"] for one in closure} == {1459}
-    assert closure[0]["engine"] == SPARK
-    assert closure[0]["ratio"] == 1
-    assert {one["workload"] for one in document["figures"]} == {
-        "closure (small)",
-        "rs1 n=50",
-        "rs2 n=50",
-        "rs3 n=50",
-        "lubm-1 (small)",
-    }
-    assert [settings["spark.master"] for settings in document["settings"].values()] == ["local[2]"] * 2
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_leaf_rules_visit_one_node_and_data_grows(document: dict[str, Any]) -> None:
-    changes = {one["change"]: one for one in document["changes"]}
-    assert set(changes) == {f"{label} {way}" for label in LEAVES for way in ("out", "in")}
-    assert all(changes[f"{label} in"]["nodes"] == 1 for label in LEAVES)
-    # One job brings a rule in; without it nothing has to be looked at.
-    assert {changes[f"{label} in"]["jobs"] for label in LEAVES} == {1}
-    assert {changes[f"{label} out"]["jobs"] for label in LEAVES} == {0}
-    growth = document["growth"]
-    assert [one["factor"] for one in growth] == list(FACTORS)
-    assert [one["derived_total"] for one in growth] == sorted({one["derived_total"] for one in growth})
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_the_log_of_the_session_tells_where_time_went(document: dict[str, Any]) -> None:
-    where = {(one["what"], one["engine"]): one for one in document["where_time_goes"]}
-    ours = where["closure (small)", SPARK]
-    loop = where["closure (small)", NAIVE]
-    assert ours["purposes"] == {"bringing rules up to date in one task": 1}
-    assert loop["jobs"] > 10
-    assert loop["shuffled"] > 0
-    assert loop["driver"] <= loop["seconds"]
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.usefixtures("java")
-def test_a_benchmark_that_is_ended_leaves_what_it_measured(tmp_path: Path) -> None:
-    program = [
-        sys.executable,
-        "-m",
-        "zodiacedge",
-        "bench",
-        "spark",
-        "--small",
-        "--only",
-        "rs1",
-        "--only",
-        "leaf",
-    ]
-    options = ["--runs", "3", "--master", "local[2]", "--out", str(tmp_path)]
-    kept = tmp_path / "spark-so-far.json"
-    with subprocess.Popen(
-        [*program, *options],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        # What is started in the background does not hear Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
-    ) as bench:
-        while not kept.exists() and bench.poll() is None:
-            time.sleep(0.1)
-        bench.send_signal(signal.SIGINT)
-        _, told = bench.communicate(timeout=120)
-    assert bench.returncode != 0
-    assert f"what was measured until then is in {kept}" in " ".join(told.split())
-    found = json.loads(kept.read_text())
-    assert found["figures"][0]["workload"] == "rs1 n=50"
-    assert found["figures"][0]["derived_total"] > 0
-    assert not (tmp_path / "spark.json").exists()
 
 
 def test_it_has_a_help_page_with_an_example() -> None:

@@ -39,12 +39,11 @@ FACTS = "\n".join(
 @pytest.mark.parametrize(
     ("options", "jobs"),
     [
-        (Options(), 0),
-        (Options(driver_rows=0), 3),
-        (Options(way="rounds", driver_rows=0), 6),
-        (Options(gather_rows=0, driver_rows=0), 6),
+        pytest.param(Options(), 0, id="driver"),
+        pytest.param(Options(driver_rows=0), 3, id="one task"),
+        pytest.param(Options(way="rounds", driver_rows=0), 6, id="rounds", marks=pytest.mark.soak),
+        pytest.param(Options(gather_rows=0, driver_rows=0), 6, id="parts"),
     ],
-    ids=["driver", "one task", "rounds", "parts"],
 )
 def test_a_fact_of_several_rules_counts_once(
     options: Options, jobs: int, make_engine: Callable[[Options], SparkEngine]

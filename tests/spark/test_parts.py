@@ -120,8 +120,11 @@ def facts(seed: int, count: int) -> str:
 
 @pytest.mark.parametrize(
     "options",
-    [Options(gather_rows=100), Options(gather_rows=0), Options(way="partitioned")],
-    ids=["little", "none", "asked"],
+    [
+        pytest.param(Options(gather_rows=100), id="little"),
+        pytest.param(Options(gather_rows=0), id="none", marks=pytest.mark.soak),
+        pytest.param(Options(way="partitioned"), id="asked", marks=pytest.mark.soak),
+    ],
 )
 def test_a_program_in_parts(options: Options, make_engine: Callable[[Options], SparkEngine]) -> None:
     found, expected = (
@@ -234,7 +237,7 @@ def test_a_golden_program_in_parts(path: Path, make_engine: Callable[[Options], 
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(n, marks=() if n < 3 else pytest.mark.soak) for n in range(20)]
+    "seed", [pytest.param(n, marks=() if n < 1 else pytest.mark.soak) for n in range(20)]
 )
 def test_a_random_session_in_parts(seed: int, make_engine: Callable[[Options], SparkEngine]) -> None:
     follow(100 + seed, make_engine(Options(way="partitioned")))

@@ -156,6 +156,7 @@ h: Heavy(X) :- total(X, S, N), S > 20, not light(X) .
 """
 
 
+@pytest.mark.soak
 def test_groups_and_values_are_maintained_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
     found, expected = both(make_engine(Options(way="rounds", policy=Policy(means="maintain"))))
     dice = random.Random(5)

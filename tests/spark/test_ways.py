@@ -79,6 +79,7 @@ def beside(engine: SparkEngine, texts: tuple[tuple[str, str], ...], *, ask: bool
     return means
 
 
+@pytest.mark.soak
 def test_a_program_and_its_changes_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
     means = beside(make_engine(Options(way="rounds")), (("add", PROGRAM), *CHANGES), ask=True)
     assert any(m.startswith("evaluated by a plan: rounds is asked for") for m in means)

@@ -10,7 +10,7 @@ import json
 import sys
 
 import zodiacedge as ze
-from spark.streamer import QUICK
+from processes.streamer import QUICK
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.keeping import SparkKeeping

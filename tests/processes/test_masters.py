@@ -25,8 +25,6 @@ with ze.open(engine="spark") as kb:
     print(context.master, os.environ["PYSPARK_PYTHON"], len(kb.query("?- q(X) .")))
 """
 
-pytestmark = pytest.mark.usefixtures("java")
-
 
 def test_a_submitted_job_runs_on_the_master_it_was_submitted_to(tmp_path: Path) -> None:
     job = tmp_path / "job.py"

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import zodiacedge as ze
 from store.conftest import bucket, endpoint
 
@@ -17,8 +15,6 @@ __all__ = ["bucket", "endpoint"]
 PROGRAM = Path(__file__).with_name("on_objects.py")
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("java")
 def test_tasks_write_objects_that_the_embedded_engine_reads(bucket: str) -> None:
     address = f"{bucket}/farm.zodiac"
     done = subprocess.run(
