@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from engine.test_golden_programs import GOLDEN, transcript
 from maintenance.test_golden_sessions import play, steps_of
+from processes.executor_killer import Killer, executors
 from spark import test_parts, test_small_changes
-from spark.executor_killer import Killer, executors
 from strategies import evaluate_text
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine

@@ -12,11 +12,11 @@ from typing import Any
 import pyspark
 import pytest
 
-from spark import environments
+from processes import environments
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory, java: None) -> dict[str, Any]:  # noqa: ARG001 - needed
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("cluster")
     script = Path(__file__).with_name("on_cluster.py")
     environment = {**os.environ, "SPARK_HOME": str(spark_home(folder)), "SPARK_LOCAL_DIRS": str(folder)}
@@ -94,7 +94,7 @@ def test_an_executor_that_is_killed_in_the_fixpoint_of_a_part_costs_nothing_but_
 
 # It copies and packs half a gigabyte, which takes longer than all the rest.
 @pytest.mark.soak
-def test_executors_run_an_environment_that_was_sent_along(tmp_path: Path, java: None) -> None:  # noqa: ARG001
+def test_executors_run_an_environment_that_was_sent_along(tmp_path: Path) -> None:
     """The commands of `docs/spark.md`, but for what needs a network: `environments` does what pip would."""
     environments.make(tmp_path / "env")
     tar = ["tar", "-czf", "env.tar.gz", "-C", "env", "."]
