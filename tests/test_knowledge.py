@@ -11,6 +11,7 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
+from zodiacedge.engines import ENGINES
 from zodiacedge.errors import (
     CheckProblem,
     EvaluationProblem,
@@ -20,7 +21,7 @@ from zodiacedge.errors import (
     SyntaxProblem,
     UsageProblem,
 )
-from zodiacedge.knowledge import ENGINES, KnowledgeBase
+from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import Predicate, fact
 from zodiacedge.maintenance.change import Change
 from zodiacedge.maintenance.report import per_predicate

@@ -11,7 +11,7 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.errors import StoreProblem, UsageProblem
-from zodiacedge.knowledge import open_kb
+from zodiacedge.opening import open_kb
 
 
 @pytest.mark.parametrize("name", ze.__all__)

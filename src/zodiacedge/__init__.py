@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic, ZodiacError
     from zodiacedge.knowledge import KnowledgeBase
-    from zodiacedge.knowledge import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.maintenance.report import ChangeReport
     from zodiacedge.maintenance.subscribe import Notice, Subscription
     from zodiacedge.maintenance.verify import Difference, Verification
+    from zodiacedge.opening import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.store.entry import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
     from zodiacedge.transaction import Transaction
@@ -63,11 +63,12 @@ _HOMES = {
     "zodiacedge.answers": ("Answers", "Prepared"),
     "zodiacedge.engine.limits": ("Limits",),
     "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
-    "zodiacedge.knowledge": ("KnowledgeBase", "open"),
+    "zodiacedge.knowledge": ("KnowledgeBase",),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
     "zodiacedge.maintenance.report": ("ChangeReport",),
     "zodiacedge.maintenance.subscribe": ("Notice", "Subscription"),
     "zodiacedge.maintenance.verify": ("Difference", "Verification"),
+    "zodiacedge.opening": ("open",),
     "zodiacedge.store.entry": ("Entry",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
     "zodiacedge.transaction": ("Transaction",),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.knowledge import open_kb
+from zodiacedge.opening import open_kb
 from zodiacedge.store.folder import FolderPlace
 from zodiacedge.store.place import located
 

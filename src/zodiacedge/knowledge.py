@@ -16,10 +16,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from zodiacedge.answers import Answers, Prepared, columns_of, no_parameters
-from zodiacedge.engine.api import Settings
-from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
-from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem, nearest
+from zodiacedge.engines import engine_named
+from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import parse_query
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from types import TracebackType
 
-    from zodiacedge.engine.api import Attempt, Batch, Effect, Engine, Progress, State
-    from zodiacedge.engine.keeping import Keeping
+    from zodiacedge.engine.api import Attempt, Batch, Effect, Engine, Settings, State
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import Load, LoadReport
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule
@@ -61,116 +59,7 @@ if TYPE_CHECKING:
     from zodiacedge.transaction import Facts
 
 
-ENGINES = ("embedded", "reference")
-# That of a cluster needs more than a process: Java, and a library of its own.
-ALL_ENGINES = (*ENGINES, "spark")
-STORE_ENGINES = ("embedded", "spark")
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
-
-
-def open_kb(  # noqa: PLR0913 - each is an option that users set alone
-    path: str | os.PathLike[str] | None = None,
-    *,
-    create: bool = False,
-    read_only: bool = False,
-    at: int | None = None,
-    functions: Iterable[Callable[..., object] | Function] = (),
-    aggregates: Iterable[Callable[..., object] | Fold] = (),
-    engine: str = "embedded",
-    master: str = "",
-    scratch: str = "",
-    seed: int = 0,
-    limits: Limits | None = None,
-    strict: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> KnowledgeBase:
-    """Open a knowledge base: one in memory, or a store that outlives the process.
-
-    Args:
-        path: The folder of a store, or its address, `s3://bucket/name`; without one, everything is in
-            memory.
-        create: Whether to make the store if there is none.
-        read_only: Whether to leave writing to another process, and see the last version it committed.
-        at: The version to see, for reading only; the last one if not given.
-        functions: What rules may call as `func:name(…)`, by name; the rules of a store may need them at once.
-        aggregates: Aggregates likewise.
-        engine: Which engine evaluates: `embedded`, `spark`, or `reference`, the definition on Python sets.
-        master: Where Spark runs, `local[*]` if not given; `scratch` is a folder for its working files that
-            the whole cluster sees, and another `seed` gives terms other fingerprints.
-        scratch: See `master`.
-        seed: See `master`.
-        limits: What one change may use up; the defaults protect a laptop.
-        strict: Whether an evaluation error fails the change instead of dropping its binding.
-        progress: Called with the node and round at which the engine is.
-    """
-    registry = Registry()
-    for one in functions:
-        registry = registry.with_function(one if isinstance(one, Function) else Function(_name(one), one))
-    for fold in aggregates:
-        registry = registry.with_fold(fold if isinstance(fold, Fold) else Fold(_name(fold), fold))
-    settings = Settings(registry, limits or Limits(), strict, progress)
-    kb = KnowledgeBase(_engine(engine, master, scratch, seed), settings)
-    if path is not None:
-        keeping = _keeping(engine)
-        from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
-        from zodiacedge.store.place import located  # noqa: PLC0415
-
-        at = None if at is None else given_version(at)
-        writable = not read_only and at is None
-        kb.open_store(DurableStore.open(located(path), create=create, writable=writable, keeping=keeping), at)
-    elif create or read_only or at is not None:
-        raise UsageProblem(
-            Diagnostic("U008", "create, read_only and at are for stores", "name its folder: ze.open('farm')")
-        )
-    return kb
-
-
-def _name(call: Callable[..., object]) -> str:
-    found = getattr(call, "__name__", "")
-    return found if isinstance(found, str) else ""
-
-
-def _keeping(engine: str) -> Keeping | None:
-    """Return how the states of an engine are kept in a store: none for the usual one."""
-    if engine == "embedded":
-        return None
-    if engine == "spark":
-        from zodiacedge.engine.spark.keeping import SparkKeeping  # noqa: PLC0415 - only who uses it pays for it
-
-        return SparkKeeping()
-    raise StoreProblem(
-        Diagnostic(
-            "D011", f"the engine {engine} cannot open a store", 'choose engine="embedded" or engine="spark"'
-        )
-    )
-
-
-def _engine(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
-    if name not in ALL_ENGINES:
-        near = nearest(name, ALL_ENGINES)
-        raise UsageProblem(
-            Diagnostic(
-                "U001",
-                f"there is no engine {name}",
-                f"did you mean {near}?" if near else f"choose one of: {', '.join(ALL_ENGINES)}",
-            )
-        )
-    if name != "spark" and (master or scratch or seed):
-        raise UsageProblem(
-            Diagnostic("U017", f"the engine {name} has no master, scratch or seed", 'choose engine="spark"')
-        )
-    # Each engine loads what it needs only when it is chosen.
-    if name == "spark":
-        from zodiacedge.engine.spark.engine import SparkEngine  # noqa: PLC0415
-
-        return SparkEngine(master, scratch=scratch, seed=seed)
-    if name == "reference":
-        from zodiacedge.engine.reference import ReferenceEngine  # noqa: PLC0415
-
-        return ReferenceEngine()
-    from zodiacedge.engine.embedded.engine import EmbeddedEngine  # noqa: PLC0415
-
-    return EmbeddedEngine()
 
 
 def _shown(rule: Rule) -> str:
@@ -370,7 +259,7 @@ class KnowledgeBase:
             message = f"version {self._version}: {' '.join(texts)}"
         slicing.check_calls(place, found, self._host())
         with beside(place) as folder:
-            there = KnowledgeBase(_engine("embedded"), self._settings)
+            there = KnowledgeBase(engine_named("embedded"), self._settings)
             there.open_store(DurableStore.create(folder))
             with there:
                 change = Change(found.rules, (), tuple(found.facts))
@@ -558,7 +447,7 @@ class KnowledgeBase:
         Args:
             against: The engine that evaluates, `reference` for the definition; this one's own if not given.
         """
-        engine = self._engine if against in {"", self._engine.name} else _engine(against)
+        engine = self._engine if against in {"", self._engine.name} else engine_named(against)
         with self._alone(), self._asking() as state:
             settings = replace(self._settings, turn=self._turn)
             return verified(self._version, state, self._program, engine, settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.knowledge import ENGINES
+from zodiacedge.engines import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

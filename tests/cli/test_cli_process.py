@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.knowledge import ENGINES
+from zodiacedge.engines import ENGINES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,9 +89,9 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path, engine: str) -> None:
     started = tmp_path / "started"
     # The program says when it has begun to evaluate: an interrupt during the imports would be another test.
     script = (
-        "import pathlib, sys, zodiacedge.knowledge as k\n"
+        "import pathlib, sys, zodiacedge.opening as o\n"
         "from zodiacedge.cli import main\n"
-        "make = k._engine\n"
+        "make = o.engine_named\n"
         "class Told:\n"
         "    def __init__(self, state): self.state = state\n"
         "    def __getattr__(self, name): return getattr(self.state, name)\n"
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path, engine: str) -> None:
         "        pathlib.Path('started').touch()\n"
         "        return self.state.attempt(*args)\n"
         "    def empty(self): return Told(self.state.empty())\n"
-        "k._engine = lambda *args: Told(make(*args))\n"
+        "o.engine_named = lambda *args: Told(make(*args))\n"
         f"sys.argv = ['zodiac', 'run', 'endless.rules', '--engine', '{engine}']\n"
         "main()\n"
     )

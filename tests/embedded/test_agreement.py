@@ -20,7 +20,8 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import LimitReached
-from zodiacedge.knowledge import KnowledgeBase, open_kb
+from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
     from zodiacedge.engine.embedded.halves import Halves

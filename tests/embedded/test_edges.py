@@ -16,8 +16,8 @@ from zodiacedge.engine.embedded.layout import MASK_COLUMNS, MOST_COLUMNS
 from zodiacedge.engine.embedded.store import NO_CLASS, Part
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Limits
+from zodiacedge.engines import ENGINES
 from zodiacedge.errors import EvaluationProblem, LimitReached
-from zodiacedge.knowledge import ENGINES
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.plan.algebra import Read
 from zodiacedge.terms import RDF_TYPE

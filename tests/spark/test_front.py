@@ -21,7 +21,8 @@ from zodiacedge.engine.spark import engine as spark_engine
 from zodiacedge.engine.spark.session import Cluster, package_archive
 from zodiacedge.engine.spark.vocabulary import Hashing
 from zodiacedge.errors import UsageProblem
-from zodiacedge.knowledge import KnowledgeBase, open_kb
+from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
     from zodiacedge.engine.spark.engine import SparkEngine

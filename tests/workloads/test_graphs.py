@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.knowledge import open_kb
 from zodiacedge.language.ast import fact
 from zodiacedge.language.parser import parse_program
+from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI, integer
 from zodiacedge.workloads import graphs
 

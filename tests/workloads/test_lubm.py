@@ -11,8 +11,8 @@ import clingo
 import pytest
 
 from zodiacedge.cli.programs import read_rules
-from zodiacedge.knowledge import open_kb
 from zodiacedge.language.ast import Atom, Fact, Variable, fact
+from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI, string
 from zodiacedge.workloads import lubm
 from zodiacedge.workloads.lubm_university import CLASSES, LINKS, TEXTS, universities, university

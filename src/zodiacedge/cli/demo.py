@@ -16,10 +16,11 @@ from zodiacedge.cli.console import many
 from zodiacedge.cli.demo_folder import DemoFolder
 from zodiacedge.cli.farm_map import farm_map
 from zodiacedge.cli.output import write_text
+from zodiacedge.engines import STORE_ENGINES
 from zodiacedge.errors import UsageProblem
 from zodiacedge.fleet import Published, publish
 from zodiacedge.graph.svg import to_svg
-from zodiacedge.knowledge import STORE_ENGINES, KnowledgeBase, open_kb
+from zodiacedge.opening import open_kb
 from zodiacedge.workloads import farm
 from zodiacedge.workloads.diagnosis import (
     SLICES,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.cli.console import Console
     from zodiacedge.engine.spark.jobs import Jobs
+    from zodiacedge.knowledge import KnowledgeBase
     from zodiacedge.maintenance.report import ChangeReport
     from zodiacedge.terms import IRI
     from zodiacedge.workloads.diagnosis import Diagnosis

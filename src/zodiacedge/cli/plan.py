@@ -10,8 +10,8 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
-from zodiacedge.knowledge import open_kb
 from zodiacedge.language.safety import resolve
+from zodiacedge.opening import open_kb
 from zodiacedge.plan.order import NoStatistics, Sizes
 from zodiacedge.plan.show import to_dicts, to_text
 from zodiacedge.plan.variants import plans, recursive_places

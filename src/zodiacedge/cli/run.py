@@ -24,10 +24,10 @@ from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.sessions import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
-from zodiacedge.knowledge import KnowledgeBase, open_kb
 from zodiacedge.language.checks import Host, check_query
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_term
+from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadReport
+    from zodiacedge.knowledge import KnowledgeBase
     from zodiacedge.maintenance.report import ChangeReport
 
 

@@ -9,8 +9,8 @@ import click
 
 from zodiacedge.cli.console import many
 from zodiacedge.cli.options import Chosen
-from zodiacedge.knowledge import KnowledgeBase, open_kb
 from zodiacedge.language.printer import format_term
+from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
     from zodiacedge.io import LoadReport
+    from zodiacedge.knowledge import KnowledgeBase
 
 
 def reading(console: Console, store: str, at: int | None = None, on: Chosen | None = None) -> KnowledgeBase:

@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
 from zodiacedge.cli.stores import reading
-from zodiacedge.knowledge import ALL_ENGINES
+from zodiacedge.engines import ALL_ENGINES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console

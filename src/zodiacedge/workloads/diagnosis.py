@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.fleet import Device
-from zodiacedge.knowledge import open_kb
+from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI
 from zodiacedge.workloads.farm import AMBIENT, FARM, rules, turbine
 from zodiacedge.workloads.paper import ds1, rule_set
