@@ -114,12 +114,16 @@ def test_churn_tells_percentiles_and_writes_every_latency(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document == json.loads((folder / "bench" / "results" / "churn.json").read_text())
-    out, into = document["latencies"]
+    out, into, *watched = document["latencies"]
     assert (out["change"], into["change"]) == ("fact out", "fact in")
+    assert [one["change"] for one in watched] == [f"fact of a watched node {way}" for way in ("out", "in")]
     assert out["changes"] == len(out["seconds"]) == 4
     assert out["p50_seconds"] <= out["p95_seconds"] <= out["p99_seconds"] <= out["worst_seconds"]
     assert [one["target"] for one in document["targets"]] == [
-        f"1,000 links: fact {way}, p{percent}" for way in ("out", "in") for percent in (50, 99)
+        f"1,000 links: {kind} {way}, p{percent}"
+        for kind in ("fact", "fact of a watched node")
+        for way in ("out", "in")
+        for percent in (50, 99)
     ]
 
 

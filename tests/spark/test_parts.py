@@ -236,8 +236,7 @@ def test_a_golden_program_in_parts(path: Path, make_engine: Callable[[Options], 
     assert transcript(kb, queries) == expected
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(n, marks=() if n < 1 else pytest.mark.soak) for n in range(20)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
 def test_a_random_session_in_parts(seed: int, make_engine: Callable[[Options], SparkEngine]) -> None:
     follow(100 + seed, make_engine(Options(way="partitioned")))
