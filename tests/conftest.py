@@ -52,12 +52,6 @@ class _SparkTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no 
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return how many workers there are unless somebody says: those on Spark wait half of the time."""
-    return (os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Choose who runs which test, where `--dist loadgroup` asks for groups."""
     return _SparkTogether(config, log) if config.getoption("dist") == "loadgroup" else None

@@ -38,6 +38,7 @@ def document(java: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return found
 
 
+@pytest.mark.soak
 def test_engines_and_loops_derive_the_same(document: dict[str, Any]) -> None:
     closure = [one for one in document["figures"] if one["workload"] == "closure (small)"]
     assert {one["engine"] for one in closure} >= {SPARK, NAIVE, TUNED, "zodiac embedded"}
@@ -54,6 +55,7 @@ def test_engines_and_loops_derive_the_same(document: dict[str, Any]) -> None:
     assert [settings["spark.master"] for settings in document["settings"].values()] == ["local[2]"] * 2
 
 
+@pytest.mark.soak
 def test_leaf_rules_visit_one_node_and_data_grows(document: dict[str, Any]) -> None:
     changes = {one["change"]: one for one in document["changes"]}
     assert set(changes) == {f"{label} {way}" for label in LEAVES for way in ("out", "in")}
@@ -66,6 +68,7 @@ def test_leaf_rules_visit_one_node_and_data_grows(document: dict[str, Any]) -> N
     assert [one["derived_total"] for one in growth] == sorted({one["derived_total"] for one in growth})
 
 
+@pytest.mark.soak
 def test_the_log_of_the_session_tells_where_time_went(document: dict[str, Any]) -> None:
     where = {(one["what"], one["engine"]): one for one in document["where_time_goes"]}
     ours = where["closure (small)", SPARK]

@@ -42,7 +42,7 @@ FACTS = "\n".join(
         pytest.param(Options(), 0, id="driver"),
         pytest.param(Options(driver_rows=0), 3, id="one task"),
         pytest.param(Options(way="rounds", driver_rows=0), 6, id="rounds", marks=pytest.mark.soak),
-        pytest.param(Options(gather_rows=0, driver_rows=0), 6, id="parts"),
+        pytest.param(Options(gather_rows=0, driver_rows=0), 6, id="parts", marks=pytest.mark.soak),
     ],
 )
 def test_a_fact_of_several_rules_counts_once(

@@ -91,7 +91,7 @@ def test_a_closure_of_itself_goes_in_parts(way: str, make_engine: Callable[[Opti
     assert seen(found) == seen(expected)
 
 
-@pytest.mark.parametrize("way", ["choose", "rounds"])
+@pytest.mark.parametrize("way", ["choose", pytest.param("rounds", marks=pytest.mark.soak)])
 def test_a_symmetric_closure_goes_by_classes(way: str, make_engine: Callable[[Options], SparkEngine]) -> None:
     found, expected = both(make_engine(Options(way=way, gather_rows=0)))
     # A chain in no order, a star, a loop alone, and pairs at random.
