@@ -4,13 +4,15 @@
 #   VENV      where the environment lives
 #   WORKERS   how many processes run the tests
 #   EXAMPLES  how many random examples each soak test tries
+#   SEED      the seed of the first of them, where they are numbered
 #   JAVA      the package that brings Java where it is missing
 #   ARGS      passed on to zodiac demo, pytest and the bench programs
 
 PYTHON   ?= python3
 VENV     ?= .venv
 WORKERS  ?= auto
-EXAMPLES ?= 20000
+EXAMPLES ?= 50000
+SEED     ?= 2000000
 ARGS     ?=
 
 BIN     := $(VENV)/bin
@@ -54,7 +56,7 @@ docs: $(STAMP) ## build the documentation into site/; a warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 soak: $(STAMP) ## the long random runs: make soak EXAMPLES=50000
-	@ZODIAC_EXAMPLES=$(EXAMPLES) $(PYTEST) -m soak $(ARGS)
+	@ZODIAC_EXAMPLES=$(EXAMPLES) ZODIAC_SEED=$(SEED) $(PYTEST) -m soak $(ARGS)
 
 lock: ## pin the dependencies again (needs uv); LOCK_FLAGS=--upgrade takes newer ones
 	@$(UV) pip compile pyproject.toml requirements/build.in --extra dev \

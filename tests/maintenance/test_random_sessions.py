@@ -6,13 +6,14 @@ means a node is brought up to date.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from strategies import Seeded
 from strategies.changes import RandomSession, random_session
-from strategies.scale import examples
+from strategies.scale import examples, first_seed
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.choose import MEANS
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
@@ -37,13 +38,21 @@ def changes_of(session: RandomSession) -> list[Change]:
     return [first, *rest]
 
 
-def follow(seed: int, means: str) -> int:
-    """Play a session on both engines; return how many nodes were maintained."""
+class Played(NamedTuple):
+    """How many changes were compared, and how many nodes maintained."""
+
+    steps: int
+    maintained: int
+
+
+def follow(seed: int, means: str, most_changes: int = 6) -> Played:
+    """Play a session on both engines."""
     expected = KnowledgeBase(ReferenceEngine(), Settings())
     engine = EmbeddedEngine(modules=bool(seed & 1), means=means, backward=bool(seed & 2))
     found = KnowledgeBase(engine, Settings())
     maintained = 0
-    for place, change in enumerate(changes_of(random_session(Seeded(seed)))):
+    changes = changes_of(random_session(Seeded(seed), most_changes=most_changes))
+    for place, change in enumerate(changes):
         where = f"seed {seed}, change {place}, {means}"
         try:
             told = expected.apply(change)
@@ -62,12 +71,12 @@ def follow(seed: int, means: str) -> int:
         for node in expected.graph().order:
             rules = frozenset(node.rules)
             assert found.state.segment(rules) == expected.state.segment(rules), where
-    return maintained
+    return Played(len(changes), maintained)
 
 
 @pytest.mark.parametrize("means", MEANS)
 def test_a_random_session_ends_where_the_definition_does(means: str) -> None:
-    maintained = sum(follow(seed, means) for seed in range(100))
+    maintained = sum(follow(seed, means).maintained for seed in range(100))
     assert (maintained > 0) == (means in {"choose", "maintain"})
 
 
@@ -117,10 +126,14 @@ def parts_of(change: Change) -> Iterator[Change]:
 # the rule of suspects is for all classes; no head of the rest matches suspects.
 @pytest.mark.parametrize("seed", [58, 317, 30145, 191, 247, 297, 10217, 268, 10926, 376, 10408, 10958, 132])
 def test_sessions_that_found_a_bug(seed: int) -> None:
-    assert follow(seed, "maintain") > 0
+    assert follow(seed, "maintain").maintained > 0
 
 
+# So many changes of each kind of session are compared, long sessions among them.
 @pytest.mark.soak
-def test_very_many_random_sessions() -> None:
-    for seed in range(2_000_000, 2_000_000 + examples(12_000)):
-        follow(seed, MEANS[seed % len(MEANS)])
+@pytest.mark.parametrize("means", MEANS)
+def test_very_many_random_changes(means: str) -> None:
+    left = examples(50_000) // len(MEANS)
+    seeds = itertools.count(first_seed(2_000_000))
+    while left > 0:
+        left -= follow(next(seeds), means, most_changes=14).steps

@@ -52,19 +52,32 @@ def execute(
         watch: Called now and then.
         seconds: When it should be called at the latest, for the first time and between two times.
     """
-    budget = _BUDGET
-    if seconds < _SECONDS:
-        budget = max(int(_BUDGET * seconds / _SECONDS), _LEAST_BUDGET)
+    budget = steps_within(seconds)
     state = frame.state
     state.fill(0)
-    dictionary = assembly.store.dictionary
+    state[M_BUDGET] = budget
     # Those of this thread: work of the thread that assembled this may wait with something in its own.
     frame.words[F_OUT], frame.words[F_SORTED] = assembly.store.terms.buffers(OUT_WORDS)
-    while True:
-        state[M_BUDGET] = budget
-        reason = run(frame.at, frame.state_at)
-        if reason == DONE:
-            return int(state[M_ROUND])
+    return go_on(assembly, frame, registry, watch, budget, run(frame.at, frame.state_at))
+
+
+def steps_within(seconds: float) -> int:
+    """Return how many steps the machine may take before it comes back to be watched."""
+    return _BUDGET if seconds >= _SECONDS else max(int(_BUDGET * seconds / _SECONDS), _LEAST_BUDGET)
+
+
+def go_on(
+    assembly: Assembly,
+    frame: Frame,
+    registry: Registry,
+    watch: Callable[[int], None],
+    budget: int,
+    reason: int,
+) -> int:
+    """Give the machine what it stopped for and run on, to the fixpoint; return how many rounds it took."""
+    state = frame.state
+    dictionary = assembly.store.dictionary
+    while reason != DONE:
         if reason == NEEDS_ROOM:
             wanted = int(state[M_TARGET])
             next(table for table in assembly.targets if table.at == wanted).reserve(int(state[M_FILLED]))
@@ -78,3 +91,6 @@ def execute(
                 if not table.has_row_set and not table.is_marked:
                     table.clear()
         watch(int(state[M_ROUND]))
+        state[M_BUDGET] = budget
+        reason = run(frame.at, frame.state_at)
+    return int(state[M_ROUND])

@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.assemble import Assembly, Frame, Source
-from zodiacedge.engine.embedded.execute import execute
-from zodiacedge.engine.embedded.layout import M_DERIVED
+import numpy as np
+
+from zodiacedge.engine.embedded.asking import ask_again
+from zodiacedge.engine.embedded.assemble import OUT_WORDS, Assembly, Frame, Source
+from zodiacedge.engine.embedded.compiled import MEMORY
+from zodiacedge.engine.embedded.execute import execute, go_on, steps_within
+from zodiacedge.engine.embedded.layout import DONE, M_DERIVED
 from zodiacedge.engine.embedded.store import NO_CLASS, Part, Relation, is_any_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
@@ -23,7 +27,6 @@ from zodiacedge.plan.order import arrange, expected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.overlay import Overlay, Piece
@@ -106,13 +109,26 @@ class Program:
 
     def run(self, draft: Draft, rows: Ids) -> Ids:
         """Answer for some rows."""
-        if len(self.target):
-            self.target.clear()
-        self.given.refill(rows)
-        self.assembly.forget_errors()
-        execute(self.assembly, self.frame, draft.registry, draft.watch, draft.clock.left())
-        draft.derivations += self.frame.state.item(M_DERIVED)
-        draft.errors = draft.errors or self.assembly.errors(0)[0] > 0
+        assembly, frame, count = self.assembly, self.frame, len(rows)
+        budget = steps_within(draft.clock.left())
+        if not self.given.is_plain(count):
+            self.given.refill(rows)
+            count = -1
+        flat = np.ascontiguousarray(rows, np.int32)
+        reason = ask_again(
+            frame.at,
+            frame.state_at,
+            budget,
+            self.given.at,
+            MEMORY.address(flat),
+            count,
+            self.target.at,
+            *assembly.store.terms.buffers(OUT_WORDS),
+        )
+        if reason != DONE:
+            go_on(assembly, frame, draft.registry, draft.watch, budget, reason)
+        draft.derivations += frame.state.item(M_DERIVED)
+        draft.errors = draft.errors or assembly.errors(0)[0] > 0
         return self.target.rows.copy()
 
 

@@ -252,17 +252,15 @@ class Table:
 
     def refill(self, rows: Ids) -> None:
         """Drop all rows and take others, distinct ones; what finds rows stays and finds these."""
-        count = len(rows)
+        self.clear()
         if self._slots is not None:
-            self.clear()
             self.insert(rows)
-        elif self._masks or count > self.cells[T_CAPACITY]:
-            self.clear()
-            self.append_distinct(rows)
         else:
-            self._rows[: count * self.arity] = rows.ravel()
-            own = self.cells
-            own[T_LOW] = own[T_HIGH] = own[T_COUNT] = count
+            self.append_distinct(rows)
+
+    def is_plain(self, count: int) -> bool:
+        """Whether there is room for so many rows, and nothing that finds rows."""
+        return self._slots is None and not self._masks and count <= self.cells[T_CAPACITY]
 
     def clear(self) -> None:
         """Drop all rows; what finds them stays, empty."""
