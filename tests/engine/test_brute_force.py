@@ -48,14 +48,14 @@ def test_each_segment_is_one_application_and_all_facts_are_supported(program: Ra
 
 
 @pytest.mark.soak
-@settings(max_examples=examples(2000))
+@settings(max_examples=examples(2000, one_in=25))
 @given(programs(TINY))
 def test_soak_brute_force(program: RandomProgram) -> None:
     agrees_with_brute_force(program)
 
 
 @pytest.mark.soak
-@settings(max_examples=examples(2000))
+@settings(max_examples=examples(2000, one_in=25))
 @given(programs(FULL))
 def test_soak_laws(program: RandomProgram) -> None:
     keeps_the_laws(program)

@@ -26,7 +26,7 @@ def test_clingo_agrees_on_random_programs(program: RandomProgram) -> None:
 
 
 @pytest.mark.soak
-@settings(max_examples=examples(5000))
+@settings(max_examples=examples(2000, one_in=25))
 @given(programs(INTEGERS))
 def test_soak_clingo(program: RandomProgram) -> None:
     agrees_with_clingo(program)

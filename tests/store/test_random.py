@@ -74,7 +74,7 @@ def _segments(kb: ze.KnowledgeBase) -> dict[frozenset[str], frozenset[ze.Fact]]:
 
 
 # A failing session is worth more than minutes of looking for a smaller one.
-@settings(max_examples=examples(15), phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(15, one_in=500), phases=(Phase.explicit, Phase.generate))
 @given(
     session=sessions(most_changes=4),
     closing=st.lists(st.booleans(), min_size=5, max_size=5),

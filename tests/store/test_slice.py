@@ -214,7 +214,7 @@ def test_a_slice_opens_without_java(kb: ze.KnowledgeBase, place: Path) -> None:
     assert done.stdout == "3\n"
 
 
-@settings(max_examples=examples(60), phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(60, one_in=100), phases=(Phase.explicit, Phase.generate))
 @given(program=programs(), data=st.data())
 def test_a_slice_is_what_all_rules_but_those_of_given_predicates_make_of_its_facts(
     program: RandomProgram, data: st.DataObject
