@@ -97,7 +97,8 @@ class NodeChange:
             spots = self._shape.spots(store, relation)
             rows = draft.touched.rows(relation)
             gone, new, lost = _sorted_out(rows, draft.flags(relation, rows, self._own))
-            if len(lost):
+            # Only a recursive node can hold facts up by themselves.
+            if self._shape.recursive and len(lost):
                 self._lost[relation] = lost
             for spot in spots:
                 if len(gone):
