@@ -365,3 +365,17 @@ sys.stdin.readline()
     assert str(other.pid) in (farm / "_lock").read_text()
     with ze.open(farm) as kb:
         assert kb.version == 4
+
+
+def test_a_node_without_facts_is_maintained_in_a_store_that_was_opened_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However quickly it was evaluated.
+    monkeypatch.setattr("zodiacedge.engine.embedded.choose._SECONDS_TO_PLAN", 0)
+    with ze.open(place, create=True) as kb, kb.change() as c:
+        c.add_rules("near(X, Y) :- near(Y, X) .  near(X, Z) :- near(X, Y), near(Y, Z) .")
+    with ze.open(place) as again:
+        with again.change() as c:
+            c.add_facts("near(a, b) .")
+        assert len(again.facts()) == 4
+        assert again.verify().ok

@@ -289,6 +289,9 @@ def restored(
             _filled(segment.table(relation), some)
     store.show(store.explicit)
     for keys, segment in segments.items():
+        for one in keys:
+            # As evaluating would leave it: there is a table for what has no facts, too.
+            segment.table(store.filled_by(rules[one].head, pairs=keys in typed))
         for one in keys - segment.hidden.keys():
             aggregate = rules[one].aggregate
             if aggregate:
