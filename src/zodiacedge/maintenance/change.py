@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.canonical import rule_key
-from zodiacedge.language.checks import Host, Subject, check
+from zodiacedge.language.checks import Host, Subject, body_atoms, check
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve
@@ -91,7 +91,7 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     )
     found += _idle_facts(effect)
     placed = {ground(atom): atom for atom in change.stated}
-    found += check(_subject(program, _Parts(added, removed, placed, change), state, host))
+    found += check(_subject(program, _Parts(added, removed, placed, change, effect), state, host))
     resolved = {key: resolve(rule) for key, rule in added.items()}
     leaving = [program.rules[key] for key in removed]
     aggregated = [rule for rule in _aggregating(program, coming) if rule not in leaving]
@@ -122,11 +122,12 @@ class _Parts(NamedTuple):
     removed: Collection[str]
     placed: Mapping[Fact, Atom]
     change: Change
+    effect: Effect
 
 
 def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subject:
     """Return what of a program there is to check: what comes, and what has a name in common with it."""
-    added, removed, placed, change = parts
+    added, removed, placed, change, effect = parts
     gone = [program.rules[key] for key in removed]
     names = {name for rule in (*added.values(), *gone) for name in names_in(rule)}
     loaded = {f.predicate for f in change.add_facts if f not in placed}
@@ -138,6 +139,7 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
         names |= {RDF_TYPE, *(head.predicate.name for head in classes if head.relation == RDF_TYPE)}
     near = program.near(names, [rule.label for rule in added.values()])
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
+    stated = _staying(state.stated_predicates(names), (*added.values(), *passed), change, effect)
 
     def every_name() -> Iterable[str]:
         return state.predicate_names().union(program.defined)
@@ -145,10 +147,32 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
     return Subject(
         tuple(added.values()),
         tuple(placed.values()),
-        loaded | state.stated_predicates(names),
+        loaded | stated,
         host,
         passed,
         every_name,
+    )
+
+
+def _staying(
+    stated: frozenset[Predicate], rules: Collection[Rule], change: Change, effect: Effect
+) -> frozenset[Predicate]:
+    """Return the predicates of explicit facts without those that lose their last one.
+
+    Facts that are left are found by listing them, so this is asked only where a name comes at another arity.
+    """
+    leaving = {fact.predicate: fact.relation for fact in change.remove_facts}
+    doubtful = stated & leaving.keys()
+    if not doubtful:
+        return stated
+    coming = {atom.predicate for rule in rules for atom in (rule.head, *body_atoms(rule.body))}
+    coming |= {fact.predicate for fact in change.add_facts}
+    coming = coming.union(*(batch.predicates() for batch in change.loaded))
+    return stated.difference(
+        one
+        for one in doubtful
+        if any(other.name == one.name and other != one for other in coming)
+        and not any(fact.predicate == one for fact in effect.explicit(leaving[one]))
     )
 
 
