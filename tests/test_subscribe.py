@@ -225,3 +225,41 @@ def test_only_facts_somebody_wants_to_hear_of_are_decoded(monkeypatch: pytest.Mo
         c.add_facts([("small", A, B)])
     assert {A, B} <= set(decoded)
     assert len(decoded) < 10
+
+
+def test_who_subscribes_after_a_commit_that_waits_is_not_told_of_it(kb: KnowledgeBase) -> None:
+    told: list[int] = []
+
+    def react(notice: ze.Notice) -> None:
+        if notice.version == 1:
+            change(kb, "q(b) .")
+            kb.subscribe("q", lambda later: told.append(later.version))
+
+    kb.subscribe("q", react)
+    change(kb, "q(a) .")
+    assert told == []
+    change(kb, "q(c) .")
+    assert told == [3]
+
+
+@pytest.mark.parametrize("asked", ["<http://e/p/2>", "<http://e/p/2>/1", ze.iri("http://e/p/2"), "ex:2"])
+def test_a_number_at_the_end_of_an_iri_is_no_arity(kb: KnowledgeBase, asked: str | IRI) -> None:
+    told: list[ze.Notice] = []
+    kb.add_prefixes([("ex", "http://e/p/")])
+    kb.subscribe(asked, told.append)
+    change(kb, "<http://e/p>(a, b) .")
+    assert told == []
+    change(kb, "<http://e/p/2>(a) .")
+    assert [notice.inserted for notice in told] == [{fact("http://e/p/2", A)}]
+
+
+@pytest.mark.parametrize("asked", [5, ("p",), ("p", "1"), b"p"])
+def test_what_names_no_predicate_is_refused(kb: KnowledgeBase, asked: object) -> None:
+    with pytest.raises(UsageProblem, match="U013: expected a predicate, found"):
+        kb.subscribe(asked, print)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_called_does_not_subscribe(kb: KnowledgeBase) -> None:
+    with pytest.raises(UsageProblem, match="U013: expected a function, found 'p'"):
+        kb.subscribe("q", "p")  # type: ignore[arg-type]
+    change(kb, "q(a) .")

@@ -35,7 +35,8 @@ class Notice:
 class Subscription:
     """Somebody who is told of commits, until it is cancelled.
 
-    `name` is that of a predicate, with or without its arity; all predicates if it is empty.
+    `name` is that of a predicate, with or without its arity; all predicates if it is empty. A whole IRI
+    stands in angle brackets, so that no number at its end is taken for an arity.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Subscription:
     def wants(self, predicate: Predicate) -> bool:
         """Whether it is to hear of a predicate."""
         name, arity = predicate
-        return self.name in {"", name, f"{name}/{arity}"}
+        return self.name in {"", name, f"{name}/{arity}", f"<{name}>", f"<{name}>/{arity}"}
 
 
 class Subscribers:
@@ -63,7 +64,7 @@ class Subscribers:
     def __init__(self) -> None:
         """Start with nobody."""
         self._all: dict[Subscription, None] = {}
-        self._waiting: deque[ChangeReport] = deque()
+        self._waiting: deque[tuple[ChangeReport, tuple[Subscription, ...]]] = deque()
         self._telling = False
 
     def __len__(self) -> int:
@@ -72,6 +73,7 @@ class Subscribers:
 
     def add(self, name: str, callback: Callable[[Notice], object]) -> Subscription:
         """Let somebody be told of a predicate from the next commit on."""
+        _need_callable(callback)
         found = Subscription(name, callback, self._all)
         self._all[found] = None
         return found
@@ -80,31 +82,35 @@ class Subscribers:
         """Tell of a commit. One that a subscriber makes comes when all were told of the one before."""
         if not self._all:
             return
-        self._waiting.append(report)
+        # Who comes while this commit waits is told from the next one on.
+        self._waiting.append((report, tuple(self._all)))
         if self._telling:
             return
         problems: list[BaseException] = []
         self._telling = True
         try:
             while self._waiting:
-                self._tell_all(self._waiting.popleft(), problems)
+                _tell_all(*self._waiting.popleft(), problems)
         finally:
             self._telling = False
             self._waiting.clear()
         _raise(report, problems)
 
-    def _tell_all(self, report: ChangeReport, problems: list[BaseException]) -> None:
-        notices: dict[str, Notice] = {}
-        for one in tuple(self._all):
-            try:
-                notice = notices.get(one.name)
-                if notice is None:
-                    notice = Notice(report.version_after, *report.net.facts(one.wants))
-                    notices[one.name] = notice
-                if one.active and (notice.inserted or notice.deleted):
-                    one.callback(notice)
-            except BaseException as problem:  # noqa: BLE001 - it is raised when all were told
-                problems.append(problem)
+
+def _tell_all(
+    report: ChangeReport, subscriptions: tuple[Subscription, ...], problems: list[BaseException]
+) -> None:
+    notices: dict[str, Notice] = {}
+    for one in subscriptions:
+        try:
+            notice = notices.get(one.name)
+            if notice is None:
+                notice = Notice(report.version_after, *report.net.facts(one.wants))
+                notices[one.name] = notice
+            if one.active and (notice.inserted or notice.deleted):
+                one.callback(notice)
+        except BaseException as problem:  # noqa: BLE001 - it is raised when all were told
+            problems.append(problem)
 
 
 def _raise(report: ChangeReport, problems: list[BaseException]) -> None:
@@ -120,7 +126,13 @@ def _raise(report: ChangeReport, problems: list[BaseException]) -> None:
         )
 
 
-def predicate_name(given: str | IRI | Predicate | None, prefixes: Mapping[str, str]) -> str:
+def _need_callable(given: object) -> None:
+    if not callable(given):
+        hint = "it is called with a notice: kb.subscribe('alarm/1', print)"
+        raise UsageProblem(Diagnostic("U013", f"expected a function, found {given!r}", hint))
+
+
+def predicate_name(given: object, prefixes: Mapping[str, str]) -> str:
     """Return the full name of what somebody subscribes to, with the arity if there is one.
 
     A predicate is given as in a program, `p`, `ex:p` or `<http://e/p>`, with or without `/` and its arity; or
@@ -130,13 +142,16 @@ def predicate_name(given: str | IRI | Predicate | None, prefixes: Mapping[str, s
         case None | "":
             return ""
         case IRI(value=name):
-            return name
+            return f"<{name}>"
+        case (str() as name, int() as arity):
+            return f"<{name}>/{arity}"
         case str():
             pass
-        case (name, arity):
-            return f"{name}/{arity}"
+        case _:
+            hint = "name it as in a program, 'alarm' or 'alarm/1', or give an IRI"
+            raise UsageProblem(Diagnostic("U013", f"expected a predicate, found {given!r}", hint))
     if given.startswith("<"):
-        return given[1:].replace(">", "", 1)
+        return given
     prefix, colon, rest = given.partition(":")
     if not colon or rest.startswith("//"):
         return given
@@ -145,4 +160,7 @@ def predicate_name(given: str | IRI | Predicate | None, prefixes: Mapping[str, s
         near = nearest(prefix, tuple(known))
         hint = f"did you mean {near}:?" if near else f"write the whole IRI: <{given}>"
         raise UsageProblem(Diagnostic("U012", f"there is no prefix {prefix}: to subscribe with", hint))
-    return known[prefix] + rest
+    local, slash, number = rest.rpartition("/")
+    if not slash or not number.isdigit():
+        return f"<{known[prefix]}{rest}>"
+    return f"<{known[prefix]}{local}>/{number}"
