@@ -130,3 +130,11 @@ def test_a_committed_change_has_no_dry_run(kb: KnowledgeBase) -> None:
         pass
     with pytest.raises(UsageProblem, match="U002"):
         c.dry_run()
+
+
+def test_a_whole_change_and_pieces_of_one_are_not_mixed(kb: KnowledgeBase) -> None:
+    whole = kb.change().collected()
+    with pytest.raises(UsageProblem, match="U013: expected a change or its pieces, found both"):
+        kb.dry_run(whole, add_facts="place(d) .")
+    with pytest.raises(UsageProblem, match=r"U013: expected a change, found 'place\(d\) \.'"):
+        kb.dry_run("place(d) .")  # type: ignore[arg-type]

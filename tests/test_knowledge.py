@@ -546,6 +546,8 @@ def test_apply_takes_a_change_as_data(kb: KnowledgeBase) -> None:
     report = kb.apply(Change(add_facts=(fact("q", A), fact("q", A))))
     assert report.facts_added == 1
     assert report.inserted == {fact("q", A)}
+    with pytest.raises(ze.ZodiacError, match=r"U013: expected a change, found 'q\(b\) \.'"):
+        kb.apply("q(b) .")  # type: ignore[arg-type]
 
 
 def test_answers_as_arrow_polars_and_pandas(kb: KnowledgeBase) -> None:
@@ -581,6 +583,20 @@ def test_a_committed_change_takes_nothing_more(kb: KnowledgeBase) -> None:
         done.add_facts([("p", A)])
     with pytest.raises(ze.ZodiacError, match=said):
         done.remove_rules("r1")
+    with pytest.raises(ze.ZodiacError, match=said), done:
+        pass
+    assert kb.version == 1
+
+
+def test_facts_that_were_loaded_for_another_knowledge_base_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "near.csv").write_text("<b>,<c>\n")
+    kb, other = ze.open(), ze.open()
+    change(other, "near(d, e) .")
+    with kb.change() as c:
+        c.load(tmp_path / "near.csv")
+    with pytest.raises(ze.ZodiacError, match=r"U024: facts were loaded for another knowledge base"):
+        other.apply(c.collected())
+    assert other.facts() == {fact("near", IRI("d"), IRI("e"))}
 
 
 def test_a_dropped_binding_names_an_unlabelled_rule_by_its_text(kb: KnowledgeBase) -> None:

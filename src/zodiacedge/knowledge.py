@@ -35,7 +35,7 @@ from zodiacedge.maintenance.verify import Verification, verified
 from zodiacedge.store.arguments import given_message, given_time, given_version
 from zodiacedge.store.folding import FoldingThread
 from zodiacedge.terms import from_python
-from zodiacedge.transaction import Transaction, given_text
+from zodiacedge.transaction import Transaction, given_change, given_text
 
 if TYPE_CHECKING:
     import os
@@ -363,7 +363,7 @@ class KnowledgeBase:
             stream: The stream that the change came from and its number there, kept with it: see `streams`.
         """
         interrupted: KeyboardInterrupt | None = None
-        message = given_message(message)
+        message, change = given_message(message), given_change(change)
         with self._alone():
             with self._asking():
                 program, effect, attempt, report = self._worked_out(change, dry=False)
@@ -422,6 +422,10 @@ class KnowledgeBase:
             if remove_facts is not None:
                 collecting.remove_facts(remove_facts)
             change = collecting.collected()
+        elif add_rules or remove_rules or add_facts is not None or remove_facts is not None:
+            hint = "give a whole change, or its pieces: add_rules, remove_rules, add_facts, remove_facts"
+            raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
+        change = given_change(change)
         with self._alone(), self._asking():
             return self._worked_out(change, dry=True)[3]
 

@@ -79,6 +79,7 @@ class Transaction:
     ) -> None:
         """Commit, unless the block failed."""
         if kind is None:
+            self._refuse_if_committed()
             self._kb.apply(
                 self.collected(), message=self._message, prefixes=self._prefixes, committed=self._committed
             )
@@ -207,3 +208,11 @@ def given_text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise UsageProblem(Diagnostic("U013", f"expected a text, found {value!r}", "write it as a string"))
+
+
+def given_change(value: object) -> Change:
+    """Return a change that was given as one, or raise."""
+    if isinstance(value, Change):
+        return value
+    hint = "collect it: with kb.change() as c: …"
+    raise UsageProblem(Diagnostic("U013", f"expected a change, found {value!r}", hint))

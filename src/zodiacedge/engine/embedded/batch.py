@@ -14,6 +14,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.store import Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.io.read import fact_batches
 from zodiacedge.io.sources import Format
 from zodiacedge.language.printer import format_atom
@@ -94,6 +95,10 @@ class EmbeddedBatch:
 
     def merge(self, other: EmbeddedBatch) -> None:
         """Take the facts of another batch."""
+        if other.store is not self.store:
+            # Its rows are numbers of other terms.
+            hint = "load them again there: with kb.change() as c: c.load(…)"
+            raise UsageProblem(Diagnostic("U024", "facts were loaded for another knowledge base", hint))
         for relation, pieces in other._rows.items():
             self._rows.setdefault(relation, []).extend(pieces)
 
