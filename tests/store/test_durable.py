@@ -379,3 +379,21 @@ def test_a_node_without_facts_is_maintained_in_a_store_that_was_opened_again(
             c.add_facts("near(a, b) .")
         assert len(again.facts()) == 4
         assert again.verify().ok
+
+
+def test_a_store_stays_where_it_is_when_the_process_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with ze.open("farm", create=True) as kb, kb.change() as c:
+            c.add_facts([(name, 1)])
+    monkeypatch.chdir(tmp_path / "here")
+    with ze.open("farm") as kb:
+        monkeypatch.chdir(tmp_path / "there")
+        with kb.change() as c:
+            c.add_facts([("here", 2)])
+    for name, count in (("here", 2), ("there", 1)):
+        with ze.open(tmp_path / name / "farm", read_only=True) as kb:
+            assert kb.explicit_counts() == {name: count}

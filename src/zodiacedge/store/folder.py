@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.store.disk import WholeFiles, sync_file, sync_folder
@@ -15,7 +16,6 @@ from zodiacedge.store.problems import leads_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from zodiacedge.store.log import Scan
     from zodiacedge.store.place import Behind
@@ -29,6 +29,9 @@ class FolderPlace:
     """The files of a folder."""
 
     root: Path
+    """From the top: this process may go to another folder meanwhile, and a task works in one of its own."""
+    name: str = ""
+    """What the user calls it, if not that."""
 
     @property
     def shared(self) -> bool:
@@ -46,12 +49,12 @@ class FolderPlace:
         return None
 
     def __str__(self) -> str:
-        """Return the folder's path."""
-        return str(self.root)
+        """Return the folder's path as the user wrote it."""
+        return self.name or str(self.root)
 
     def shown(self, name: str) -> str:
         """Return a file's path."""
-        return str(self.root / name)
+        return str(Path(str(self)) / name)
 
     def read(self, name: str) -> bytes:
         """Return a file."""

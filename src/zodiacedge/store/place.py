@@ -135,14 +135,12 @@ class Behind:
 
 def located(path: str | os.PathLike[str]) -> Place:
     """Return the place of a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
-    from zodiacedge.store.folder import FolderPlace  # noqa: PLC0415 - it knows this module
-
     text = os.fspath(given_path(path))
     if "://" not in text:
-        return FolderPlace(_named(text))
+        return _folder(text)
     scheme, _, rest = text.partition("://")
     if scheme == "file":
-        return FolderPlace(_named(url2pathname(urlsplit(text).path)))
+        return _folder(url2pathname(urlsplit(text).path))
     scheme = _OTHER_NAMES.get(scheme, scheme)
     if scheme not in SCHEMES:
         known = ", ".join(f"{one}://" for one in SCHEMES)
@@ -152,8 +150,10 @@ def located(path: str | os.PathLike[str]) -> Place:
     return ObjectPlace.of(f"{scheme}://{rest}")
 
 
-def _named(text: str) -> Path:
-    """Return the path of a folder, if that can be a store: Delta takes no other names."""
+def _folder(text: str) -> Place:
+    """Return the place of a folder, if that can be a store: Delta takes no other names."""
+    from zodiacedge.store.folder import FolderPlace  # noqa: PLC0415 - it knows this module
+
     if not text:
         raise bad_name("''", "it is empty")
     whole = os.path.abspath(text)  # noqa: PTH100 - takes what no Path takes
@@ -163,4 +163,5 @@ def _named(text: str) -> Path:
     found = _MISREAD.search(whole)
     if found:
         raise bad_name(shown.replace("\0", "\\0"), f"it has {found[0]!r} in it")
-    return Path(text)
+    path = Path(text)
+    return FolderPlace(path.absolute(), str(path))
