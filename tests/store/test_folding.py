@@ -194,3 +194,17 @@ with kb.change() as c:
         assert kb.store is not None
         assert kb.store._folded == 1
         assert len(kb.facts()) == 3000
+
+
+def test_a_part_of_too_many_files_that_loses_all_its_facts_is_gone(
+    farm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many appended files would be: each part is to be written anew.
+    monkeypatch.setattr("zodiacedge.store.durable._MOST_FILES", 0)
+    with ze.open(farm) as kb:
+        with kb.change() as c:
+            c.remove_facts("edge(a, b) .  edge(b, c) .  edge(c, d) .")
+        facts = kb.facts()
+    with ze.open(farm, read_only=True) as kb:
+        assert kb.facts() == facts
+        assert kb.verify().ok

@@ -181,10 +181,10 @@ class DurableStore:
         return base, records
 
     def _known(self, state: State, program: Program) -> Mapping[PartKey, object]:
-        """Return the signatures of parts as they are on disk, but for those of too many small files."""
+        """Return the signatures of parts as they are on disk, and none for those of too many small files."""
         files = Counter(name.rsplit("/", 1)[0] for name in self._built.files)
         found = self.keeping.signatures(state, program.rules)
-        return {key: one for key, one in found.items() if files[place_of(key)] <= _MOST_FILES}
+        return {key: one if files[place_of(key)] <= _MOST_FILES else None for key, one in found.items()}
 
     def _no_version(self, wanted: int) -> StoreProblem:
         commits = [one.snapshot.version for one in self._table.commits()]
