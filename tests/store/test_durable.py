@@ -148,6 +148,12 @@ def test_a_dry_run_leaves_no_record(farm: Path) -> None:
 
 
 def test_a_store_is_made_only_where_there_is_nothing(place: Path) -> None:
+def test_a_store_without_versions_goes_back_to_none(place: Path) -> None:
+    with ze.open(place, create=True) as kb:
+        assert kb.rollback(0).version_after == 1
+        assert kb.facts() == frozenset()
+
+
     place.mkdir()
     (place / "notes.txt").write_text("mine")
     with pytest.raises(ze.ZodiacError, match="not empty") as caught:

@@ -244,8 +244,8 @@ class DurableStore:
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions behind one, up to another."""
         files = log.files(self.place)
-        if not files or files[0][0] > after + 1 or after > upto:
-            first = files[0][0] - 1 if files else upto
+        first = min(files[0][0] - 1, upto) if files else upto
+        if not first <= after <= upto:
             raise no_version(after, first, upto)
         return self._records(after, upto, log.Scan(version=after))[0]
 
