@@ -12,6 +12,7 @@ import pytest
 import zodiacedge as ze
 from store.conftest import abandon
 from strategies.waiting import until
+from zodiacedge.store.durable import DurableStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,3 +90,23 @@ def test_a_disk_that_fails_acknowledges_nothing_more(place: Path, monkeypatch: p
         # Nobody knows whether the second is on disk; the third is not.
         assert again.version in {1, 2}
         assert not again.query("?- p(3, 3) .")
+
+
+def test_a_change_that_another_thread_closed_the_store_behind_is_acknowledged(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = ze.open(place, create=True)
+    really = DurableStore.sync
+
+    def late(store: DurableStore, ticket: int) -> None:
+        kb.close()
+        really(store, ticket)
+
+    monkeypatch.setattr(DurableStore, "sync", late)
+    with kb.change() as c:
+        c.add_facts([("p", 1, 1)])
+    assert c.report.version_after == 1
+    with pytest.raises(ze.ZodiacError, match="it is closed"), kb.change() as c:
+        c.add_facts([("p", 2, 2)])
+    with ze.open(place) as again:
+        assert list(again.query("?- p(X, Y) .")) == [(1, 1)]

@@ -301,8 +301,9 @@ class DurableStore:
             self._writer.withdraw(version)
 
     def sync(self, ticket: int) -> None:
-        """Wait until a record is on disk."""
-        self._required_writer().sync(ticket)
+        """Wait until a record is on disk; another thread may have closed the store meanwhile, with it."""
+        if self._writer is not None:
+            self._writer.sync(ticket)
 
     @property
     def is_long(self) -> bool:
