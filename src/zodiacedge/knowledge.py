@@ -181,7 +181,7 @@ class KnowledgeBase:
 
     def log(self) -> tuple[Entry, ...]:
         """Return who changed what, version by version, as far as the store keeps it."""
-        return tuple(self._required_store().entries())
+        return self._required_store().entries()
 
     def at(self, version: int) -> KnowledgeBase:
         """Return an earlier version of the store, for reading."""

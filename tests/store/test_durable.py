@@ -13,9 +13,12 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, abandon, code
+from zodiacedge.store import log
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from zodiacedge.store.place import Place
 
 
 def test_a_store_opens_as_it_was_closed(place: Path) -> None:
@@ -303,6 +306,24 @@ def whole_or_not_kept(kb: ze.KnowledgeBase, version: int) -> bool:
     try:
         return kb.at(version).verify().ok
     except ze.ZodiacError as problem:
+def test_who_reads_the_log_is_not_disturbed_by_sweeping(farm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    really = log.files
+
+    def swept_meanwhile(place: Place) -> list[tuple[int, str]]:
+        found = really(place)
+        monkeypatch.setattr(log, "files", really)
+        for _ in range(2):
+            with ze.open(farm) as kb:
+                with kb.change() as c:
+                    c.add_facts("edge(x, y) .")
+                kb.vacuum(timedelta(0))
+        return found
+
+    with ze.open(farm, read_only=True) as kb:
+        monkeypatch.setattr(log, "files", swept_meanwhile)
+        assert [entry.version for entry in kb.log()] == [5]
+
+
         return code(problem) == "D008"
 
 

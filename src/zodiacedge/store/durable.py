@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.embedded.keeping import EmbeddedKeeping
 from zodiacedge.engine.keeping import Capturing, PartFile
@@ -66,6 +66,7 @@ _TRIES = 10
 _MOMENT = 0.05
 # A part of more files than this is written anew when the table is next brought up to date.
 _MOST_FILES = 16
+_Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +131,22 @@ class DurableStore:
     def base(
         self, at: int | None, empty: Callable[[], State], host: Host, registry: Registry
     ) -> tuple[Base, list[Record]]:
-        """Load the last commit, of those up to a version if one is given, and the records behind it.
+        """Load the last commit, of those up to a version if one is given, and the records behind it."""
+        return self._undisturbed(lambda: self._base(at, empty(), host, registry))
+
+    def _undisturbed(self, look: Callable[[], _Seen]) -> _Seen:
+        """Look at what is there, whatever others do to it.
 
         While somebody else sweeps, what was there a moment ago may be gone: then there is something newer.
         """
         for _ in range(_TRIES):
             there = logged(self.place)
             try:
-                return self._base(at, empty(), host, registry)
+                return look()
             except StoreProblem:
                 if (self.writable and not self.place.shared) or logged(self.place) == there:
                     raise
-        return self._base(at, empty(), host, registry)
+        return look()
 
     def _base(
         self, at: int | None, empty: State, host: Host, registry: Registry
@@ -237,9 +242,11 @@ class DurableStore:
         """Return the version that the table has."""
         return max((one.snapshot.version for one in self._table.commits()), default=0)
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield what the log says of each version that is kept, the oldest first."""
-        return map(said, log.read_files(self.place, log.files(self.place), ends=True))
+    def entries(self) -> tuple[Entry, ...]:
+        """Return what the log says of each version that is kept, the oldest first."""
+        return self._undisturbed(
+            lambda: tuple(map(said, log.read_files(self.place, log.files(self.place), ends=True)))
+        )
 
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions behind one, up to another."""
