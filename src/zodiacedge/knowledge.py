@@ -98,6 +98,8 @@ class KnowledgeBase:
             self._streams = base.streams
             if records:
                 store.check_changes(self._unregistered, dry=True)
+            # What was let in once is not judged again.
+            settings, self._settings = self._settings, replace(self._settings, strict=False)
             for change, entries in replay.changes_again(records, lambda: self._state, store.keeping):
                 self.apply(change)
                 self._version = entries[-1].version
@@ -105,6 +107,7 @@ class KnowledgeBase:
                 for entry in entries:
                     self._prefixes |= entry.prefixes
                     self._streams |= {entry.stream: entry.batch} if entry.stream else {}
+            self._settings = settings
         except BaseException:
             store.close()
             raise

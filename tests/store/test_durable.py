@@ -42,6 +42,18 @@ def test_what_only_the_log_has_is_replayed(logged: Path) -> None:
         assert kb.verify(against="reference").ok
 
 
+def test_what_was_let_in_once_is_not_judged_again(place: Path) -> None:
+    kb = ze.open(place, create=True)
+    with kb.change() as c:
+        c.add_rules("r: inverse(X, Z) :- value(X, Y), Z := 1 / Y .  value(a, 0) .  value(b, 1) .")
+    abandon(kb)
+    with ze.open(place, strict=True) as kb:
+        assert len(kb.query("?- inverse(X, Y) .")) == 1
+        with pytest.raises(ze.ZodiacError, match="strict mode"), kb.change() as c:
+            c.add_facts("value(c, 0) .")
+        assert kb.at(1).facts() == kb.facts()
+
+
 def test_many_small_records_are_replayed_as_what_they_come_to(place: Path) -> None:
     kb = ze.open(place, create=True)
     with kb.change() as c:
