@@ -148,6 +148,12 @@ def test_rolling_back_makes_a_version_that_equals_an_earlier_one(logged: Path, v
         assert kb.verify().ok
 
 
+def test_a_store_without_versions_goes_back_to_none(place: Path) -> None:
+    with ze.open(place, create=True) as kb:
+        assert kb.rollback(0).version_after == 1
+        assert kb.facts() == frozenset()
+
+
 def test_a_refused_change_leaves_no_record(farm: Path) -> None:
     with ze.open(farm) as kb:
         with pytest.raises(ze.ZodiacError), kb.change() as c:
@@ -163,12 +169,6 @@ def test_a_dry_run_leaves_no_record(farm: Path) -> None:
 
 
 def test_a_store_is_made_only_where_there_is_nothing(place: Path) -> None:
-def test_a_store_without_versions_goes_back_to_none(place: Path) -> None:
-    with ze.open(place, create=True) as kb:
-        assert kb.rollback(0).version_after == 1
-        assert kb.facts() == frozenset()
-
-
     place.mkdir()
     (place / "notes.txt").write_text("mine")
     with pytest.raises(ze.ZodiacError, match="not empty") as caught:
@@ -259,8 +259,11 @@ def test_a_vacuum_keeps_what_versions_need_and_no_more(logged: Path) -> None:
         orphan = logged / "relation=edge-2-0" / "segment=explicit" / f"{'0' * 64}.parquet"
         orphan.parent.mkdir(parents=True)
         orphan.write_bytes(b"left by a killed process")
+        unfinished = logged / "_wal" / f".{'0' * 64}.parquet.1.new"
+        unfinished.write_bytes(b"left by another")
         assert kb.vacuum().first_version == 0
         assert not orphan.exists()
+        assert not unfinished.exists()
         assert kb.at(1).verify().ok
         swept = kb.vacuum(timedelta(0))
         assert swept.first_version == 5
@@ -303,21 +306,6 @@ def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
     assert seen
 
 
-def test_a_dry_sweep_tells_and_removes_nothing(farm: Path) -> None:
-    with ze.open(farm) as kb:
-        before = sorted(path for path in farm.rglob("*") if path.is_file())
-        told = kb.vacuum(timedelta(0), dry_run=True)
-        assert sorted(path for path in farm.rglob("*") if path.is_file()) == before
-        assert told.files > 0
-        assert told.first_version == 3
-        swept = kb.vacuum(timedelta(0))
-        assert (swept.files, swept.bytes, swept.first_version) == (told.files, told.bytes, 3)
-
-
-def whole_or_not_kept(kb: ze.KnowledgeBase, version: int) -> bool:
-    try:
-        return kb.at(version).verify().ok
-    except ze.ZodiacError as problem:
 def test_who_reads_the_log_is_not_disturbed_by_sweeping(farm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really = log.files
 
@@ -336,6 +324,21 @@ def test_who_reads_the_log_is_not_disturbed_by_sweeping(farm: Path, monkeypatch:
         assert [entry.version for entry in kb.log()] == [5]
 
 
+def test_a_dry_sweep_tells_and_removes_nothing(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        before = sorted(path for path in farm.rglob("*") if path.is_file())
+        told = kb.vacuum(timedelta(0), dry_run=True)
+        assert sorted(path for path in farm.rglob("*") if path.is_file()) == before
+        assert told.files > 0
+        assert told.first_version == 3
+        swept = kb.vacuum(timedelta(0))
+        assert (swept.files, swept.bytes, swept.first_version) == (told.files, told.bytes, 3)
+
+
+def whole_or_not_kept(kb: ze.KnowledgeBase, version: int) -> bool:
+    try:
+        return kb.at(version).verify().ok
+    except ze.ZodiacError as problem:
         return code(problem) == "D008"
 
 

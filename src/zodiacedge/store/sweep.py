@@ -129,7 +129,8 @@ def _is_before(name: str, oldest: Commit) -> bool:
 
 
 def _is_beside(name: str) -> bool:
-    return name.startswith(f"{LOG_FOLDER}/") and name.endswith(".parquet")
+    # A process that was killed may have left one that is not whole.
+    return name.startswith(f"{LOG_FOLDER}/") and name.endswith((".parquet", ".new"))
 
 
 def _needed(place: Place, logs: Sequence[tuple[int, str]]) -> set[str]:
