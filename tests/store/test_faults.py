@@ -365,6 +365,35 @@ def test_a_folder_that_may_not_be_written_is_refused_to_writers_only(farm: Path)
             path.chmod(0o755)
 
 
+@pytest.mark.parametrize("closed", ["farm", "farm/_wal", "farm/_delta_log", "farm/_zodiac.json", "."])
+def test_a_store_that_may_not_be_read_is_told_as_one(farm: Path, closed: str) -> None:
+    with TemporaryDirectory() as open_to_all:
+        store = Path(open_to_all) / "farm"
+        shutil.copytree(farm, store)
+        for path in (store.parent, store, *store.rglob("*")):
+            path.chmod(0o777)
+        (store.parent / closed).chmod(0)
+        with as_somebody_else():
+            for read_only in (True, False):
+                with pytest.raises(ze.ZodiacError, match="cannot be read: Permission denied") as caught:
+                    ze.open(store, read_only=read_only)
+                assert code(caught.value) == "D024"
+            for make in (lambda: ze.open(store, create=True), lambda: ze.open().export_slice(store, "p(_)")):
+                with pytest.raises(ze.ZodiacError) as caught:
+                    make()
+                assert code(caught.value) in {"D007", "D014", "D024"}
+        (store.parent / closed).chmod(0o777)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "circle", "circle/farm"])
+def test_a_name_that_the_system_does_not_take_is_told_as_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    for create, expected in ((True, "D007"), (False, "D024")):
+        with pytest.raises(ze.ZodiacError) as caught:
+            ze.open(tmp_path / name, create=create)
+        assert code(caught.value) == expected
+
+
 @given(data=st.data())
 def test_whatever_the_log_holds_is_opened_or_refused(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

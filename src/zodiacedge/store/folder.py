@@ -70,8 +70,8 @@ class FolderPlace:
         return self.root.is_dir()
 
     def has(self, name: str) -> bool:
-        """Tell whether a file is there."""
-        return (self.root / name).exists()
+        """Tell whether a file is there, for all that this process may see."""
+        return os.path.exists(self.root / name)  # noqa: PTH110 - that of a path raises
 
     def refuse_links(self) -> None:
         """Raise if a file or folder of the store is a link, or neither: what is written would go elsewhere.

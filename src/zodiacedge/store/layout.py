@@ -7,7 +7,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from zodiacedge.store.problems import newer_format, no_store, not_a_store
+from zodiacedge.store.problems import newer_format, no_store, not_a_store, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,15 +36,17 @@ def logged(place: Place) -> frozenset[str]:
 
 def check(place: Place) -> None:
     """Raise unless there is a store of a format that we know, with no file that leads out of it."""
-    place.refuse_links()
     try:
+        place.refuse_links()
         document = json.loads(place.read(MARKER))
         made = document["format"]
     except (FileNotFoundError, NotADirectoryError) as error:
         if not place.there():
             raise no_store(place) from error
         raise not_a_store(place, f"it has no {MARKER}") from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except OSError as error:
+        raise unreadable(place, error) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise not_a_store(place, f"{MARKER} cannot be read") from error
     if not isinstance(made, int) or made > FORMAT:
         raise newer_format(place, made, FORMAT)

@@ -106,6 +106,12 @@ def damaged_table(path: Where, why: str) -> StoreProblem:
     return _problem("D005", f"{path} {why}", "restore the file from a copy of the store")
 
 
+def unreadable(root: Where, error: OSError) -> StoreProblem:
+    """The system does not let anybody look."""
+    note = "check the name of the folder, and the rights of it, of those above and of what is in it"
+    return _problem("D024", f"the store {root} cannot be read: {error.strerror or error}", note)
+
+
 def newer_format(path: Where, made: object, known: int) -> StoreProblem:
     """A later version of this program wrote it."""
     return _problem(

@@ -45,11 +45,11 @@ def beside(place: Place) -> AbstractContextManager[FolderPlace]:
 def _renamed(root: Path) -> Iterator[FolderPlace]:
     if FolderPlace(root).has(MARKER):
         raise already_a_store(root)
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise not_a_store(root, "something is there already")
-    _sweep(root)
     making = root.with_name(f".{root.name}.{os.getpid()}{_ENDING}")
     try:
+        if root.exists() and (not root.is_dir() or any(root.iterdir())):
+            raise not_a_store(root, "something is there already")
+        _sweep(root)
         yield FolderPlace(making)
         making.replace(root)
         sync_folder(root.parent)
