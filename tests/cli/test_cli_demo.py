@@ -84,6 +84,8 @@ def test_the_demo_is_played_again_in_its_own_folder_only(zodiac: Zodiac, save: S
     assert done.code == 1
     assert "U005" in done.err
     assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
+    (mine.parent / "README.txt").write_bytes(b"caf\xe9")
+    assert "U005" in zodiac(*SMALL, "--out", "other").err
 
 
 def test_the_demo_needs_room(zodiac: Zodiac, save: Save) -> None:

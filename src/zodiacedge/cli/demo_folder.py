@@ -82,7 +82,7 @@ class DemoFolder:
         """Make the folder, without what an earlier demo left; raise where something else is."""
         check_folder(self.root)
         if self.root.exists() and any(self.root.iterdir()):
-            if not self.notes.is_file() or not self.notes.read_text(encoding="utf-8").startswith(_FIRST_LINE):
+            if not self.notes.is_file() or not self.notes.read_bytes().startswith(_FIRST_LINE.encode()):
                 problem = f"{self.root} cannot be written: it holds something else than an earlier demo"
                 raise LoadProblem(Diagnostic("U005", problem, "name another place with --out"))
             for folder in (self.store, self.landing, self.turbines, self.pictures):
