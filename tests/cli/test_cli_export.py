@@ -64,6 +64,8 @@ def test_a_slice_of_an_earlier_version_and_for_machines(zodiac: Zodiac, save: Sa
         (("--slice", "reading(T, _)", "--given", "T"), 2, "T=wt1, not 'T'"),
         (("--slice", "reading(T, _)", "--given", "T=wt1)"), 1, "L001"),
         (("--slice", "reading(T, _)", "--given", "T=X"), 1, "L010"),
+        (("--slice", "reading(T, _)", "--given", "T=wt1, wt2"), 2, "one term for each variable"),
+        (("--slice", "reading(T, _)", "--given", "T=wt1", "--given", "T=wt2"), 2, "takes one term"),
         (("--slice", "reading(T, _)", "--given", "Q=wt1"), 1, "U009"),
         (("--slice", "reading(T,"), 1, "L001"),
     ],

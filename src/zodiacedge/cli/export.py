@@ -108,7 +108,9 @@ def _values(given: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, Term
         if not equals or not name.strip() or not text.strip():
             raise click.UsageError(f"--given takes the name of a variable and a term, T=wt1, not {one!r}.")
         # A term is read as an argument of a fact is: names are IRIs, strings have quotes.
-        (found[name.strip().removeprefix("?")],) = parse_fact(
-            f"<given>({text.strip()}, 0)", "<given>", prefixes
-        ).args[:1]
+        term, *others = parse_fact(f"<given>({text.strip()}, 0)", "<given>", prefixes).args
+        variable = name.strip().removeprefix("?")
+        if len(others) > 1 or variable in found:
+            raise click.UsageError(f"--given takes one term for each variable: {one!r} is another.")
+        found[variable] = term
     return found
