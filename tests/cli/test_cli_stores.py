@@ -143,6 +143,11 @@ def test_query_tells_machines(zodiac: Zodiac, farm: str) -> None:
     for option in ("--json", "--format=json"):
         document = zodiac("query", farm, "?- alarm(T) .", option).document
         assert document["rows"] == [["wt1"], ["wt2"]]
+        (
+            "rdf:type(T, <http://e/Loud>) :- alarm(T) .",
+            ["<wt1> a <http://e/Loud>", "<wt2> a <http://e/Loud>"],
+        ),
+        ("rdf:type(T, T) :- alarm(T) .", ["<wt1> a <wt1>", "<wt2> a <wt2>"]),
         assert document["version"] == 2
 
 

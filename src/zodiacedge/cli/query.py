@@ -12,7 +12,7 @@ from zodiacedge.cli.console import many
 from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
 from zodiacedge.cli.stores import reading, refuse_binary_on_a_terminal, show_answers
 from zodiacedge.io import Format, csv_line, rdf_lines
-from zodiacedge.language.ast import fact
+from zodiacedge.language.ast import Fact, fact
 from zodiacedge.language.parser import parse_rule
 from zodiacedge.language.printer import format_term
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from zodiacedge.answers import Answers
     from zodiacedge.cli.console import Console
     from zodiacedge.knowledge import KnowledgeBase
-    from zodiacedge.language.ast import Fact
 
 
 @click.command("query")
@@ -97,8 +96,11 @@ def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
     """Return what a query says as facts: those of its head, or those that its atoms match."""
     if query.lstrip().startswith("?-"):
         return kb.matching(query)
-    head = parse_rule(f"{query.strip().removesuffix('.')} .", "<query>", kb.prefixes).head.predicate
-    return [fact(head.name, *row) for row in answers.rows]
+    head = parse_rule(f"{query.strip().removesuffix('.')} .", "<query>", kb.prefixes).head
+    if len(answers.columns) == len(head.args):
+        return [Fact(head.relation, row) for row in answers.rows]
+    # A class that is written as a predicate.
+    return [fact(head.predicate.name, *row) for row in answers.rows]
 
 
 def _csv(answers: Answers) -> None:
