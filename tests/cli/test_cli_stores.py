@@ -89,6 +89,16 @@ def test_a_dry_run_commits_nothing(zodiac: Zodiac, farm: str) -> None:
     done = zodiac("apply", farm, "--remove-rules", "r1", "--dry-run")
     assert "dry run on version 2" in done.out
     assert "r1: " in zodiac("rules", farm).out
+def test_apply_tells_of_bad_lines_in_what_is_to_go(zodiac: Zodiac, save: Save, farm: str) -> None:
+    save("gone.csv", "<wt2>,70\n<wt1>\n")
+    done = zodiac("apply", farm, "--remove-facts", "reading=gone.csv", "--dry-run")
+    assert "1 bad line skipped" in done.err
+    assert "gone.csv:2: " in done.err
+    document = zodiac("apply", farm, "--remove-facts", "reading=gone.csv", "--json").document
+    assert isinstance(document["loads"], list)
+    assert [(one["facts"], one["bad_lines"]) for one in document["loads"]] == [(1, 1)]
+
+
 
 
 def test_apply_wants_something_to_do(zodiac: Zodiac, farm: str) -> None:

@@ -77,7 +77,8 @@ def command(  # noqa: PLR0913 - one argument per option
         if add_facts:
             change.load(*add_facts, header=header, strict=strict, progress=console.loading)
         if remove_facts:
-            facts, _ = read_all(remove_facts, header=header, strict=strict)
+            facts, read = read_all(remove_facts, header=header, strict=strict)
+            change.loads.append(read)
             change.remove_facts([(f.predicate.name, *f.args[: f.predicate.arity]) for f in facts])
         if dry_run:
             report = change.dry_run()
@@ -97,7 +98,8 @@ def command(  # noqa: PLR0913 - one argument per option
             "facts_inserted": came[:show_facts],
             "facts_deleted": went[:show_facts],
         }
-        console.json(counts(kb) | report.to_dict() | (facts_listed if show_facts else {}))
+        loads = {"loads": [one.to_dict() for one in change.loads]}
+        console.json(counts(kb) | report.to_dict() | loads | (facts_listed if show_facts else {}))
 
 
 def _remove(change: Transaction, one: str) -> None:
