@@ -53,6 +53,16 @@ def test_init_tells_machines_what_there_is(zodiac: Zodiac, save: Save) -> None:
     assert document["derived_total"] == 2
 
 
+def test_init_tells_what_evaluation_errors_dropped(zodiac: Zodiac, save: Save) -> None:
+    save("farm.rules", "r1: part(T, I) :- reading(T, V), I := 1 / V .  reading(wt1, 0) .  reading(wt2, 1) .")
+    done = zodiac("init", "farm", "--rules", "farm.rules")
+    assert done.code == 0
+    assert "rule r1 dropped 1 binding: division by zero" in done.err
+    document = zodiac("init", "other", "--rules", "farm.rules", "--json").document
+    assert isinstance(document["dropped"], dict)
+    assert list(document["dropped"]) == ["r1"]
+
+
 def test_init_makes_nothing_of_rules_with_errors(zodiac: Zodiac, save: Save, folder: Path) -> None:
     save("bad.rules", "p(X) :- q(Y) .")
     assert zodiac("init", "farm", "--rules", "bad.rules").code == 1
@@ -79,16 +89,6 @@ def test_apply_tells_machines_what_changed(zodiac: Zodiac, save: Save, farm: str
     assert document["explicit"] == 5
 
 
-def test_apply_removes_rules_by_file(zodiac: Zodiac, save: Save, farm: str) -> None:
-    save("r2.rules", "calm(X) :- turbine(X), not alarm(X) .")
-    done = zodiac("apply", farm, "--remove-rules", "r2.rules")
-    assert "1 removed (r2)" in done.out
-
-
-def test_a_dry_run_commits_nothing(zodiac: Zodiac, farm: str) -> None:
-    done = zodiac("apply", farm, "--remove-rules", "r1", "--dry-run")
-    assert "dry run on version 2" in done.out
-    assert "r1: " in zodiac("rules", farm).out
 def test_apply_tells_of_bad_lines_in_what_is_to_go(zodiac: Zodiac, save: Save, farm: str) -> None:
     save("gone.csv", "<wt2>,70\n<wt1>\n")
     done = zodiac("apply", farm, "--remove-facts", "reading=gone.csv", "--dry-run")
@@ -99,6 +99,16 @@ def test_apply_tells_of_bad_lines_in_what_is_to_go(zodiac: Zodiac, save: Save, f
     assert [(one["facts"], one["bad_lines"]) for one in document["loads"]] == [(1, 1)]
 
 
+def test_apply_removes_rules_by_file(zodiac: Zodiac, save: Save, farm: str) -> None:
+    save("r2.rules", "calm(X) :- turbine(X), not alarm(X) .")
+    done = zodiac("apply", farm, "--remove-rules", "r2.rules")
+    assert "1 removed (r2)" in done.out
+
+
+def test_a_dry_run_commits_nothing(zodiac: Zodiac, farm: str) -> None:
+    done = zodiac("apply", farm, "--remove-rules", "r1", "--dry-run")
+    assert "dry run on version 2" in done.out
+    assert "r1: " in zodiac("rules", farm).out
 
 
 def test_apply_wants_something_to_do(zodiac: Zodiac, farm: str) -> None:
@@ -133,6 +143,11 @@ def test_query_answers(zodiac: Zodiac, farm: str, options: tuple[str, ...], out:
         ),
         ("loud(T, V) :- reading(T, V), V > 60 .", ["<wt2> <loud> 70"]),
         ("<http://e/Loud>(T) :- alarm(T)", ["<wt1> a <http://e/Loud>", "<wt2> a <http://e/Loud>"]),
+        (
+            "rdf:type(T, <http://e/Loud>) :- alarm(T) .",
+            ["<wt1> a <http://e/Loud>", "<wt2> a <http://e/Loud>"],
+        ),
+        ("rdf:type(T, T) :- alarm(T) .", ["<wt1> a <wt1>", "<wt2> a <wt2>"]),
     ],
 )
 def test_query_answers_in_triples(zodiac: Zodiac, farm: str, query: str, out: list[str]) -> None:
@@ -153,11 +168,6 @@ def test_query_tells_machines(zodiac: Zodiac, farm: str) -> None:
     for option in ("--json", "--format=json"):
         document = zodiac("query", farm, "?- alarm(T) .", option).document
         assert document["rows"] == [["wt1"], ["wt2"]]
-        (
-            "rdf:type(T, <http://e/Loud>) :- alarm(T) .",
-            ["<wt1> a <http://e/Loud>", "<wt2> a <http://e/Loud>"],
-        ),
-        ("rdf:type(T, T) :- alarm(T) .", ["<wt1> a <wt1>", "<wt2> a <wt2>"]),
         assert document["version"] == 2
 
 

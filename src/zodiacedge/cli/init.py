@@ -18,7 +18,7 @@ from zodiacedge.cli.options import (
     strict_option,
 )
 from zodiacedge.cli.programs import read_rules
-from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, writing
+from zodiacedge.cli.stores import counts, show_bad_lines, show_counts, show_dropped, writing
 from zodiacedge.errors import CheckProblem
 from zodiacedge.store.layout import MARKER, check
 from zodiacedge.store.making import is_blank
@@ -80,14 +80,12 @@ def command(  # noqa: PLR0913 - one argument per option
                 if facts:
                     change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
             loads = change.loads
-    warnings = change.report.warnings if rules or facts else ()
-    console.findings(warnings)
-    show_bad_lines(console, loads)
+    made = change.report.to_dict() if rules or facts else {"seconds": 0.0, "dropped": {}, "warnings": []}
+    if rules or facts:
+        console.findings(change.report.warnings)
+        show_bad_lines(console, loads)
+        show_dropped(console, change.report)
     show_counts(console, kb)
     if console.as_json:
-        seconds = change.report.seconds if rules or facts else 0.0
-        console.json(
-            counts(kb)
-            | {"seconds": seconds, "loads": [one.to_dict() for one in loads]}
-            | {"warnings": [one.to_dict() for one in warnings]}
-        )
+        told = {name: made[name] for name in ("seconds", "dropped", "warnings")}
+        console.json(counts(kb) | told | {"loads": [one.to_dict() for one in loads]})

@@ -22,6 +22,7 @@ from zodiacedge.cli.options import (
 from zodiacedge.cli.output import check_folder, export, export_document
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.sessions import play, read_sessions
+from zodiacedge.cli.stores import show_dropped
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.language.checks import Host, check_query
@@ -207,8 +208,7 @@ def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequ
                 console.note(f"  {bad}")
             if load.bad > len(load.bad_lines):
                 console.note(f"  … and {load.bad - len(load.bad_lines):,} more")
-    for rule, dropped in report.dropped.items():
-        console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
+    show_dropped(console, report)
     _show_counts(console, kb, f", {report.seconds:.3f} s")
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.io import LoadReport
     from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.maintenance.report import ChangeReport
 
 
 def reading(console: Console, store: str, at: int | None = None, on: Chosen | None = None) -> KnowledgeBase:
@@ -88,6 +89,12 @@ def show_bad_lines(console: Console, loads: Sequence[LoadReport]) -> None:
                 console.note(f"  {bad}")
             if load.bad > len(load.bad_lines):
                 console.note(f"  … and {load.bad - len(load.bad_lines):,} more")
+
+
+def show_dropped(console: Console, report: ChangeReport) -> None:
+    """Tell which bindings evaluation errors dropped."""
+    for rule, dropped in report.dropped.items():
+        console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
 
 
 def show_answers(console: Console, answers: Answers) -> None:
