@@ -207,7 +207,11 @@ def _pattern(form: str) -> str:
     """Return the pattern, in Hadoop's words, of the names of files that are meant."""
     wanted = [name for name, one in EXTENSIONS.items() if not form or one.value == form]
     names = [*wanted, *(f"{name}.{packed}" for name in wanted for packed in COMPRESSIONS)]
-    return f"*.{{{','.join(names)}}}"
+    return f"*.{{{','.join(map(_in_any_case, names))}}}"
+
+
+def _in_any_case(name: str) -> str:
+    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in name)
 
 
 def _is_table(path: Path) -> bool:

@@ -43,10 +43,11 @@ def test_every_format_arrives_once(engine: str, spark: SparkEngine, farm: Path, 
     (landing / "any.jsonl").write_text('{"predicate": "reading", "args": ["<wt5>", 70]}\n')
     (landing / "_under_way.nt").write_text(reading(8, 99))
     (landing / "notes.txt").write_text("not for us")
+    (landing / "SHOUTED.NT").write_text(reading(7, 10))
     with ze.open(farm, engine=engine) as kb:
         (first,) = follow(kb, landing)
-        assert (first.number, first.files, first.again) == (0, 4, False)
-        assert (first.version, first.facts_added, first.bad_lines) == (2, 5, 1)
+        assert (first.number, first.files, first.again) == (0, 5, False)
+        assert (first.version, first.facts_added, first.bad_lines) == (2, 6, 1)
         assert names(kb, "?- hot(T) .") == ["wt1", "wt3", "wt4", "wt5"]
         assert follow(kb, landing) == []
         (landing / "later.nt.gz").write_bytes(b"")
