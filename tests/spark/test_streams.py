@@ -15,12 +15,14 @@ from spark.arriving import farm, landing, names, reading
 from spark.conftest import CLUSTER
 from store.conftest import bucket, code, endpoint
 from zodiacedge.cli.app import zodiac
+from zodiacedge.engine.spark.arrivals import Arrivals, Landing
 from zodiacedge.errors import LoadProblem, StoreProblem, UsageProblem
 from zodiacedge.stream import Applied, Reading, Stream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from zodiacedge.engine.spark.arrivals import Batch
     from zodiacedge.engine.spark.engine import SparkEngine
 
 __all__ = ["bucket", "endpoint", "farm", "landing"]
@@ -108,6 +110,21 @@ def test_a_batch_that_cannot_be_taken_ends_the_stream_and_comes_again(
         assert (without.number, without.version, without.facts_added) == (0, 2, 0)
         assert without.gone == (str((landing / "a.nt.gz").resolve()),)
         assert (taken.number, taken.version, taken.facts_added, taken.gone) == (1, 3, 1, ())
+
+
+def test_a_batch_that_comes_when_nobody_takes_one_any_more_comes_again(
+    spark: SparkEngine, landing: Path, tmp_path: Path
+) -> None:
+    (landing / "a.nt").write_text(reading(1, 40))
+    taken: list[Batch] = []
+    place = Landing(landing.resolve(), "*.nt", tmp_path / "noted")
+    stopped = Arrivals(spark.jobs, place, taken.append)
+    # As Ctrl-C leaves it for a moment, before Spark hears of it.
+    stopped._stopped = True
+    stopped.follow(None)
+    assert taken == []
+    Arrivals(spark.jobs, place, taken.append).follow(None)
+    assert [batch.number for batch in taken] == [0]
 
 
 def test_a_file_that_is_taken_away_before_its_batch_comes_is_told(

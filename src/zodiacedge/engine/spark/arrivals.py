@@ -57,6 +57,10 @@ class Batch:
     """Files that arrived with them, and were taken away before their batch came."""
 
 
+class _StoppedError(Exception):
+    """A batch that comes when nobody takes one any more: it comes again with the next start."""
+
+
 class Arrivals:
     """Hands over batches of files, one after the other, until it is stopped or there are no more."""
 
@@ -106,7 +110,8 @@ class Arrivals:
         files = {_path(row["path"]) for row in frame.collect()}
         with self._taking:
             if self._stopped:
-                return
+                # Whatever returns is noted as done.
+                raise _StoppedError
             try:
                 gone = {_path(one) for one in self._noted(number)} - files
                 if files or gone:
