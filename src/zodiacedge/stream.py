@@ -113,7 +113,7 @@ class Stream:
         if place is None:
             place = _checkpoints(kb.store.place)
         else:
-            names.append(str(kb.store.place))
+            names.append(_whole_name(kb.store.place))
         name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
         self._checkpoint = place / name
 
@@ -188,6 +188,11 @@ def _refuse_own_files(folder: Path, place: Place, reading: Reading) -> None:
         bad = reading.quarantine.resolve()
         if bad == landing or landing in bad.parents:
             raise own_files(folder, f"the folder for bad lines, {reading.quarantine}, is in it")
+
+
+def _whole_name(place: Place) -> str:
+    """Return the one name of a store, whatever it is called here."""
+    return str(place.root.resolve()) if isinstance(place, FolderPlace) else place.uri
 
 
 def _checkpoints(place: Place) -> Path:

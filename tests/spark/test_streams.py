@@ -127,6 +127,24 @@ def test_a_batch_that_comes_when_nobody_takes_one_any_more_comes_again(
     assert [batch.number for batch in taken] == [0]
 
 
+def test_a_store_is_known_to_a_stream_whatever_it_is_called(
+    spark: SparkEngine, farm: Path, landing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.jobs.cores == 2
+    (landing / "a.nt").write_text(reading(1, 40))
+    noted = Reading(checkpoint=tmp_path / "noted")
+    monkeypatch.chdir(farm.parent)
+    with ze.open(farm.name) as kb:
+        assert len(follow(kb, landing, noted)) == 1
+    with ze.open(farm) as kb:
+        assert follow(kb, landing, noted) == []
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with ze.open(farm.name, create=True) as kb:
+        # Another one of that name has taken nothing yet.
+        assert len(follow(kb, landing, noted)) == 1
+
+
 def test_a_file_that_is_taken_away_before_its_batch_comes_is_told(
     spark: SparkEngine, farm: Path, landing: Path
 ) -> None:
