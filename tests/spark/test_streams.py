@@ -43,9 +43,9 @@ def test_every_format_arrives_once(engine: str, spark: SparkEngine, farm: Path, 
     (landing / "day=1" / "reading.csv").write_text("<wt3>,50\n")
     pq.write_table(pa.table({"t": ["<wt4>"], "v": [60]}), landing / "reading.parquet")
     (landing / "any.jsonl").write_text('{"predicate": "reading", "args": ["<wt5>", 70]}\n')
+    (landing / "SHOUTED.NT").write_text(reading(7, 10))
     (landing / "_under_way.nt").write_text(reading(8, 99))
     (landing / "notes.txt").write_text("not for us")
-    (landing / "SHOUTED.NT").write_text(reading(7, 10))
     with ze.open(farm, engine=engine) as kb:
         (first,) = follow(kb, landing)
         assert (first.number, first.files, first.again) == (0, 5, False)
@@ -221,3 +221,7 @@ def test_the_command_line_takes_what_is_there(spark: SparkEngine, farm: Path, la
     (batch,) = document["batches"]
     assert (document["version"], batch["number"], batch["facts_added"]) == (3, 1, 1)
     assert CliRunner().invoke(zodiac, [*words, "--trigger", "2"]).exit_code == 2
+    (landing / "c.nt.gz").write_bytes(b"no gzip at all")
+    done = CliRunner().invoke(zodiac, [*words, "--json"])
+    document = json.loads(done.stdout)
+    assert (done.exit_code, document["errors"], document["version"], document["batches"]) == (1, 1, 3, [])

@@ -30,6 +30,8 @@ class Console:
     def __init__(self, *, as_json: bool) -> None:
         """Say whether standard output is for a machine."""
         self.as_json = as_json
+        self.beside: Mapping[str, object] = {}
+        """What a machine should know of the work until then if the command fails now."""
         self._bar: _Bar | None = None
 
     def json(self, document: object) -> None:
@@ -52,11 +54,11 @@ class Console:
             coloured = click.style(word, fg=_COLOURS[one.severity], bold=True)
             click.echo(one.render().replace(word, coloured, 1), err=True, color=_colour())
 
-    def fail(self, found: Sequence[Diagnostic], beside: Mapping[str, object] | None = None) -> None:
-        """Report what ended the command; `beside` is what a machine should know of its work until then."""
+    def fail(self, found: Sequence[Diagnostic]) -> None:
+        """Report what ended the command."""
         self.findings(found)
         if self.as_json:
-            self.json(diagnostics_document(found) | dict(beside or {}))
+            self.json(diagnostics_document(found) | dict(self.beside))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Write a table: columns of numbers to the right, others to the left."""

@@ -167,7 +167,8 @@ def command(  # noqa: PLR0913 - one argument per option
     _show(console, kb, report, change.loads)
     played = play(console, kb, steps)
     if played.ended:
-        console.fail(played.ended, played.document)
+        console.beside = played.document
+        console.fail(played.ended)
         sys.exit(1)
     answers = [(text, kb.query(text)) for text in queries]
     if sessions:

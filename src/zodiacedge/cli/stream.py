@@ -14,7 +14,10 @@ from zodiacedge.cli.stores import show_counts, writing
 from zodiacedge.errors import Diagnostic, ZodiacError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zodiacedge.cli.console import Console
+    from zodiacedge.knowledge import KnowledgeBase
     from zodiacedge.stream import Applied
 
 _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig", "rdf", "jsonld")
@@ -93,11 +96,18 @@ def command(  # noqa: PLR0913 - one argument per option
         if not once:
             console.text(f"following {folder} into {store}; Ctrl-C ends it")
         stream.follow(None if once else trigger or 1.0)
+    except ZodiacError:
+        console.beside = _document(kb, batches)
+        raise
     finally:
         kb.close()
         show_counts(console, kb)
-        if console.as_json:
-            console.json({"version": kb.version, "batches": [one.to_dict() for one in batches]})
+        if console.as_json and not console.beside:
+            console.json(_document(kb, batches))
+
+
+def _document(kb: KnowledgeBase, batches: Sequence[Applied]) -> dict[str, object]:
+    return {"version": kb.version, "batches": [one.to_dict() for one in batches]}
 
 
 def _gone(path: str) -> Diagnostic:
