@@ -8,7 +8,7 @@ import numpy as np
 
 from spark.test_spark_terms import entries
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark import sift
+from zodiacedge.engine.spark import compact, sift
 from zodiacedge.engine.spark.columns import Reader, Translation
 from zodiacedge.engine.spark.compact import compacted
 from zodiacedge.engine.spark.scratch import Content, Folder, Relation
@@ -17,6 +17,8 @@ from zodiacedge.terms import integer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from zodiacedge.engine.spark.engine import SparkEngine
 
@@ -57,6 +59,28 @@ def test_a_content_of_many_layers_is_written_anew(spark: SparkEngine) -> None:
     assert rows_of(found) == expected
     assert len(found.layers) <= spark.jobs.cores
     assert compacted(place, EDGE, found, ALONE) is found
+
+
+def test_small_files_stay_before_and_behind_the_large_ones(
+    spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = spark.empty().place
+    monkeypatch.setattr(compact, "_LARGE", 4)
+    content = Content()
+    # 7 comes by itself and goes with many, 1 goes by itself and comes back with many.
+    for came, numbers in (
+        *[(True, [1, 2, 3, 4, 5]), (True, [7]), (False, [3, 4, 5, 2, 7]), (False, [1])],
+        (True, [1, 11, 12, 13, 14]),
+        *[(True, [20 + n]) for n in range(32)],
+    ):
+        rows = np.array(numbers)
+        part = place.adopt(place.scratch.folder.write_rows(EDGE, [rows, rows]))
+        content = content.then([part]) if came else content.then((), [part])
+    expected = [[n, n] for n in (1, 11, 12, 13, 14, *range(20, 52))]
+    assert rows_of(content) == expected
+    found = compacted(place, EDGE, content, ALONE)
+    assert rows_of(found) == expected
+    assert len(found.layers) < 10
 
 
 def test_many_small_files_of_terms_become_one(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 # A content of more layers than this is put together.
 _MOST_LAYERS = 32
-# A file of more rows than this stays as it is.
+# A file of more rows than this stays as it is, if there are few of them.
 _LARGE = 1_000_000
+_MANY_LARGE = 8
 # So many small files of terms are put together.
 _MANY_FILES = 16
 _SMALL = 10_000
@@ -27,7 +29,7 @@ _SMALL = 10_000
 
 @dataclass(frozen=True)
 class _Small:
-    """The small files of a content, in order."""
+    """Small files of a content that follow each other, in order."""
 
     relation: Relation
     layers: tuple[tuple[bool, Part], ...]
@@ -38,16 +40,25 @@ def compacted(place: Place, relation: Relation, content: Content, turn: Handover
     """Return the same rows in few files: one job, once in many changes. Large files stay as they are."""
     if len(content.layers) <= _MOST_LAYERS:
         return content
-    large = [layer for layer in content.layers if layer[1].rows > _LARGE]
-    small = tuple(layer for layer in content.layers if layer[1].rows <= _LARGE)
-    if len(large) > _MOST_LAYERS // 2 or sum(part.rows for _, part in small) > place.options.gather_rows:
+    # What went before a large file came is not what went after it: small files stay on their side of it.
+    runs = [(kind, tuple(run)) for kind, run in groupby(content.layers, lambda one: one[1].rows > _LARGE)]
+    large = sum(len(run) for kind, run in runs if kind)
+    small = sum(part.rows for kind, run in runs if not kind for _, part in run)
+    if large > _MANY_LARGE or small > place.options.gather_rows:
         frames = Frames(place)
         rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(place.jobs.cores)
         written = frames.write(rows, [relation], "putting small files together", turn)
         return Content.of(*written.get(0, ()))
-    work = _Small(relation, small, place.scratch.folder)
-    minus, plus = place.jobs.one(_netted, work, "putting small files together", turn)
-    return Content(tuple(large)).then((place.adopt(plus),), (place.adopt(minus),))
+    work = [_Small(relation, run, place.scratch.folder) for kind, run in runs if not kind]
+    netted = iter(place.jobs.each(_netted, work, "putting small files together", turn))
+    found = Content()
+    for kind, run in runs:
+        if kind:
+            found = Content((*found.layers, *run))
+        else:
+            minus, plus = next(netted)
+            found = found.then((place.adopt(plus),), (place.adopt(minus),))
+    return found
 
 
 def _netted(work: _Small) -> tuple[Part, Part]:
