@@ -9,8 +9,6 @@ Only one thread works in the engine at a time, the one whose turn it is, and a c
 
 from __future__ import annotations
 
-import threading
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -22,16 +20,16 @@ from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProbl
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import Host, body_atoms, check_query
 from zodiacedge.language.parser import parse_query
-from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve_query
-from zodiacedge.maintenance.change import Change, prepare
+from zodiacedge.maintenance.admission import Admission
+from zodiacedge.maintenance.change import Change
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
 from zodiacedge.maintenance.program import Program
-from zodiacedge.maintenance.report import ChangeReport, dropped_nodes, per_predicate
+from zodiacedge.maintenance.report import ChangeReport, per_predicate
 from zodiacedge.maintenance.subscribe import Subscribers, predicate_name
-from zodiacedge.maintenance.turn import Turn
 from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, verified
+from zodiacedge.maintenance.work_out import InForce, work_out
 from zodiacedge.store.arguments import given_message, given_time, given_version
 from zodiacedge.store.folding import FoldingThread
 from zodiacedge.terms import from_python
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from zodiacedge.io import Load, LoadReport
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule
     from zodiacedge.maintenance.subscribe import Notice, Subscription
+    from zodiacedge.maintenance.work_out import WorkedOut
     from zodiacedge.store.diff import VersionDiff
     from zodiacedge.store.durable import DurableStore
     from zodiacedge.store.entry import Entry
@@ -62,10 +61,6 @@ if TYPE_CHECKING:
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 
 
-def _shown(rule: Rule) -> str:
-    return rule.label or format_rule(rule)
-
-
 class KnowledgeBase:
     """Rules, explicit facts, and all that follows from them."""
 
@@ -77,10 +72,8 @@ class KnowledgeBase:
         self._prefixes: dict[str, str] = {}
         self._version = 0
         self._state = engine.empty()
-        self._changing = threading.RLock()
-        self._turn = Turn()
-        # The threads that are inside the engine, all but one of them waiting for their turn again.
-        self._inside: set[int] = set()
+        self._admission = Admission()
+        self._turn = self._admission.turn
         self._subscribers = Subscribers()
         self._store: DurableStore | None = None
         self._unregistered: tuple[Diagnostic, ...] = ()
@@ -140,7 +133,7 @@ class KnowledgeBase:
         """Bring the table of a store up to this version; what is in memory only has none."""
         if self._store is None:
             return
-        with self._alone():
+        with self._admission.alone():
             self._folder.wait()
             folding = self._folding(self._store)
             # Where others write, too, they may fold meanwhile.
@@ -201,7 +194,7 @@ class KnowledgeBase:
         from zodiacedge.store.replay import change_back  # noqa: PLC0415
 
         version = given_version(version)
-        with self._alone():
+        with self._admission.alone():
             records = self._required_store().records(version, self._version)
             return self.apply(change_back(records), message=message or f"back to version {version}")
 
@@ -276,7 +269,7 @@ class KnowledgeBase:
         """
         store = self._required_store()
         kept = None if kept is None else given_time(kept)
-        with self._alone():
+        with self._admission.alone():
             if dry_run:
                 self._folder.wait()
             else:
@@ -367,7 +360,7 @@ class KnowledgeBase:
         """
         interrupted: KeyboardInterrupt | None = None
         message, change = given_message(message), given_change(change)
-        with self._alone():
+        with self._admission.alone():
             with self._asking():
                 program, effect, attempt, report = self._worked_out(change, dry=False)
                 # Everything that can fail comes first, and nothing can interrupt what follows it.
@@ -429,8 +422,8 @@ class KnowledgeBase:
             hint = "give a whole change, or its pieces: add_rules, remove_rules, add_facts, remove_facts"
             raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
         change = given_change(change)
-        with self._alone(), self._asking():
-            return self._worked_out(change, dry=True)[3]
+        with self._admission.alone(), self._asking():
+            return self._worked_out(change, dry=True).report
 
     def subscribe(
         self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
@@ -455,7 +448,7 @@ class KnowledgeBase:
             against: The engine that evaluates, `reference` for the definition; this one's own if not given.
         """
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
-        with self._alone(), self._asking() as state:
+        with self._admission.alone(), self._asking() as state:
             settings = replace(self._settings, turn=self._turn)
             return verified(self._version, state, self._program, engine, settings)
 
@@ -483,53 +476,17 @@ class KnowledgeBase:
             with uninterrupted():
                 self._store.withdraw(self._version)
 
-    def _worked_out(self, change: Change, *, dry: bool) -> tuple[Program, Effect, Attempt, ChangeReport]:
-        start = time.perf_counter()
+    def _worked_out(self, change: Change, *, dry: bool) -> WorkedOut:
         if self._store:
             self._store.check_changes(self._unregistered, dry=dry)
-        before = self._state
-        effect = self._effect(change)
-        self._turn.pass_on()
-        prepared = prepare(self._program, change, self._host(), effect, before)
-        settings = replace(self._settings, turn=self._turn)
-        attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, settings)
-        bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
-        warnings = (*prepared.warnings, *mistaken_constants(bodies, effect.holds))
-        report = ChangeReport(
-            self._version,
-            self._version + (not dry),
-            prepared.rules_added,
-            prepared.rules_removed,
-            effect.added,
-            effect.removed,
-            attempt.net,
-            (*dropped_nodes(prepared.dropped), *attempt.runs),
-            {_shown(prepared.program.rules[key]): d for key, d in attempt.dropped.items()},
-            warnings,
-            time.perf_counter() - start,
-        )
-        return prepared.program, effect, attempt, report
+        there = InForce(self._version, self._program, self._state)
+        return work_out(there, change, self._host(), replace(self._settings, turn=self._turn), dry=dry)
 
     @contextmanager
     def _asking(self) -> Iterator[State]:
         """Work in the engine, when it is this thread's turn."""
-        me = threading.get_ident()
-        with self._turn:
-            if me in self._inside:
-                raise _nested()
-            try:
-                self._inside.add(me)
-                yield self._state
-            finally:
-                self._inside.discard(me)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other changes out. The turn comes second, or two threads could wait for each other."""
-        if self._turn.mine:
-            raise _nested()
-        with self._changing:
-            yield
+        with self._admission.inside():
+            yield self._state
 
     def query(self, text: str) -> Answers:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
@@ -612,26 +569,7 @@ class KnowledgeBase:
             found.load(loading)
         return found, loading.report
 
-    def _effect(self, change: Change) -> Effect:
-        """Return what a change comes to on the explicit facts."""
-        add, remove = self._state.batch(), self._state.batch()
-        for batch in change.loaded:
-            add.merge(batch)
-        add.add(change.add_facts)
-        remove.add(change.remove_facts)
-        return self._state.effect(add, remove)
-
     def _known(self) -> frozenset[Predicate]:
         return self._state.predicates() | {
             a.predicate for r in self.rules for a in (r.head, *body_atoms(r.body))
         }
-
-
-def _nested() -> UsageProblem:
-    return UsageProblem(
-        Diagnostic(
-            "U011",
-            "the knowledge base is at work in this thread, and must not be called from inside",
-            "functions and progress callbacks ask nothing; nothing is changed within reading()",
-        )
-    )

@@ -1,0 +1,79 @@
+"""A change worked out: what is asked for, checked, evaluated by the engine, and told in a report.
+
+Nothing is in force yet. Who may ask for it, where it is written down and when it is put in force are left to
+`knowledge`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from zodiacedge.language.printer import format_rule
+from zodiacedge.maintenance.change import prepare
+from zodiacedge.maintenance.hints import mistaken_constants
+from zodiacedge.maintenance.report import ChangeReport, dropped_nodes
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.api import Attempt, Effect, Settings, State
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.language.checks import Host
+    from zodiacedge.maintenance.change import Change
+    from zodiacedge.maintenance.program import Program
+
+
+class InForce(NamedTuple):
+    """The version that a change starts from."""
+
+    version: int
+    program: Program
+    state: State
+
+
+class WorkedOut(NamedTuple):
+    """What a change comes to."""
+
+    program: Program
+    effect: Effect
+    attempt: Attempt
+    report: ChangeReport
+
+
+def work_out(there: InForce, change: Change, host: Host, settings: Settings, *, dry: bool) -> WorkedOut:
+    """Work a change out, or raise where it is refused; the version of a dry run stays as it is."""
+    start = time.perf_counter()
+    version, program, before = there
+    effect = _effect(change, before)
+    settings.turn.pass_on()
+    prepared = prepare(program, change, host, effect, before)
+    attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, settings)
+    bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
+    warnings = (*prepared.warnings, *mistaken_constants(bodies, effect.holds))
+    report = ChangeReport(
+        version,
+        version + (not dry),
+        prepared.rules_added,
+        prepared.rules_removed,
+        effect.added,
+        effect.removed,
+        attempt.net,
+        (*dropped_nodes(prepared.dropped), *attempt.runs),
+        {_shown(prepared.program.rules[key]): d for key, d in attempt.dropped.items()},
+        warnings,
+        time.perf_counter() - start,
+    )
+    return WorkedOut(prepared.program, effect, attempt, report)
+
+
+def _effect(change: Change, state: State) -> Effect:
+    """Return what a change comes to on the explicit facts."""
+    add, remove = state.batch(), state.batch()
+    for batch in change.loaded:
+        add.merge(batch)
+    add.add(change.add_facts)
+    remove.add(change.remove_facts)
+    return state.effect(add, remove)
+
+
+def _shown(rule: Rule) -> str:
+    return rule.label or format_rule(rule)
