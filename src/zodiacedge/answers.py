@@ -1,4 +1,4 @@
-"""Answers to queries, and queries that were prepared to be answered often."""
+"""Queries as they are checked, prepared to be answered often, and answered."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from zodiacedge.errors import Diagnostic, UsageProblem, nearest
+from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.language.ast import Aggregate, Variable, variables
+from zodiacedge.language.checks import check_query
+from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_argument
 from zodiacedge.terms import Term, Value, from_python, to_python
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import ModuleType
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Answer, Dropped, Settings, State
     from zodiacedge.language.ast import Query
+    from zodiacedge.language.checks import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,22 @@ def columns_of(query: Query) -> tuple[str, ...]:
     return tuple(format_argument(c).removeprefix("?") for c in query.columns)
 
 
-def no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
+def checked_query(
+    text: str, prefixes: Mapping[str, str], host: Host, given: Collection[Variable] = ()
+) -> tuple[Query, list[Diagnostic]]:
+    """Return a query that may be asked, and what there is to say about it; `given` gets values later."""
+    query = parse_query(text, prefixes=prefixes, given=given)
+    problems = list(_no_parameters(query, given))
+    if problems:
+        raise UsageProblem(problems)
+    found = check_query(query, host, given)
+    errors = [d for d in found if d.severity == "error"]
+    if errors:
+        raise CheckProblem(errors)
+    return query, [d for d in found if d.severity != "error"]
+
+
+def _no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
     """Find what cannot get its value with a call: what the query lacks, and what is an aggregate's own."""
     columns = (c for c in query.columns if isinstance(c, Variable))
     there = dict.fromkeys((*columns, *(v for c in query.body for v in variables(c))))

@@ -9,17 +9,16 @@ Only one thread works in the engine at a time, the one whose turn it is, and a c
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from zodiacedge.answers import Answers, Prepared, columns_of, no_parameters
+from zodiacedge.answers import Answers, Prepared, checked_query, columns_of
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.engines import engine_named
-from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.language.ast import Variable
-from zodiacedge.language.checks import Host, body_atoms, check_query
-from zodiacedge.language.parser import parse_query
+from zodiacedge.language.checks import Host, body_atoms
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.maintenance.admission import Admission
 from zodiacedge.maintenance.change import Change
@@ -31,7 +30,7 @@ from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, verified
 from zodiacedge.maintenance.work_out import InForce, work_out
 from zodiacedge.store.arguments import given_message, given_time, given_version
-from zodiacedge.store.folding import FoldingThread
+from zodiacedge.store.folding import Folder
 from zodiacedge.terms import from_python
 from zodiacedge.transaction import Transaction, given_change, given_text
 
@@ -78,7 +77,7 @@ class KnowledgeBase:
         self._store: DurableStore | None = None
         self._unregistered: tuple[Diagnostic, ...] = ()
         self._streams: dict[str, int] = {}
-        self._folder = FoldingThread()
+        self._folder = Folder()
 
     def open_store(self, store: DurableStore, at: int | None = None) -> None:
         """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
@@ -134,31 +133,15 @@ class KnowledgeBase:
         if self._store is None:
             return
         with self._admission.alone():
-            self._folder.wait()
-            folding = self._folding(self._store)
-            # Where others write, too, they may fold meanwhile.
-            while folding and not self._store.fold(folding):
-                folding = self._folding(self._store)
+            self._folder.fold(self._store, self._folding)
 
-    def _fold_beside(self, store: DurableStore) -> None:
-        """Fold while changes go on; wait first if the log became long again before the last time was done."""
-        if self._folder.busy and not store.is_too_long:
-            return
-        self._folder.wait()
-        # The log has all of it: if the table cannot be written now, closing tells.
-        with suppress(StoreProblem):
-            folding = self._folding(store)
-            if folding and folding.captured:
-                self._folder.start(store.fold, folding)
-            elif folding:
-                store.fold(folding)
-
-    def _folding(self, store: DurableStore) -> Folding | None:
+    def _folding(self) -> Folding | None:
+        """Take hold of what the table of the store lacks."""
         from zodiacedge.store.durable import Base  # noqa: PLC0415 - only who has a store pays for it
 
         with self._asking() as state:
             base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
-            return store.folding(base, self._turn)
+            return self._required_store().folding(base, self._turn)
 
     @property
     def streams(self) -> dict[str, int]:
@@ -202,16 +185,7 @@ class KnowledgeBase:
         """Return the rules and visible facts that tell two versions of the store apart."""
         from zodiacedge.store.diff import VersionDiff  # noqa: PLC0415
 
-        first, second = self.at(before), self.at(after)
-        rules, facts = (set(first.rules), set(second.rules)), (first.facts(), second.facts())
-        return VersionDiff(
-            before,
-            after,
-            tuple(rule for rule in second.rules if rule not in rules[0]),
-            tuple(rule for rule in first.rules if rule not in rules[1]),
-            facts[1] - facts[0],
-            facts[0] - facts[1],
-        )
+        return VersionDiff.between(self.at(before), self.at(after))
 
     def matching(self, query: str, /, **values: object) -> frozenset[Fact]:
         """Return the facts that the atoms of a query match in some answer, explicit or not.
@@ -385,7 +359,7 @@ class KnowledgeBase:
                 self._store.sync(ticket)
             self._subscribers.tell(report)
             if self._store and self._store.is_long:
-                self._fold_beside(self._store)
+                self._folder.fold_beside(self._store, self._folding)
         if self._store:
             # Outside: threads whose changes come close together wait for the disk together.
             self._store.sync(ticket)
@@ -514,15 +488,7 @@ class KnowledgeBase:
         return Prepared(resolve_query(query, given.values()), given, self._asking, lambda: self._settings)
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> tuple[Query, list[Diagnostic]]:
-        query = parse_query(given_text(text), prefixes=self._prefixes, given=given)
-        problems = list(no_parameters(query, given))
-        if problems:
-            raise UsageProblem(problems)
-        found = check_query(query, self._host(), given)
-        errors = [d for d in found if d.severity == "error"]
-        if errors:
-            raise CheckProblem(errors)
-        return query, [d for d in found if d.severity != "error"]
+        return checked_query(given_text(text), self._prefixes, self._host(), given)
 
     def function(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
         """Register a Python function; rules call it as `func:name(…)`. May be used as a decorator."""

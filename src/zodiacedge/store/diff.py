@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from zodiacedge.language.printer import format_atom, format_rule
 from zodiacedge.maintenance.report import per_predicate
@@ -13,6 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.language.ast import Fact, Rule
+
+
+class Readable(Protocol):
+    """A version that somebody opened."""
+
+    @property
+    def version(self) -> int:
+        """Which one."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in force."""
+
+    def facts(self) -> frozenset[Fact]:
+        """Return all visible facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +42,19 @@ class VersionDiff:
     """The facts that are visible in the second version only."""
     deleted: frozenset[Fact]
     """The facts that are visible in the first version only."""
+
+    @classmethod
+    def between(cls, before: Readable, after: Readable) -> VersionDiff:
+        """Compare two versions."""
+        rules, facts = (set(before.rules), set(after.rules)), (before.facts(), after.facts())
+        return cls(
+            before.version,
+            after.version,
+            tuple(rule for rule in after.rules if rule not in rules[0]),
+            tuple(rule for rule in before.rules if rule not in rules[1]),
+            facts[1] - facts[0],
+            facts[0] - facts[1],
+        )
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
         """Count the facts that came and those that went per predicate."""

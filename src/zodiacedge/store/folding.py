@@ -1,4 +1,4 @@
-"""Bringing the table up to the log beside the work: a thread writes what was captured while changes go on.
+"""Bringing the table up to the log: at once, or beside the work in a thread, while changes go on.
 
 The log stays bounded: whoever makes it long again while the thread is still at work waits for it.
 """
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.parts import PartKey
+    from zodiacedge.store.durable import DurableStore
     from zodiacedge.store.snapshot import Snapshot
     from zodiacedge.store.table import Renewed
 
@@ -36,8 +37,8 @@ class Folding:
     """Whether these are all parts that there are."""
 
 
-class FoldingThread:
-    """At most one thread that folds."""
+class Folder:
+    """Folds: at once, or beside the work in a thread, of which there is at most one."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -48,13 +49,32 @@ class FoldingThread:
         """Whether it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, fold: Callable[[Folding], object], folding: Folding) -> None:
-        """Fold beside the work; who starts it must not have left another one at work."""
+    def fold(self, store: DurableStore, take_hold: Callable[[], Folding | None]) -> None:
+        """Fold, and be done when this returns; `take_hold` says what the table lacks by then."""
+        self.wait()
+        folding = take_hold()
+        # Where others write, too, they may fold meanwhile.
+        while folding and not store.fold(folding):
+            folding = take_hold()
 
+    def fold_beside(self, store: DurableStore, take_hold: Callable[[], Folding | None]) -> None:
+        """Fold while changes go on; wait first if the log became long again before the last time was done."""
+        if self.busy and not store.is_too_long:
+            return
+        self.wait()
+        # The log has all of it: if the table cannot be written now, closing tells.
+        with suppress(StoreProblem):
+            folding = take_hold()
+            if folding and folding.captured:
+                self._start(store, folding)
+            elif folding:
+                store.fold(folding)
+
+    def _start(self, store: DurableStore, folding: Folding) -> None:
         def work() -> None:
-            # The log has all of it: if the table cannot be written now, closing tells.
+            # As above.
             with suppress(StoreProblem):
-                fold(folding)
+                store.fold(folding)
 
         self._thread = threading.Thread(target=work, name="zodiac-fold")
         self._thread.start()
