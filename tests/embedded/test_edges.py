@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.engine.embedded.assemble import NodeReads
 from zodiacedge.engine.embedded.layout import MASK_COLUMNS, MOST_COLUMNS
+from zodiacedge.engine.embedded.reads import NodeReads
 from zodiacedge.engine.embedded.store import NO_CLASS, Part
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.limits import Limits

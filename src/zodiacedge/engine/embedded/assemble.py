@@ -1,18 +1,19 @@
 """Plans to machine code: steps, columns, sources.
 
-An `Assembly` collects the variants of one node and holds the arrays behind the machine's frame. Which
-tables an atom reads, in which version and by which access path, is decided here, once, before the node
-runs.
+An `Assembly` collects the variants of one node and holds the arrays behind the machine's frame. By which
+access path an atom reads its tables is decided here, once, before the node runs; which tables these are is
+left to `reads`, and the code of expressions to `expression_code`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.expression_code import ExpressionCode
 from zodiacedge.engine.embedded.layout import (
     AT_LEAST,
     AT_MOST,
@@ -75,36 +76,17 @@ from zodiacedge.engine.embedded.layout import (
     UNEQUAL,
     VARIANT_WORDS,
     WHOLE,
-    X_ABS,
-    X_ADD,
-    X_CEIL,
-    X_DIVIDE,
-    X_EXP,
-    X_FLOOR,
-    X_FLOOR_DIVIDE,
-    X_HOST,
-    X_LN,
-    X_LOG10,
-    X_MAX,
-    X_MIN,
-    X_MULTIPLY,
-    X_NEGATE,
-    X_POWER,
     X_REGISTER,
-    X_REMAINDER,
-    X_ROUND,
-    X_SQRT,
-    X_SUBTRACT,
-    X_TERM,
 )
+from zodiacedge.engine.embedded.reads import Reads, Source
 from zodiacedge.engine.embedded.rowset import has_column
 from zodiacedge.engine.embedded.store import NO_CLASS, Part
-from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
+from zodiacedge.language.ast import Expression, Variable
 from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
 from zodiacedge.plan.order import used_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -112,102 +94,11 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.store import Store
     from zodiacedge.engine.embedded.table import Table
     from zodiacedge.engine.registry import Registry
-    from zodiacedge.language.ast import Aggregate, Argument, Atom
+    from zodiacedge.language.ast import Argument
 
-_OPERATORS = {
-    "+": X_ADD,
-    "-": X_SUBTRACT,
-    "*": X_MULTIPLY,
-    "/": X_DIVIDE,
-    "div": X_FLOOR_DIVIDE,
-    "%": X_REMAINDER,
-    "**": X_POWER,
-}
-_FUNCTIONS = {
-    "abs": X_ABS,
-    "round": X_ROUND,
-    "floor": X_FLOOR,
-    "ceil": X_CEIL,
-    "sqrt": X_SQRT,
-    "exp": X_EXP,
-    "ln": X_LN,
-    "log10": X_LOG10,
-    "min": X_MIN,
-    "max": X_MAX,
-}
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": GREATER, ">=": AT_LEAST}
 _RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
 OUT_WORDS = 1 << 21
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One table of an atom, in some version, without rows that other tables hold."""
-
-    part: Part
-    read: Read
-    excluded: tuple[Part, ...] = ()
-
-
-class Reads(Protocol):
-    """Where the steps of a plan find their rows."""
-
-    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
-        """Return what an atom reads.
-
-        Args:
-            atom: The atom.
-            read: Which version of what the node itself derives.
-            exact: Whether every row must be met exactly once.
-            apart: Whether rows that stand in two tables should be met once.
-        """
-
-    def absent(self, atom: Atom) -> list[Source]:
-        """Return where a negated atom must have no match."""
-
-    def rows(self, aggregate: Aggregate) -> list[Source]:
-        """Return the rows of an aggregate."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeReads:
-    """Where a node finds its rows while it is evaluated from nothing."""
-
-    outside: Callable[[Atom], Sequence[Part]]
-    own: Callable[[Atom], Sequence[Part]]
-    hidden: Callable[[Aggregate], Table]
-
-    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
-        """Return what an atom reads."""
-        outside = sorted(
-            (part for part in self.outside(atom) if len(part.table)),
-            key=lambda part: -len(part.table),
-        )
-        own = self.own(atom)
-        if not apart:
-            # A row met twice costs one look at the target, less than looking for it in every other table.
-            rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
-            return rest + [Source(part, read) for part in own]
-        if read is Read.DELTA:
-            return [Source(part, read, _rivals(part, outside)) for part in own]
-        found = [Source(part, Read.NEW, _rivals(part, outside[:n])) for n, part in enumerate(outside)]
-        # Own rows that the outside has too would only be met twice, which matters where each counts.
-        return found + [Source(part, read, _rivals(part, outside) if exact else ()) for part in own]
-
-    def absent(self, atom: Atom) -> list[Source]:
-        """Return where a negated atom must have no match."""
-        return [Source(part, Read.NEW) for part in self.outside(atom)]
-
-    def rows(self, aggregate: Aggregate) -> list[Source]:
-        """Return the rows of an aggregate."""
-        return [Source(Part(self.hidden(aggregate), NO_CLASS), Read.NEW)]
-
-
-def _rivals(part: Part, others: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the tables that may hold a row of this one too: those of another class cannot."""
-    if part.member_of == NO_CLASS:
-        return tuple(others)
-    return tuple(one for one in others if one.member_of in {part.member_of, NO_CLASS})
 
 
 class Frame(NamedTuple):
@@ -240,7 +131,16 @@ class Assembly:
     _most_steps: int = 1
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
     targets: list[Table] = field(default_factory=list)
-    hosts: list[HostFunction] = field(default_factory=list)
+    _expressions: ExpressionCode = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start with no expressions."""
+        self._expressions = ExpressionCode(self.store.terms, self.registry)
+
+    @property
+    def hosts(self) -> Sequence[HostFunction]:
+        """The functions of the host that expressions call."""
+        return self._expressions.hosts
 
     def add(
         self,
@@ -472,48 +372,10 @@ class Assembly:
         ]
 
     def _code(self, expression: Expression, registers: dict[Variable, int]) -> int:
-        """Append postfix code; return how many operations it has."""
-        match expression:
-            case Variable():
-                self._spec += [X_REGISTER, registers[expression]]
-                return 1
-            case Unary(operand=operand):
-                length = self._code(operand, registers)
-                self._spec += [X_NEGATE, 0]
-                return length + 1
-            case Binary(operator=operator, left=left, right=right):
-                length = self._code(left, registers) + self._code(right, registers)
-                self._spec += [_OPERATORS[operator], 0]
-                return length + 1
-            case Call(function=function, args=args, registered=registered):
-                if registered or function not in _FUNCTIONS:
-                    length = sum(self._code(arg, registers) for arg in args)
-                    self._spec += [X_HOST, self._host(function, len(args), registered=registered)]
-                    return length + 1
-                return self._call(function, args, registers)
-            case _:
-                self._spec += [X_TERM, self.store.terms.constant(expression)]
-                return 1
-
-    def _host(self, function: str, arity: int, *, registered: bool) -> int:
-        host = self.store.terms.host(function, arity, self.registry, registered=registered)
-        if host not in self.hosts:
-            self.hosts.append(host)
-        return self.hosts.index(host)
-
-    def _call(self, function: str, args: Sequence[Expression], registers: dict[Variable, int]) -> int:
-        length = self._code(args[0], registers)
-        if function not in {"min", "max"}:
-            self._spec += [_FUNCTIONS[function], 0]
-            return length + 1
-        if len(args) == 1:
-            # One argument is its own least and greatest, as a number: minus minus it.
-            self._spec += [X_NEGATE, 0, X_NEGATE, 0]
-            return length + 2
-        for arg in args[1:]:
-            length += self._code(arg, registers) + 1
-            self._spec += [_FUNCTIONS[function], 0]
-        return length
+        """Append the code of an expression; return how many operations it has."""
+        code = self._expressions.of(expression, registers)
+        self._spec += code
+        return len(code) // EXPRESSION_WORDS
 
     def _fuse(self, first: int, head: int, width: int) -> None:
         """Let the last atom write heads itself, where at most a plain `!=` stands behind it."""

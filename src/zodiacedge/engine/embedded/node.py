@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.aggregates import fold_rows
-from zodiacedge.engine.embedded.assemble import Assembly, Frame, NodeReads
+from zodiacedge.engine.embedded.assemble import Assembly, Frame
 from zodiacedge.engine.embedded.execute import execute
 from zodiacedge.engine.embedded.halves import Halves, OtherHalf, only_reads
 from zodiacedge.engine.embedded.layout import M_DERIVED
 from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
+from zodiacedge.engine.embedded.reads import NodeReads
 from zodiacedge.engine.embedded.store import Part, Segment, Store, in_pairs
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.handover import ALONE, Handover

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.asking import ask_again
-from zodiacedge.engine.embedded.assemble import OUT_WORDS, Assembly, Frame, Source
+from zodiacedge.engine.embedded.assemble import OUT_WORDS, Assembly, Frame
 from zodiacedge.engine.embedded.compiled import MEMORY
 from zodiacedge.engine.embedded.execute import execute, go_on, steps_within
 from zodiacedge.engine.embedded.layout import DONE, M_DERIVED
+from zodiacedge.engine.embedded.reads import Source
 from zodiacedge.engine.embedded.store import NO_CLASS, Part, Relation, is_any_class
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
