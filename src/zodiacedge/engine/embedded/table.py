@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.compiled import MEMORY, words
+from zodiacedge.engine.embedded.deletion import delete_rows, fill_previous
 from zodiacedge.engine.embedded.layout import (
     FULL_DENOMINATOR,
     FULL_NUMERATOR,
@@ -41,9 +42,7 @@ from zodiacedge.engine.embedded.layout import (
 )
 from zodiacedge.engine.embedded.rowset import (
     count_runs,
-    delete_rows,
     fill_index,
-    fill_previous,
     fill_slots,
     find_row,
     insert_by_bits,
