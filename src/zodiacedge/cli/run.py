@@ -22,7 +22,7 @@ from zodiacedge.cli.options import (
 from zodiacedge.cli.output import check_folder, export, export_document
 from zodiacedge.cli.programs import read_rules
 from zodiacedge.cli.sessions import play, read_sessions
-from zodiacedge.cli.stores import show_dropped
+from zodiacedge.cli.stores import show_bad_lines, show_dropped
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.language.checks import Host, check_query
@@ -202,13 +202,7 @@ def _check_queries(queries: Sequence[str], prefixes: dict[str, str]) -> None:
 
 
 def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequence[LoadReport]) -> None:
-    for load in loads:
-        if load.bad:
-            console.note(f"{many(load.bad, 'bad line')} skipped:")
-            for bad in load.bad_lines:
-                console.note(f"  {bad}")
-            if load.bad > len(load.bad_lines):
-                console.note(f"  … and {load.bad - len(load.bad_lines):,} more")
+    show_bad_lines(console, loads)
     show_dropped(console, report)
     _show_counts(console, kb, f", {report.seconds:.3f} s")
 

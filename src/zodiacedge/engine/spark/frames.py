@@ -44,6 +44,20 @@ def schema(width: int) -> str:
     return ", ".join(f"{name} long" for name in names(width))
 
 
+def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Put what comes together, to tables of so many rows or a batch more; the last one may be smaller."""
+    waiting: list[pa.RecordBatch] = []
+    there = 0
+    for batch in batches:
+        waiting.append(batch)
+        there += batch.num_rows
+        if there >= rows:
+            yield pa.Table.from_batches(waiting)
+            waiting, there = [], 0
+    if there:
+        yield pa.Table.from_batches(waiting)
+
+
 class Frames:
     """Makes frames of contents, and files of frames."""
 

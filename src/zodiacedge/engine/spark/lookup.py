@@ -11,21 +11,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.spark.columns import Reader, Translation, union
 from zodiacedge.engine.spark.counting import count
-from zodiacedge.engine.spark.frames import Frames, manifest_row
+from zodiacedge.engine.spark.frames import Frames, in_tables, manifest_row
 from zodiacedge.engine.spark.merge import terms_frame
 from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, Segment, located
-from zodiacedge.engine.spark.vocabulary import SCHEMA, Terms, enter
+from zodiacedge.engine.spark.vocabulary import Terms, enter_rows
 from zodiacedge.language.ast import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
@@ -142,31 +142,14 @@ class _Writer:
     folder: Folder
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in batches:
-            waiting.append(batch)
-            rows += batch.num_rows
-            if rows >= _ROWS_PER_FILE:
-                yield self._written(waiting)
-                waiting, rows = [], 0
-        if rows:
-            yield self._written(waiting)
-
-    def _written(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        table = pa.Table.from_batches(batches)
-        return manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
+        for table in in_tables(batches, _ROWS_PER_FILE):
+            yield manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
     """Yield the facts of a relation that readable rows tell."""
     dictionary = Dictionary()
-    nothing = pa.array(np.zeros(batch.num_rows, np.int64))
-    columns = []
-    for n in range(relation.arity):
-        kind, bits, text = (batch.column(3 * n + place) for place in range(3))
-        table = pa.table([nothing, kind, bits, text], schema=SCHEMA)
-        columns.append(enter(table, dictionary).tolist())
+    columns = [column.tolist() for column in enter_rows(batch, relation.arity, dictionary)]
     terms = [dictionary.decode(number) for number in range(len(dictionary))]
     for row in zip(*columns, strict=True):
         yield Fact(relation.name, tuple(terms[number] for number in row))

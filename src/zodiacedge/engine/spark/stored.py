@@ -23,16 +23,15 @@ from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.keeping import BadPartError, PartFile
 from zodiacedge.engine.parts import PartKey
 from zodiacedge.engine.spark.columns import Reader, Translation
-from zodiacedge.engine.spark.frames import Frames
+from zodiacedge.engine.spark.frames import Frames, in_tables
 from zodiacedge.engine.spark.merge import terms_frame
 from zodiacedge.engine.spark.scratch import TYPED, Content, Folder, Part, Relation
 from zodiacedge.engine.spark.vocabulary import (
-    SCHEMA,
     Hashing,
     Terms,
     columns_of,
     each_once,
-    enter,
+    enter_rows,
     write_terms,
 )
 from zodiacedge.terms import IRI
@@ -219,25 +218,12 @@ class _PlanWriter:
     write: PartWriter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in batches:
-            waiting.append(batch)
-            rows += batch.num_rows
-            if rows >= _ROWS_PER_FILE:
-                yield from self._written(waiting)
-                waiting, rows = [], 0
-        if rows:
-            yield from self._written(waiting)
+        for given in in_tables(batches, _ROWS_PER_FILE):
+            yield from self._written(given)
 
-    def _written(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        given = pa.Table.from_batches(batches)
+    def _written(self, given: pa.Table) -> Iterator[pa.RecordBatch]:
         terms = TableTerms()
-        columns = []
-        nothing = pa.array(np.zeros(len(given), np.int64))
-        for n in range(self.holder.relation.arity):
-            kind, bits, text = (given.column(3 * n + place) for place in range(3))
-            columns.append(enter(pa.table([nothing, kind, bits, text], schema=SCHEMA), terms.dictionary))
+        columns = enter_rows(given, self.holder.relation.arity, terms.dictionary)
         for key, table in parts_of(self.holder, np.stack(columns, axis=1), terms):
             file = self.write(key, table)
             told = {

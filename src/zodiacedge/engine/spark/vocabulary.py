@@ -135,6 +135,16 @@ def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
     return ids
 
 
+def enter_rows(rows: pa.Table | pa.RecordBatch, arity: int, dictionary: Dictionary) -> list[Ids]:
+    """Take rows of terms into a dictionary, each term a kind, bits and a text; return columns of ids."""
+    nothing = pa.array(np.zeros(rows.num_rows, np.int64))
+    found = []
+    for n in range(arity):
+        kind, bits, text = (rows.column(3 * n + place) for place in range(3))
+        found.append(enter(pa.table([nothing, kind, bits, text], schema=SCHEMA), dictionary))
+    return found
+
+
 def decoded(table: pa.Table) -> dict[int, Term]:
     """Return the terms of a table by fingerprint."""
     dictionary = Dictionary()
