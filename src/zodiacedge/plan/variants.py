@@ -1,8 +1,11 @@
-"""The plans of one rule: the rule as a whole, and one plan for each place that a delta may enter at."""
+"""The plans of one rule: the rule as a whole, and one plan for each place that a delta may enter at.
+
+Which places read facts, and which of these a node derives itself, is told here, too.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.language.ast import (
     Atom,
@@ -12,6 +15,7 @@ from zodiacedge.language.ast import (
     Comparison,
     Conjunct,
     Expression,
+    Negation,
     Rule,
     Unary,
     Variable,
@@ -22,7 +26,7 @@ from zodiacedge.plan.algebra import Plan
 from zodiacedge.plan.order import Statistics, arrange
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 
 def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tuple[Plan, ...]:
@@ -45,6 +49,29 @@ def recursive_places(rule: Rule, heads: Collection[Atom]) -> list[int]:
         for place, conjunct in enumerate(rule.body)
         if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
     ]
+
+
+class Reading(NamedTuple):
+    """A place of a rule's body, or of the body of its aggregate, that reads facts."""
+
+    body: tuple[Conjunct, ...]
+    place: int
+    atom: Atom
+    negated: bool
+    inner: bool
+
+
+def readings(rule: Rule) -> Iterator[Reading]:
+    """Yield the places of a rule that read facts."""
+    bodies = [(rule.body, False)]
+    if rule.aggregate:
+        bodies.append((rule.aggregate.body, True))
+    for body, inner in bodies:
+        for place, conjunct in enumerate(body):
+            if isinstance(conjunct, Atom):
+                yield Reading(body, place, conjunct, negated=False, inner=inner)
+            elif isinstance(conjunct, Negation):
+                yield Reading(body, place, conjunct.atom, negated=True, inner=inner)
 
 
 def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Variable]:

@@ -15,7 +15,7 @@ from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import recursive_places
+from zodiacedge.plan.variants import readings, recursive_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,15 +101,8 @@ class NodeShape:
 
     def _all_spots(self) -> Iterator[tuple[Spot, Atom]]:
         for key, rule in self.rules.items():
-            bodies = [(rule.body, False)]
-            if rule.aggregate:
-                bodies.append((rule.aggregate.body, True))
-            for body, inner in bodies:
-                for place, conjunct in enumerate(body):
-                    if isinstance(conjunct, Atom):
-                        yield Spot(key, place, inner, negated=False), conjunct
-                    elif isinstance(conjunct, Negation):
-                        yield Spot(key, place, inner, negated=True), conjunct.atom
+            for one in readings(rule):
+                yield Spot(key, one.place, one.inner, one.negated), one.atom
 
     # Questions.
 

@@ -20,6 +20,7 @@ from zodiacedge.engine.spark.scratch import Relation
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable, variables
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.order import expected
+from zodiacedge.plan.variants import readings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -180,22 +181,10 @@ class _Node:
         self._rules = rules
         self._keys = frozenset(rules)
         self._heads = {_relation(rule.head) for rule in rules.values()}
-        self._spots = list(self._all_spots())
+        self._spots = [_Spot(key, *one) for key, rule in rules.items() for one in readings(rule)]
         self._orders: dict[int, dict[Variable, int]] = {}
         self._groups: set[tuple[str, Row]] = set()
         self._gone: set[tuple[Relation, Row]] = set()
-
-    def _all_spots(self) -> Iterator[_Spot]:
-        for key, rule in self._rules.items():
-            bodies = [(rule.body, False)]
-            if rule.aggregate:
-                bodies.append((rule.aggregate.body, True))
-            for body, inner in bodies:
-                for place, conjunct in enumerate(body):
-                    if isinstance(conjunct, Atom):
-                        yield _Spot(key, body, place, conjunct, negated=False, inner=inner)
-                    elif isinstance(conjunct, Negation):
-                        yield _Spot(key, body, place, conjunct.atom, negated=True, inner=inner)
 
     def follow(self) -> None:
         """Follow what may come and go through the node's rules."""
