@@ -92,7 +92,7 @@ class FolderPlace:
                 if one.is_dir(follow_symlinks=False):
                     waiting.append(one.path)
                 elif not one.is_file(follow_symlinks=False):
-                    raise leads_elsewhere(one.path)
+                    raise leads_elsewhere(self._called(Path(one.path)))
 
     def listed(self, folder: str = "", after: str = "") -> list[Listed]:
         """List the files of a folder and those below, by name."""
@@ -141,12 +141,17 @@ class FolderPlace:
 
     def hold(self) -> WriterLock:
         """Take the lock, or raise and say who has it."""
-        return WriterLock(self.root / LOCK)
+        return WriterLock(self.root / LOCK, self._called)
 
     def log(self, scan: Scan, behind: Behind, folded: Callable[[], int]) -> FileLog:
         """Return what appends to the last file of the log, or begins one."""
         del folded  # while the lock is held, nobody else writes
-        return FileLog(self.root / LOG_FOLDER, scan, self.root / behind.last if behind.last else None)
+        last = self.root / behind.last if behind.last else None
+        return FileLog(self.root / LOG_FOLDER, scan, last, self._called)
+
+    def _called(self, path: Path) -> str:
+        """Return what the user calls a file or folder of the store."""
+        return self.shown(path.relative_to(self.root).as_posix())
 
 
 def _is_own(name: str) -> bool:

@@ -24,6 +24,7 @@ from weakref import WeakSet
 from zodiacedge.store.problems import leads_elsewhere, locked, unwritable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -34,13 +35,13 @@ _HOW = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOF
 class WriterLock:
     """The lock of a store, held from when it is made until it is released."""
 
-    def __init__(self, path: Path) -> None:
-        """Take the lock, or raise and say who has it."""
-        self._file = _opened(path)
+    def __init__(self, path: Path, shown: Callable[[Path], str] = str) -> None:
+        """Take the lock, or raise and say who has it; a file is called what `shown` calls it."""
+        self._file = _opened(path, shown)
         if not _take(self._file):
             holder = _shown(os.pread(self._file, _MOST, 0))
             os.close(self._file)
-            raise locked(path.parent, holder)
+            raise locked(shown(path.parent), holder)
         _HELD.add(self)
         said = os.pread(self._file, _MOST, 0)
         # What is not of a writer's hand is not ours to overwrite: the lock is held all the same.
@@ -105,16 +106,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_all)
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path, shown: Callable[[Path], str]) -> int:
     try:
         file = os.open(path, _HOW, 0o644)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise leads_elsewhere(path) from error
-        raise unwritable(path.parent, error) from error
+            raise leads_elsewhere(shown(path)) from error
+        raise unwritable(shown(path.parent), error) from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise leads_elsewhere(path)
+        raise leads_elsewhere(shown(path))
     return file
 
 

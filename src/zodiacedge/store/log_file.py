@@ -36,12 +36,21 @@ class _End:
 class FileLog:
     """Appends to a log. Records are written one after the other; threads wait for the disk together."""
 
-    def __init__(self, folder: Path, scan: Scan, path: Path | None) -> None:
+    def __init__(
+        self, folder: Path, scan: Scan, path: Path | None, shown: Callable[[Path], str] = str
+    ) -> None:
         """Go on behind what a reading found: in a file of the log, or in a new one.
 
         What stands behind the last whole record of the file is cut off.
+
+        Args:
+            folder: Where the files of the log are.
+            scan: What the reading found.
+            path: The last file, if there is one.
+            shown: What the user calls a file.
         """
         self._folder = folder
+        self._shown = shown
         self._state = threading.Condition()
         self._syncing = False
         self._broken = ""
@@ -55,7 +64,7 @@ class FileLog:
                 os.ftruncate(self._file, scan.end)
                 os.fsync(self._file)
             except OSError as error:
-                raise unwritable(path, error) from error
+                raise unwritable(shown(path), error) from error
             self._end = replace(self._end, size=scan.end)
 
     @property
@@ -95,7 +104,7 @@ class FileLog:
                 return self._written
         except OSError as error:
             self._undo()
-            raise unwritable(self._path, error, _REFUSED) from error
+            raise unwritable(self._shown(self._path), error, _REFUSED) from error
         except BaseException:
             self._undo()
             raise
@@ -113,7 +122,7 @@ class FileLog:
         with self._state:
             while self._durable < ticket:
                 if self._failed:
-                    raise unwritable(self._path, self._failed, _UNKNOWN)
+                    raise unwritable(self._shown(self._path), self._failed, _UNKNOWN)
                 if self._broken:
                     raise unusable(self._folder.parent, self._broken)
                 if self._syncing:

@@ -195,7 +195,7 @@ class Work:
             shape.rules,
             self.settings.registry,
             watch.step,
-            modules=self.choice.policy.modules,
+            module=shape.module if self.choice.policy.modules else None,
             turn=self.settings.turn,
         ).evaluate()
         watch.step(result.rounds, len(result.segment))

@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.assemble import Assembly, Frame
 from zodiacedge.engine.embedded.execute import execute
 from zodiacedge.engine.embedded.halves import Halves, OtherHalf, only_reads
 from zodiacedge.engine.embedded.layout import M_DERIVED
-from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns, recognise
+from zodiacedge.engine.embedded.modules import UNEQUAL_SHAPES, Module, plain_columns
 from zodiacedge.engine.embedded.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.reads import NodeReads
 from zodiacedge.engine.embedded.store import Part, Segment, Store, in_pairs
@@ -70,7 +70,7 @@ class NodeEvaluation:
         registry: Registry,
         watch: Callable[[int, int], None],
         *,
-        modules: bool = True,
+        module: Module | None = None,
         starts: int | None = None,
         turn: Handover = ALONE,
     ) -> None:
@@ -81,7 +81,7 @@ class NodeEvaluation:
             rules: The rules.
             registry: What the host registered.
             watch: Called now and then with the round and the facts.
-            modules: Whether a node of a known shape goes to the algorithm made for it.
+            module: What the rules are, if the algorithm made for it may do.
             starts: The place of each body that a plan must start from; any if not given.
             turn: Passed on now and then.
         """
@@ -93,7 +93,7 @@ class NodeEvaluation:
         self._rules = rules
         self._registry = registry
         self._watch = watch
-        self._modules = modules
+        self._module = module
         self._segment = Segment()
         self._rows: dict[int, Table] = {}
         self.derivations = 0
@@ -103,7 +103,7 @@ class NodeEvaluation:
 
     def evaluate(self) -> NodeResult:
         """Evaluate to the fixpoint."""
-        module = recognise(tuple(self._rules.values())) if self._modules else None
+        module = self._module
         if module and self._suits(module):
             rule = next(iter(self._rules.values()))
             target = self._target(rule)
@@ -180,7 +180,7 @@ class NodeEvaluation:
         second = OtherHalf(self._turn)
         self._turn = second
         self._second = second
-        other = NodeEvaluation(self._store, self._rules, self._registry, second.watch, modules=False)
+        other = NodeEvaluation(self._store, self._rules, self._registry, second.watch)
 
         def assemble_and_run() -> int:
             with second.working:

@@ -53,9 +53,7 @@ class EmbeddedQuery:
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         # A plan that starts from the values only scans them, so nothing else has to know of new ones.
         starts = 0 if parameters else None
-        self._run = NodeEvaluation(
-            store, {"": rule}, settings.registry, self._watch, modules=False, starts=starts
-        )
+        self._run = NodeEvaluation(store, {"": rule}, settings.registry, self._watch, starts=starts)
         self._run.assemble(bits=not parameters)
         self._fresh = True
         self._terms: dict[int, Term] = {}

@@ -102,7 +102,7 @@ class Judge:
         rows = Table.of(_rows(translation, given, len(chunk[0])))
         store.show(Tables({TableName(_GIVEN, len(self.columns)): rows}))
         rule = Rule(self.head, (Atom(_GIVEN, self.columns), *self.left))
-        result = NodeEvaluation(store, {"": rule}, self.registry, _watch, modules=False).evaluate()
+        result = NodeEvaluation(store, {"": rule}, self.registry, _watch).evaluate()
         relation = Relation(self.head.relation, len(self.head.args))
         pieces = [translation.columns(name, t.rows)[1] for name, t in result.segment.tables.items() if len(t)]
         part = Part("", 0)
