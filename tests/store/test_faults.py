@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
 import shutil
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import zodiacedge as ze
 from store.conftest import abandon, code
+from zodiacedge.store.table import FactTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -363,6 +368,39 @@ def test_a_folder_that_may_not_be_written_is_refused_to_writers_only(farm: Path)
             assert code(caught.value) == "D007"
         for path in (store.parent, store, *store.rglob("*")):
             path.chmod(0o755)
+
+
+def test_a_damaged_checkpoint_is_named_before_delta_breaks_on_it(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        kb.vacuum(timedelta(0))
+    (path,) = farm.rglob("*.checkpoint.parquet")
+    whole = path.read_bytes()
+    damaged = 0
+    for at in range(4, len(whole), len(whole) // 40):
+        data = whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]
+        path.write_bytes(data)
+        try:
+            pq.ParquetFile(io.BytesIO(data)).read().validate(full=True)
+        except (pa.ArrowException, OSError, ValueError):
+            damaged += 1
+            with pytest.raises(ze.ZodiacError, match=f"{path.name} cannot be read: ") as caught:
+                ze.open(farm, read_only=True)
+            assert code(caught.value) == "D005"
+            assert "\n" not in caught.value.diagnostics[0].message
+    assert damaged
+
+
+def test_what_delta_breaks_on_all_the_same_is_damage(farm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As the library raises it, for a checkpoint that is sound as a Parquet file and says nonsense.
+    broken = type("PanicException", (BaseException,), {})
+
+    def breaks(*_: object) -> None:
+        raise broken("an executor has crashed")
+
+    monkeypatch.setattr(FactTable, "_delta", breaks)
+    with pytest.raises(ze.ZodiacError, match="_delta_log cannot be read: an executor has crashed") as caught:
+        ze.open(farm, read_only=True)
+    assert code(caught.value) == "D005"
 
 
 @pytest.mark.parametrize("closed", ["farm", "farm/_wal", "farm/_delta_log", "farm/_zodiac.json", "."])

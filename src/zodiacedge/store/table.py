@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from zodiacedge.engine.keeping import PartFile, PartFiles
 from zodiacedge.engine.parts import PartKey, column_names
@@ -58,7 +59,10 @@ _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
 # How it tells of a network, or of what is at its other end.
 _REMOTE = re.compile(r"Error performing [^\n]*|error sending request[^\n]*")
+# What its library raises, a class of no module, where it did not expect what it read.
+_BROKEN = "PanicException"
 _COMMIT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.json")
+_CHECKPOINT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.checkpoint\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +136,15 @@ class FactTable:
         """Return the files that the facts of a commit are in, if they are what its digest says."""
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
+        self._look_at_checkpoint(commit.number)
         try:
             table = self._delta(commit.number)
             found = sorted(_told(table).column("path").to_pylist())
         except (DeltaError, OSError) as error:
+            raise self._unread(error) from error
+        except BaseException as error:
+            if type(error).__name__ != _BROKEN:
+                raise
             raise self._unread(error) from error
         for path in found:
             if not _SAFE_PATH.fullmatch(path):
@@ -144,6 +153,18 @@ class FactTable:
             version = commit.snapshot.version
             raise damaged_table(self._place, f"does not hold the files of version {version}")
         return found
+
+    def _look_at_checkpoint(self, number: int) -> None:
+        """Raise if what Delta starts from up to a commit is damaged: it may not say so, but break."""
+        there = (_CHECKPOINT.fullmatch(one.name) for one in self._place.listed(DELTA_LOG))
+        names = [match[0] for match in there if match and int(match["number"]) <= number]
+        if not names:
+            return
+        try:
+            data = self._place.read(names[-1])
+            pq.ParquetFile(pa.BufferReader(data)).read().validate(full=True)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise damaged_table(self._place.shown(names[-1]), f"cannot be read: {_gist(error)}") from error
 
     def parts(self, files: Iterable[str], owners: Mapping[str, frozenset[str]]) -> StoredParts:
         """Return the parts of some files; `owners` are the rules of each segment by its name."""
@@ -340,7 +361,7 @@ class FactTable:
 
         return DeltaTable(self._place.uri, version=number, storage_options=_options(self._place))
 
-    def _unread(self, error: Exception) -> StoreProblem:
+    def _unread(self, error: BaseException) -> StoreProblem:
         said = _REMOTE.search(str(error)) if self._place.shared else None
         if said:
             return unreachable(self._place, said[0])
@@ -399,7 +420,7 @@ class StoredParts:
             yield from read_parts(path, name, checked(path, name, data), self.owners)
 
 
-def _gist(error: Exception) -> str:
+def _gist(error: BaseException) -> str:
     # Delta adds a trace of its own calls.
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
