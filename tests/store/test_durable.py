@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -306,20 +307,24 @@ def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
     assert seen
 
 
-def test_who_reads_the_log_is_not_disturbed_by_sweeping(farm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("read_only", [True, False])
+def test_who_reads_the_log_is_not_disturbed_by_sweeping(
+    farm: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
+) -> None:
     really = log.files
 
     def swept_meanwhile(place: Place) -> list[tuple[int, str]]:
         found = really(place)
         monkeypatch.setattr(log, "files", really)
-        for _ in range(2):
-            with ze.open(farm) as kb:
-                with kb.change() as c:
+        # Another process, or another thread of the writer.
+        with ze.open(farm) if read_only else nullcontext(kb) as writer:
+            for _ in range(2):
+                with writer.change() as c:
                     c.add_facts("edge(x, y) .")
-                kb.vacuum(timedelta(0))
+                writer.vacuum(timedelta(0))
         return found
 
-    with ze.open(farm, read_only=True) as kb:
+    with ze.open(farm, read_only=read_only) as kb:
         monkeypatch.setattr(log, "files", swept_meanwhile)
         assert [entry.version for entry in kb.log()] == [5]
 

@@ -137,14 +137,15 @@ class DurableStore:
     def _undisturbed(self, look: Callable[[], _Seen]) -> _Seen:
         """Look at what is there, whatever others do to it.
 
-        While somebody else sweeps, what was there a moment ago may be gone: then there is something newer.
+        While another process or thread sweeps, what was there a moment ago may be gone: then there is
+        something newer.
         """
         for _ in range(_TRIES):
             there = logged(self.place)
             try:
                 return look()
             except StoreProblem:
-                if (self.writable and not self.place.shared) or logged(self.place) == there:
+                if logged(self.place) == there:
                     raise
         return look()
 
