@@ -163,6 +163,11 @@ def test_a_slice_that_makes_no_sense_is_refused_and_nothing_is_made(
     assert list(place.parent.iterdir()) == []
 
 
+def test_only_variables_that_somebody_wrote_are_told(kb: ze.KnowledgeBase, place: Path) -> None:
+    with pytest.raises(ze.ZodiacError, match=r"its variables are: Turbine\n?$"):
+        kb.export_slice(place, "near(Turbine, _)", Q=1)
+
+
 def test_a_slice_without_facts_is_made_with_a_warning(kb: ze.KnowledgeBase, place: Path) -> None:
     found = kb.export_slice(place, 'sensor("wt1", _)')
     assert [one.code for one in found.warnings] == ["W015"]

@@ -88,7 +88,7 @@ def read(
     there = {v for wish in wishes for v in wish.values}
     for v in given:
         if v not in there:
-            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query))
+            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query) if _has_an_author(x))
             near = nearest(v.name, list(named))
             hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
             raise UsageProblem(Diagnostic("U009", f"the slice has no variable {v.name}", hint))
@@ -178,6 +178,10 @@ def _renamed(query: Query) -> Query:
 def _name(arg: Argument) -> Argument:
     # A name that no author can write, and that does not begin as those of anonymous variables do.
     return Variable(f".{arg.name}") if isinstance(arg, Variable) and arg.anonymous else arg
+
+
+def _has_an_author(one: Variable) -> bool:
+    return not one.name.startswith(".")
 
 
 # Facts
