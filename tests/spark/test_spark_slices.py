@@ -9,6 +9,7 @@ import pytest
 import zodiacedge as ze
 from store.test_slice import FARM
 from zodiacedge.engine.api import Settings
+from zodiacedge.fleet import publish
 from zodiacedge.knowledge import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -37,3 +38,9 @@ def test_both_engines_cut_the_same_slice(spark: SparkEngine, tmp_path: Path, tex
             found.append((cut.facts, cut.rules, cut.given, device.facts(), device.rules))
     assert found[0] == found[1]
     assert found[0][0]
+
+
+def test_a_fleet_without_devices_gets_no_slices(spark: SparkEngine, tmp_path: Path) -> None:
+    with ze.open(tmp_path / "farm", create=True) as kb, kb.change() as c:
+        c.add_rules(FARM)
+    assert publish(tmp_path / "farm", tmp_path / "fleet", ["near(T, _)"], [], spark.jobs) == []

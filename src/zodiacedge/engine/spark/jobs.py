@@ -116,6 +116,8 @@ class Jobs:
             watch: Called now and then with how many tasks are done.
             let_go: Called with what each of the others gave if one fails.
         """
+        if not given:
+            return []
         context = self.session.sparkContext
         results = self.run(
             lambda: context.parallelize(given, len(given)).mapPartitions(Guarded(work)).collect(),
