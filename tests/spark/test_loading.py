@@ -16,12 +16,14 @@ import zstandard
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.ingest import read_bundle
+from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.errors import LoadProblem
 from zodiacedge.knowledge import KnowledgeBase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from zodiacedge.engine.spark.engine import SparkEngine
 
@@ -75,6 +77,42 @@ def test_splits_of_any_size_give_the_same_facts_and_the_same_bad_lines(
     found, report = loaded(make_engine(Options(split_bytes=split)), path)
     assert found.facts() == expected.facts()
     assert report == told
+
+
+def test_a_path_from_here_is_found_by_tasks_that_work_elsewhere(
+    tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.jobs.cores == 2
+    monkeypatch.chdir(write(tmp_path).parent)
+    expected, told = loaded(EmbeddedEngine(), "facts.nt")
+    found, report = loaded(spark, "facts.nt")
+    assert found.facts() == expected.facts()
+    # The report calls the file what the user called it.
+    assert report == told
+
+
+def test_small_files_are_read_several_by_one_task(
+    tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for n in range(30):
+        (data / f"some{n:02}.nt").write_text(f"_:b <http://e/p> <http://e/o{n}> .\nbad {n}\n\n_:b a\n")
+        (data / f"more{n:02}.csv").write_text(f"wt{n},1\nwt{n}\n" * (n % 2))
+    tasks: list[int] = []
+    each = Jobs.each
+
+    def counted(self: Jobs, work: Callable[..., Any], given: Sequence[Any], *rest: Any, **more: Any) -> Any:  # noqa: ANN401
+        tasks.extend([len(given)] if work is read_bundle else [])
+        return each(self, work, given, *rest, **more)
+
+    monkeypatch.setattr(Jobs, "each", counted)
+    expected, told = loaded(EmbeddedEngine(), str(data), quarantine=tmp_path / "here")
+    found, report = loaded(spark, str(data), quarantine=tmp_path / "there")
+    assert tasks == [1]
+    assert found.facts() == expected.facts()
+    assert report == told
+    assert quarantined(tmp_path / "there") == quarantined(tmp_path / "here")
 
 
 def test_all_formats_of_a_folder_beside_each_other(tmp_path: Path, spark: SparkEngine) -> None:

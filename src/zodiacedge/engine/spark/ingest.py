@@ -1,16 +1,18 @@
 """Files to rows, in parallel: N-Triples and N-Quads from splits of a file, other formats a file at a time.
 
-A split is a stretch of bytes; its task reads the lines that begin in it. Each task has a dictionary of its
-own and writes what it read as files of fingerprints, with the terms beside them. A task knows how many lines
-its split has, so the driver can tell the number of a bad line in its file.
+A split is a stretch of bytes; its task reads the lines that begin in it. Small files are read several by one
+task. Each task has a dictionary of its own and writes what it read as files of fingerprints, with the terms
+beside them. A task knows how many lines each split has, so the driver can tell the number of a bad line in
+its file.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -30,7 +32,7 @@ from zodiacedge.io.streams import BLOCK, Meter, open_source
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import IO
 
     from zodiacedge.engine.spark.place import Place
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 _BY_LINES = frozenset({Format.NTRIPLES, Format.NQUADS})
 # A cluster with many cores reads a large file in more pieces, a small one in fewer.
 _TASKS_PER_CORE = 16
+# Less than this is not worth a task, if there is more to read.
+_LEAST_BYTES = 1 << 20
 # Rows of one relation that a task keeps before it makes them distinct.
 _TRIPLES_TOGETHER = 1 << 18
 _BAD = pa.schema(
@@ -61,25 +65,41 @@ class Split:
     source: SourceFile
     options: ReadOptions
     prefix: str
-    folder: Folder
-    hashing: Hashing
     start: int = 0
     end: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.source.size if self.end is None else self.end - self.start
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The work of one task: splits, in order, and where to write."""
+
+    splits: tuple[Split, ...]
+    folder: Folder
+    hashing: Hashing
+
+
+class Told(NamedTuple):
+    """What there is to tell of a split."""
+
+    facts: int
+    lines: int
+    bad_lines: Part
+    """The file of bad lines, if there are some."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What a split gave."""
+    """What a task read."""
 
     parts: Mapping[Relation, Part]
     terms: Part
     names: Mapping[int, Term]
-    facts: int
-    lines: int
-    bad: int
-    bad_lines: str = ""
-    """The file of bad lines, if there are some."""
-    seconds: float = field(default=0.0, compare=False)
+    told: tuple[Told, ...]
 
 
 def ingest(place: Place, load: Load) -> Rows:
@@ -92,33 +112,39 @@ def ingest(place: Place, load: Load) -> Rows:
         return Rows()
     # Starting Spark takes a while, too.
     load.tell_share(0.0)
+    bundles = list(_bundles(place, splits))
     pieces = place.jobs.each(
-        read_split, splits, "reading files", watch=lambda done: load.tell_share(done / len(splits))
+        read_bundle, bundles, "reading files", watch=lambda done: load.tell_share(done / len(bundles))
     )
     rows = Rows()
-    for at, one in enumerate(readings):
-        lines = facts = 0
-        for split, piece in zip(splits, pieces, strict=True):
-            if split.file == at:
-                facts += piece.facts
-                # The file goes once it was read.
-                found = place.adopt(Part(piece.bad_lines, piece.bad)) if piece.bad_lines else None
-                for bad in _bad_lines(str(one.source.path), found, lines):
-                    one.bad += 1
-                    one.findings.add(bad)
-                lines += piece.lines
-        load.note(one, facts, time.monotonic() - started)
+    told: list[Told] = []
     for piece in pieces:
         parts = {relation: (place.adopt(part),) for relation, part in piece.parts.items()}
         terms = Terms((place.adopt(piece.terms),) if piece.terms.rows else ())
         rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
+        told += piece.told
+    for one in told:
+        # The file goes once it was read.
+        place.adopt(one.bad_lines)
+    for at, group in groupby(zip(splits, told, strict=True), lambda pair: pair[0].file):
+        reading_of = readings[at]
+        lines = facts = 0
+        for _, one in group:
+            facts += one.facts
+            for bad in _bad_lines(str(reading_of.source.path), one.bad_lines, lines):
+                reading_of.bad += 1
+                reading_of.findings.add(bad)
+            lines += one.lines
+        load.note(reading_of, facts, time.monotonic() - started)
     load.conclude()
     return rows
 
 
 def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
-    source, size = one.source, one.source.size
-    given = (at, source, one.options, one.blank_prefix, place.scratch.folder, place.hashing)
+    # Tasks work in other folders.
+    source = replace(one.source, path=one.source.path.absolute())
+    size = source.size
+    given = (at, source, one.options, one.blank_prefix)
     with reading(source.path):
         # Whoever may not read a file hears it before a job starts.
         source.path.open("rb").close()
@@ -131,8 +157,24 @@ def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
         yield Split(*given, start, min(start + step, size))
 
 
-def _bad_lines(file: str, found: Part | None, lines: int) -> Iterator[BadLine]:
-    if found is not None:
+def _bundles(place: Place, splits: Sequence[Split]) -> Iterator[Bundle]:
+    """Yield splits that follow each other, as many together as one task reads."""
+    folder, hashing = place.scratch.folder, place.hashing
+    share = sum(split.size for split in splits) // (place.jobs.cores * _TASKS_PER_CORE)
+    enough = min(max(share, _LEAST_BYTES), place.options.split_bytes)
+    together: list[Split] = []
+    size = 0
+    for split in splits:
+        if together and size + split.size > enough:
+            yield Bundle(tuple(together), folder, hashing)
+            together, size = [], 0
+        together.append(split)
+        size += split.size
+    yield Bundle(tuple(together), folder, hashing)
+
+
+def _bad_lines(file: str, found: Part, lines: int) -> Iterator[BadLine]:
+    if found.rows:
         # They may be as many as there are lines, so no more than some stand in memory.
         for batch in read_batches(found.path):
             for row in batch.to_pylist():
@@ -140,10 +182,17 @@ def _bad_lines(file: str, found: Part | None, lines: int) -> Iterator[BadLine]:
                 yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
 
 
-def read_split(split: Split) -> Piece:
-    """Read a split: the work of one task."""
-    started = time.monotonic()
+def read_bundle(bundle: Bundle) -> Piece:
+    """Read some splits: the work of one task."""
     batch = EmbeddedBatch(Store())
+    told = tuple(_read_split(split, batch, bundle.folder) for split in bundle.splits)
+    dictionary = batch.store.dictionary
+    parts, names = write_tables(batch.distinct(), dictionary, bundle.folder, bundle.hashing)
+    terms = write_terms(bundle.folder, columns_of(dictionary, bundle.hashing))
+    return Piece(parts, terms, names, told)
+
+
+def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> Told:
     findings = Findings(keep=sys.maxsize)
     one = FileReading(split.source, split.options, findings, blank_prefix=split.prefix)
     facts = lines = 0
@@ -154,12 +203,7 @@ def read_split(split: Split) -> Piece:
         for some in fact_batches(one):
             facts += len(some)
             batch.add(some)
-    dictionary = batch.store.dictionary
-    parts, names = write_tables(batch.distinct(), dictionary, split.folder, split.hashing)
-    terms = write_terms(split.folder, columns_of(dictionary, split.hashing))
-    bad = _write_bad(split, findings)
-    seconds = time.monotonic() - started
-    return Piece(parts, terms, names, facts, lines, findings.total, bad, seconds)
+    return Told(facts, lines, _write_bad(folder, findings))
 
 
 class _Lines:
@@ -230,11 +274,11 @@ class _Lines:
         return len(triples)
 
 
-def _write_bad(split: Split, findings: Findings) -> str:
+def _write_bad(folder: Folder, findings: Findings) -> Part:
     if not findings.kept:
-        return ""
+        return Part("", 0)
     rows = [
         {"line": b.line, "offset": b.offset, "reason": b.reason, "text": b.text, "unit": b.unit}
         for b in findings.kept
     ]
-    return split.folder.write(pa.Table.from_pylist(rows, _BAD), "bad")
+    return Part(folder.write(pa.Table.from_pylist(rows, _BAD), "bad"), findings.total)
