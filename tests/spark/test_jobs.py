@@ -19,10 +19,11 @@ from pyspark.sql.classic.dataframe import DataFrame
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark import columns, scratch, slices, small_change, vocabulary
+from zodiacedge.engine.spark import attempt, columns, scratch, slices, small_change, vocabulary
 from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.region import Region
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.errors import ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
@@ -305,3 +306,46 @@ def test_what_is_derived_is_written_once_and_told_without_a_job(
     before = engine.jobs.count()
     assert change.report.net_counts() == ({"f": 400, "g": 300, "pair": 120_000}, {})
     assert engine.jobs.count() == before
+
+
+def listen_to_regions(monkeypatch: pytest.MonkeyPatch) -> list[Region]:
+    """Return a list that gets what tasks are given that bring nodes up to date together."""
+    found: list[Region] = []
+    one = Jobs.one
+
+    def listened(self: Jobs, work: Callable[..., Any], given: Any, *rest: Any) -> Any:  # noqa: ANN401
+        found.extend([given] if isinstance(given, Region) else [])
+        return one(self, work, given, *rest)
+
+    monkeypatch.setattr(Jobs, "one", listened)
+    return found
+
+
+def test_what_nobody_has_any_more_counts_for_what_one_task_reads(
+    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = KnowledgeBase(make_engine(Options(gather_rows=100)), Settings())
+    facts = " ".join(f"e(n{n}, a) ." for n in range(20))
+    with found.change() as change:
+        change.add_rules(f"a: big(X, Y) :- e(X, _), e(Y, _) . b: s(X) :- big(X, n1), f(X) . f(n2) . {facts}")
+    regions = listen_to_regions(monkeypatch)
+    with found.change() as change:
+        change.remove_rules("a")
+    assert change.report.net_counts() == ({}, {"big": 400, "s": 1})
+    # What they need was looked up; they do not read all that was there.
+    assert [one.rows is not None for one in regions if one.rules] == [True]
+
+
+def test_what_is_told_at_once_leaves_out_no_relation_that_moved(
+    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "_TOLD_AT_ONCE", 20)
+    kb = KnowledgeBase(make_engine(Options()), Settings())
+    with kb.change() as change:
+        change.add_rules("c: q(X, Y) :- f(X, Y) . f(a, b) . z(a, b) .")
+    regions = listen_to_regions(monkeypatch)
+    with kb.change() as change:
+        change.add_facts("f(b, c) . " + " ".join(f"z(n{n}, a) ." for n in range(30)))
+    # Nobody reads what most of the facts are of.
+    assert [one.relation.name for region in regions for one in region.inputs] == ["f"]
+    assert change.report.net_counts() == ({"f": 1, "q": 1, "z": 30}, {})

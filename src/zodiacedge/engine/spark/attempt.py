@@ -171,8 +171,13 @@ class _Work(Standing):
     def _is_small(self, nodes: Sequence[HyperNode]) -> bool:
         """Whether what nodes read and have is so little that telling all that changed costs nothing."""
         rules = [self.rules[key] for node in nodes for key in node.rules]
-        wanted = wanted_by((a for rule in rules for a in (rule.head, *body_atoms(rule.body))), self.keys)
-        return rows_of(wanted, (self.stated, *self.segments.values())) <= _TOLD_AT_ONCE
+        wanted = wanted_by(body_atoms(c for rule in rules for c in rule.body), self.keys)
+        self._want_net(wanted, rules, self.keys)
+        was, will = (
+            rows_of(wanted, (stated, *segments.values()))
+            for stated, segments in ((self.before.stated, self.before.segments), (self.stated, self.segments))
+        )
+        return max(was, will) <= _TOLD_AT_ONCE
 
     def _changed(self, nodes: Sequence[HyperNode]) -> Wanted:
         """Return the relations that nodes gained or lost facts of."""

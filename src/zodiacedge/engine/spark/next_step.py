@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from zodiacedge.engine.spark.dealing import Source
+    from zodiacedge.engine.spark.scratch import Segment
     from zodiacedge.engine.spark.small_change import LookedUp
     from zodiacedge.engine.spark.standing import Standing
     from zodiacedge.graph.draft import HyperNode
@@ -52,8 +53,9 @@ class Chooser:
 
     def next(self, nodes: Sequence[HyperNode]) -> Step:
         """Return the step for the first of some nodes, in topological order."""
-        options = self.standing.place.options
-        sizes = self._sizes()
+        options, before = self.standing.place.options, self.standing.before
+        # One task maintains nodes from what there was.
+        sizes = self._sizes((before.stated, *before.segments.values()))
         fitting = rows = 0
         for node in nodes[:1] if options.way in {"partitioned", "rounds"} else nodes:
             sizes.add(self._rules(node), self.standing.segments.get(frozenset(node.rules)))
@@ -133,8 +135,8 @@ class Chooser:
         known = not self.standing.is_new(frozenset(node.rules))
         return known and self.standing.is_exact(node) and node.id not in self._not_to_look_up
 
-    def _sizes(self) -> Sizes:
-        return Sizes(self.standing.stated, self.standing.segments, self.standing.keys)
+    def _sizes(self, before: Iterable[Segment] = ()) -> Sizes:
+        return Sizes(self.standing.stated, self.standing.segments, self.standing.keys, before)
 
     def _size_of(self, sizes: Sizes) -> Callable[[Source], int]:
         def size(source: Source) -> int:

@@ -16,7 +16,7 @@ from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
@@ -31,16 +31,15 @@ class Sizes:
     """Counts what nodes read and derive, node after node."""
 
     def __init__(
-        self, stated: Segment, segments: Mapping[frozenset[str], Segment], keys: Mapping[Term, int]
+        self,
+        stated: Segment,
+        segments: Mapping[frozenset[str], Segment],
+        keys: Mapping[Term, int],
+        before: Iterable[Segment] = (),
     ) -> None:
-        """Count what there is."""
+        """Count what there is; who needs what there was as well reads whichever is more."""
         self._keys = keys
-        self._there: Counter[_Source] = Counter()
-        for owner in (stated, *segments.values()):
-            for relation, content in owner.contents.items():
-                self._there[relation, None] += content.rows
-                for key, count in content.classes().items():
-                    self._there[relation, key] += count
+        self._there = _counted((stated, *segments.values())) | _counted(before)
         self._coming: Counter[_Source] = Counter()
         self._of_any_class = 0
         self._read: set[_Source] = set()
@@ -92,3 +91,13 @@ class Sizes:
         if relation.typed and not isinstance(atom.args[1], Variable):
             return relation, self._keys[atom.args[1]]
         return relation, None
+
+
+def _counted(owners: Iterable[Segment]) -> Counter[_Source]:
+    found: Counter[_Source] = Counter()
+    for owner in owners:
+        for relation, content in owner.contents.items():
+            found[relation, None] += content.rows
+            for key, count in content.classes().items():
+                found[relation, key] += count
+    return found
