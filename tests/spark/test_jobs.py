@@ -16,10 +16,12 @@ import pytest
 from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
+from spark.conftest import CLUSTER
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import attempt, columns, scratch, slices, small_change, vocabulary
+from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.place import Options
@@ -31,7 +33,7 @@ from zodiacedge.knowledge import KnowledgeBase
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.transaction import Transaction
 
 RULES = "a: p(X, Y) :- e(X, Y) . b: p(X, Y) :- p(X, Z), e(Z, Y) . c: q(X) :- f(X, Y) .\n"
 MOST_ROWS = 60
@@ -264,18 +266,55 @@ def test_how_far_a_job_is_has_nothing_to_do_with_others(
     assert max(told) <= 1
 
 
-def test_a_change_that_fails_in_one_part_leaves_no_file_of_the_others(
-    make_engine: Callable[[Options], SparkEngine],
+def fill(text: str) -> Callable[[Transaction, Path], object]:
+    return lambda change, _: change.add_rules(text)
+
+
+def load(*names: str, **options: Any) -> Callable[[Transaction, Path], object]:  # noqa: ANN401 - of any kind
+    return lambda change, folder: change.load(*(folder / name for name in names), **options)
+
+
+NUMBERS = " ".join(f"q(n{n}, {n}) ." for n in range(20))
+MANY = " ".join(f"q(m{n}, {n}) ." for n in range(400))
+
+
+@pytest.mark.parametrize(
+    ("way", "bits", "fails"),
+    [
+        # In one task of several, or in the only one, or where nobody but the driver is at work.
+        ("partitioned", 63, fill("p(X, Y) :- q(X, N), Y := 1 / N .")),
+        ("rounds", 63, fill("p(X, Y) :- q(X, N), Y := 1 / N .")),
+        ("choose", 63, load("good.nt", "bad.ttl")),
+        ("choose", 63, load("lines.nt", "good.nt", quarantine="/dev/null/nowhere")),
+        ("choose", 15, fill(MANY)),
+        ("rounds", 15, fill("p(X, M) :- q(X, A), q(Y, B), M := A * 1000 + B .")),
+        ("choose", 15, load("many.nt")),
+    ],
+)
+def test_a_change_that_fails_leaves_no_file(
+    way: str,
+    bits: int,
+    fails: Callable[[Transaction, Path], object],
+    tmp_path: Path,
+    java: None,  # noqa: ARG001 - needed, not used
 ) -> None:
-    engine = make_engine(Options(way="partitioned"))
-    kb = KnowledgeBase(engine, Settings(strict=True))
-    changed(kb, engine, " ".join(f"q(n{n}, {n}) ." for n in range(20)))
-    folder = Path(engine.empty().place.scratch.folder.uri)
+    lines = [f"<m{n}> <q> <m{n + 1}> .\n" for n in range(12_000)]
+    (tmp_path / "many.nt").write_text("".join(lines))
+    (tmp_path / "good.nt").write_text("".join(lines[:10]))
+    (tmp_path / "lines.nt").write_text("".join([*lines[:10], "bad\n"]))
+    (tmp_path / "bad.ttl").write_text("<a> <b> .")
+    options = Options(way=way, gather_rows=4000)
+    kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=bits, options=options), Settings(strict=True))
+    with kb.change() as change:
+        change.add_facts(NUMBERS)
+    state = kb.state
+    assert isinstance(state, SparkState)
+    folder = Path(state.place.scratch.folder.uri)
     gc.collect()
     before = {path.name for path in folder.iterdir()}
-    for _ in range(2):
-        with pytest.raises(ZodiacError):
-            changed(kb, engine, "p(X, Y) :- q(X, N), Y := 1 / N .")
+    with pytest.raises(ZodiacError), kb.change() as change:
+        fails(change, tmp_path)
+    del change
     gc.collect()
     assert {path.name for path in folder.iterdir()} == before
 

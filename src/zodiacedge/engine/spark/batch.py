@@ -18,7 +18,7 @@ from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import sift
 from zodiacedge.engine.spark.compact import compacted, small_parts
 from zodiacedge.engine.spark.lookup import Lookup
-from zodiacedge.engine.spark.scratch import TYPED, Content, Part, Relation, Segment
+from zodiacedge.engine.spark.scratch import TYPED, Content, Part, Relation, Segment, all_or_nothing
 from zodiacedge.engine.spark.sift import Sift, Sifted
 from zodiacedge.engine.spark.vocabulary import Names, Terms, columns_of, write_terms
 from zodiacedge.language.ast import Predicate
@@ -179,7 +179,8 @@ class SparkEffect:
         rows = given + sum(content.rows for content in there.values())
         if not compared and not (self.add.from_files or self.remove.from_files):
             # There is nothing to compare them with, and all of it is the driver's own.
-            found = sift.run(job)
+            with all_or_nothing():
+                found = sift.run(job)
         elif min(rows - self.place.options.gather_rows, given - sift.FEW) > 0:
             return sift.in_parts(self.place, job)
         else:

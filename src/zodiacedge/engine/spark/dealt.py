@@ -7,7 +7,6 @@ column; how many there are is told beside it.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -125,7 +124,7 @@ def _dealt_out(hand: _Hand) -> _Written:
         counts[:, number] = np.bincount(targets, minlength=hand.parts)
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[:, number])))
         pieces.append(([np.ascontiguousarray(column[order]) for column in columns], ends))
-    path = f"{hand.folder.uri}/dealt-{uuid.uuid4().hex}"
+    path = hand.folder.new_file("dealt")
     system, place = located(path)
     with system.open_output_stream(place) as stream:
         for n in range(hand.parts):

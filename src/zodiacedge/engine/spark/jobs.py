@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.spark.scratch import all_or_nothing, remove_files
 from zodiacedge.engine.spark.session import Cluster, cores
 from zodiacedge.errors import ZodiacError
 
@@ -40,19 +41,29 @@ class Failure:
     diagnostics: tuple[Diagnostic, ...]
 
 
+class Done(NamedTuple, Generic[_Result]):
+    """What a task returned, and the working files that it wrote."""
+
+    result: _Result
+    files: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Guarded(Generic[_Given, _Result]):
-    """A task whose problems are results."""
+    """A task whose problems are results; one that fails leaves no working files."""
 
     work: Callable[[_Given], _Result]
 
-    def __call__(self, given: Iterable[_Given]) -> Iterator[_Result | Failure]:
+    def __call__(self, given: Iterable[_Given]) -> Iterator[Done[_Result] | Failure]:
         """Do all that is given; a worker is used again only if it took all of its input."""
         for one in given:
             try:
-                yield self.work(one)
+                with all_or_nothing() as files:
+                    result = self.work(one)
             except ZodiacError as problem:
                 yield Failure(type(problem), tuple(problem.diagnostics))
+            else:
+                yield Done(result, tuple(files))
 
 
 @dataclass(frozen=True)
@@ -97,16 +108,17 @@ class Jobs:
         (found,) = self.each(work, [given], why, turn)
         return found
 
-    def each(  # noqa: PLR0913, PLR0917 - most are given by name
+    def each(
         self,
         work: Callable[[_Given], _Result],
         given: Sequence[_Given],
         why: str,
         turn: Handover = ALONE,
         watch: Callable[[int], None] | None = None,
-        let_go: Callable[[_Result], object] | None = None,
     ) -> list[_Result]:
         """Run one task for each thing that is given, and return their results in that order.
+
+        If one fails, the files of the others go.
 
         Args:
             work: What each task does.
@@ -114,7 +126,6 @@ class Jobs:
             why: The same in plain words.
             turn: Passed on while others wait.
             watch: Called now and then with how many tasks are done.
-            let_go: Called with what each of the others gave if one fails.
         """
         if not given:
             return []
@@ -125,11 +136,12 @@ class Jobs:
             turn,
             watch,
         )
-        if let_go and any(isinstance(result, Failure) for result in results):
-            for result in results:
-                if not isinstance(result, Failure):
-                    let_go(result)
-        return [_unwrapped(result) for result in results]
+        failures = [one for one in results if isinstance(one, Failure)]
+        done = [one for one in results if not isinstance(one, Failure)]
+        if failures:
+            remove_files(path for one in done for path in one.files)
+            raise failures[0].kind(list(failures[0].diagnostics))
+        return [one.result for one in done]
 
     def run(
         self,
@@ -176,9 +188,3 @@ class Jobs:
         jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
         stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
         return sum(stage.numCompletedTasks for stage in stages if stage)
-
-
-def _unwrapped(result: _Result | Failure) -> _Result:
-    if isinstance(result, Failure):
-        raise result.kind(list(result.diagnostics))
-    return result

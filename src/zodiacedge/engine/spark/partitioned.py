@@ -66,13 +66,7 @@ def evaluate(
         total=sum(one.rows for key, one in setting.after.items() if key is not None),
     )
     shares = [replace(region, share=Share(some, whole)) for some in blocks]
-    outcomes = place.jobs.each(
-        regions.run,
-        shares,
-        "deriving facts in parts",
-        turn,
-        let_go=lambda outcome: _let_go(place, outcome),
-    )
+    outcomes = place.jobs.each(regions.run, shares, "deriving facts in parts", turn)
     del held  # the parts have read their blocks
     results = [Result(terms=terms) for _ in nodes]
     for result, own in zip(results, nodes, strict=True):
@@ -106,15 +100,6 @@ def _all(dealt: Mapping[tuple[Relation, int], frozenset[int] | None], whole: Wan
     for (relation, _), classes in dealt.items():
         want(found, relation, classes)
     return found
-
-
-def _let_go(place: Place, outcome: Outcome) -> None:
-    """Adopt the files that a task wrote, and hold none: they go."""
-    for segment in outcome.segments.values():
-        place.adopt_segment(segment)
-    for part in (outcome.terms, *outcome.came.values(), *outcome.went.values()):
-        if part.rows:
-            place.adopt(part)
 
 
 def _take(place: Place, rules: Mapping[str, Rule], outcomes: Sequence[Outcome], result: Result) -> None:

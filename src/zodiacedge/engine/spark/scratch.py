@@ -12,6 +12,8 @@ import shutil
 import tempfile
 import uuid
 import weakref
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -164,8 +166,16 @@ class Folder(NamedTuple):
     uri: str
 
     def write(self, table: pa.Table, kind: str) -> str:
+    def new_file(self, kind: str, ending: str = "") -> str:
+        """Return a place for a new file."""
+        path = f"{self.uri}/{kind}-{uuid.uuid4().hex}{ending}"
+        noted = _NOTED.get()
+        if noted is not None:
+            noted.append(path)
+        return path
+
         """Write a table into a new file; return its place."""
-        path = f"{self.uri}/{kind}-{uuid.uuid4().hex}.parquet"
+        path = self.new_file(kind, ".parquet")
         system, place = located(path)
         pq.write_table(
             table,
@@ -268,6 +278,31 @@ _LOCAL = fs.LocalFileSystem()
 
 
 def _located_or_refused(uri: str) -> tuple[fs.FileSystem, str]:
+_NOTED: ContextVar[list[str] | None] = ContextVar("_NOTED", default=None)
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[list[str]]:
+    """Yield a list that gets the places of all files written in a `with` block; they go if it fails."""
+    noted: list[str] = []
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    except BaseException:
+        remove_files(noted)
+        raise
+    finally:
+        _NOTED.reset(token)
+
+
+def remove_files(paths: Iterable[str]) -> None:
+    """Remove files that nobody will ever ask for."""
+    for path in paths:
+        system, place = located(path)
+        try:
+            system.delete_file(place)
+        except _GONE:
+            continue
     try:
         return located(uri)
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -286,11 +321,7 @@ def _no_scratch(uri: str, reason: str) -> UsageProblem:
 
 def _remove_file(path: str, scratch: Scratch) -> None:
     del scratch  # held until the last file is gone
-    system, place = located(path)
-    try:
-        system.delete_file(place)
-    except _GONE:
-        return
+    remove_files((path,))
 
 
 def _remove_folder(uri: str) -> None:

@@ -190,11 +190,12 @@ def in_parts(place: Place, sift: Sift) -> Sifted:
     dealt = deal(place, units, count, ALONE)
     shares = [replace(sift, share=Share(blocks)) for blocks in dealt.blocks]
     found = place.jobs.each(run, shares, "comparing facts with those that are there")
+    new, old = (_adopted(place, sides) for sides in ([one.new for one in found], [one.old for one in found]))
     known = merged(place, sift.new_terms, sift.terms, ALONE)
     examples = [one.example for one in found if one.example is not None]
     return Sifted(
-        _adopted(place, [one.new for one in found]),
-        _adopted(place, [one.old for one in found]),
+        new,
+        old,
         sum(one.idle for one in found),
         sum(one.missing for one in found),
         min(examples, key=format_atom, default=None),

@@ -25,7 +25,7 @@ from zodiacedge.engine.embedded.store import Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.columns import Reader, Translation, segment_of, union
-from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation
+from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, all_or_nothing
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms, write_terms
 from zodiacedge.errors import Diagnostic, ZodiacError
 from zodiacedge.language.ast import Atom, Rule
@@ -162,9 +162,12 @@ def taken(place: Place, results: Iterable[Row]) -> Judged:
     rows: list[Part] = []
     terms: list[Part] = []
     dropped: Dropped | None = None
+    failed: list[Mapping[str, Any]] = []
     for row in results:
         one = json.loads(row["told"])
-        raise_failure(one)
+        if "failed" in one:
+            failed.append(one)
+            continue
         classes = {int(key): count for key, count in one["classes"].items()}
         if one["rows"]:
             rows.append(place.adopt(Part(one["path"], one["rows"], classes)))
@@ -172,6 +175,9 @@ def taken(place: Place, results: Iterable[Row]) -> Judged:
             terms.append(place.adopt(Part(one["terms_path"], one["terms"])))
         if one["dropped"]:
             dropped = with_more(dropped, Dropped(one["dropped"], one["example"]))
+    # What the others wrote is ours by now, and goes.
+    for one in failed:
+        raise_failure(one)
     return Judged(tuple(rows), tuple(terms), dropped)
 
 
@@ -229,7 +235,8 @@ def outcome(
 def told(work: Callable[[], dict[str, object]]) -> pa.RecordBatch:
     """Return what a task tells of its work, or of the problem that it met."""
     try:
-        found = work()
+        with all_or_nothing():
+            found = work()
     except ZodiacError as problem:
         findings = [(one.code, one.message, one.note) for one in problem.diagnostics]
         found = {"failed": type(problem).__name__, "diagnostics": findings}
