@@ -18,6 +18,8 @@ from spark.conftest import CLUSTER
 from zodiacedge.cli.app import zodiac
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.spark import engine as spark_engine
+from zodiacedge.engine.spark.engine import SparkEngine
+from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.session import Cluster, package_archive
 from zodiacedge.engine.spark.vocabulary import Hashing
 from zodiacedge.errors import UsageProblem
@@ -25,7 +27,7 @@ from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.spark.engine import SparkEngine
+    from collections.abc import Callable
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
 
@@ -150,6 +152,21 @@ def test_a_scratch_folder_that_cannot_be_is_told(spark: SparkEngine, tmp_path: P
     kb = ze.open(engine="spark", scratch=str(tmp_path / "file"))
     with pytest.raises(UsageProblem, match="U016"), kb.change() as change:
         change.add_facts("p(a, b) .")
+
+
+def test_a_scratch_folder_may_be_called_anything_and_be_below_this_one(
+    make_engine: Callable[[Options], SparkEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Executors and the Java side of Spark work elsewhere.
+    assert make_engine(Options()).jobs.cores == 2
+    monkeypatch.chdir(tmp_path)
+    options = Options(way="rounds")
+    engine = SparkEngine(cluster=CLUSTER, scratch="work {1}, [2] 100%", options=options)
+    kb = KnowledgeBase(engine, Settings())
+    with kb.change() as change:
+        change.add_rules("r: At(Y) :- At(X), e(X, Y) . At(a) . e(a, b) . e(b, c) .")
+    assert kb.derived() == {"At": 2}
+    assert len(list((tmp_path / "work {1}, [2] 100%").iterdir())) == 1
 
 
 def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:

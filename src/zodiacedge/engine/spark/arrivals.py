@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.spark.frames import spark_path
 from zodiacedge.engine.spark.noted import noted_files
 from zodiacedge.errors import Diagnostic, StoreProblem
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
 _LOOK_SECONDS = 0.1
-_PATTERN = re.compile(r"[\[\]{}*?\\,]")
-_ESCAPED = r"\\\g<0>"
 # A file that comes late may be old: none is passed over for its age.
 _ANY_AGE = "36500d"
 
@@ -99,7 +97,7 @@ class Arrivals:
         if landing.most_files is not None:
             reader = reader.option("maxFilesPerTrigger", landing.most_files)
         # Only names go through Spark: a column that nobody asks for is not read.
-        names = reader.load(_uri(landing.folder, glob=True)).select("path")
+        names = reader.load(spark_path(str(landing.folder.resolve()))).select("path")
         writer = names.writeStream.option("checkpointLocation", _uri(landing.checkpoint))
         writer = writer.foreachBatch(self._taken)
         if seconds is None:
@@ -163,10 +161,9 @@ def stream_of(checkpoint: Path) -> str:
     return str(found)
 
 
-def _uri(path: Path, *, glob: bool = False) -> str:
-    """Return a place as Hadoop writes it: letters as they are, and where it takes patterns none of them."""
-    name = str(path.resolve())
-    return f"file://{_PATTERN.sub(_ESCAPED, name) if glob else name}"
+def _uri(path: Path) -> str:
+    """Return a place as Hadoop writes it: letters as they are."""
+    return f"file://{path.resolve()}"
 
 
 def _path(uri: str) -> Path:

@@ -8,6 +8,7 @@ return names and counts, so nothing has to be counted or collected afterwards.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ _MANIFEST = "tag int, path string, rows long, classes string"
 # A task that writes more rows than this writes another file.
 _ROWS_PER_FILE = 4_000_000
 _MOST_KNOWN = 1000
+_PATTERN = re.compile(r"[\[\]{}*?\\,]")
 
 
 def names(width: int) -> list[str]:
@@ -169,9 +171,10 @@ def together(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def spark_path(path: str) -> str:
-    """Return a place as Spark names it."""
+    """Return a place as Spark names it: nothing in it is taken for a pattern."""
+    name = _PATTERN.sub(r"\\\g<0>", path)
     # Without a scheme Spark would look in its default file system, which may be another.
-    return path if "://" in path else f"file://{path}"
+    return name if "://" in path else f"file://{name}"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -165,7 +166,6 @@ class Folder(NamedTuple):
 
     uri: str
 
-    def write(self, table: pa.Table, kind: str) -> str:
     def new_file(self, kind: str, ending: str = "") -> str:
         """Return a place for a new file."""
         path = f"{self.uri}/{kind}-{uuid.uuid4().hex}{ending}"
@@ -174,6 +174,7 @@ class Folder(NamedTuple):
             noted.append(path)
         return path
 
+    def write(self, table: pa.Table, kind: str) -> str:
         """Write a table into a new file; return its place."""
         path = self.new_file(kind, ".parquet")
         system, place = located(path)
@@ -209,7 +210,9 @@ class Scratch:
     def __init__(self, uri: str = "") -> None:
         """Make the folder, in the system's place for temporary files if no other is given."""
         if uri:
-            self.folder = Folder(f"{uri.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
+            # Other processes work in other folders.
+            place = uri if "://" in uri else str(Path(uri).absolute())
+            self.folder = Folder(f"{place.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
         else:
             self.folder = Folder(tempfile.mkdtemp(prefix="zodiacedge-"))
         system, place = _located_or_refused(self.folder.uri)
@@ -275,9 +278,6 @@ def located(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 _LOCAL = fs.LocalFileSystem()
-
-
-def _located_or_refused(uri: str) -> tuple[fs.FileSystem, str]:
 _NOTED: ContextVar[list[str] | None] = ContextVar("_NOTED", default=None)
 
 
@@ -303,6 +303,9 @@ def remove_files(paths: Iterable[str]) -> None:
             system.delete_file(place)
         except _GONE:
             continue
+
+
+def _located_or_refused(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         return located(uri)
     except (OSError, ValueError, pa.ArrowException) as error:
