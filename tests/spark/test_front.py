@@ -20,7 +20,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.spark import engine as spark_engine
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.session import Cluster, package_archive
+from zodiacedge.engine.spark.session import Cluster, need_java, package_archive
 from zodiacedge.engine.spark.vocabulary import Hashing
 from zodiacedge.errors import UsageProblem
 from zodiacedge.knowledge import KnowledgeBase
@@ -167,6 +167,19 @@ def test_a_scratch_folder_may_be_called_anything_and_be_below_this_one(
         change.add_rules("r: At(Y) :- At(X), e(X, Y) . At(a) . e(a, b) . e(b, c) .")
     assert kb.derived() == {"At": 2}
     assert len(list((tmp_path / "work {1}, [2] 100%").iterdir())) == 1
+
+
+def test_options_that_java_picks_up_hide_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    told = """Picked up JAVA_TOOL_OPTIONS: -Dname="11 or more"\nopenjdk version "21.0.2" 2024-01-16\n"""
+    java.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{told}END\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    need_java()
+    java.write_text(java.read_text().replace("21.0.2", "11.0.2"))
+    with pytest.raises(UsageProblem, match="Java 11 is too old"):
+        need_java()
 
 
 def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:

@@ -247,6 +247,7 @@ def _java_version(program: str) -> int:
         told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
         return 0
-    version = told.stderr.partition('"')[2].partition('"')[0]
+    # Java may tell first of options that it picks up from the environment.
+    version = told.stderr.partition('version "')[2].partition('"')[0]
     first = version.removeprefix("1.").partition(".")[0].partition("-")[0]
     return int(first) if first.isdigit() else 0
