@@ -63,9 +63,12 @@ def test_a_master_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> N
     assert "mistake of ours" not in done.stderr
 
 
-def test_a_way_or_a_number_of_bits_that_there_is_not_is_refused() -> None:
+def test_a_way_a_seed_or_a_number_of_bits_that_there_is_not_is_refused() -> None:
     with pytest.raises(UsageProblem, match="there is no way"):
         Options(way="distributed")
     for bits in (0, 64):
         with pytest.raises(UsageProblem, match="bits"):
             SparkEngine(bits=bits)
+    for seed in (2**63, -(2**63) - 1):
+        with pytest.raises(UsageProblem, match="a seed is a number of 64 bits"):
+            SparkEngine(seed=seed)

@@ -51,6 +51,9 @@ class SparkEngine:
         if not 1 <= bits <= MOST_BITS:
             message = f"a fingerprint has 1 to {MOST_BITS} bits, not {bits}"
             raise UsageProblem(Diagnostic("U013", message, "leave bits out"))
+        if not -(2**MOST_BITS) <= seed < 2**MOST_BITS:
+            message = f"a seed is a number of 64 bits, and {seed} has more"
+            raise UsageProblem(Diagnostic("U013", message, "any other number will do: seed=1"))
         cluster = cluster or Cluster(master)
         cluster.refuse_another()
         if not scratch and not cluster.is_here:
