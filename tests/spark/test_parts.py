@@ -159,8 +159,10 @@ def test_a_program_in_parts(options: Options, make_engine: Callable[[Options], S
 def test_what_parts_fail_with_is_told(make_engine: Callable[[Options], SparkEngine]) -> None:
     engine = make_engine(Options(way="partitioned"))
     strict = KnowledgeBase(engine, Settings(strict=True))
-    with pytest.raises(EvaluationProblem, match="E002"), strict.change() as change:
-        change.add_rules("d: p(X, Y) :- q(X, N), Y := N / 0 .  q(a, 1) . q(b, 1) .")
+    numbers = " ".join(f"q(n{n}, {n}) ." for n in range(20))
+    # All parts together count.
+    with pytest.raises(EvaluationProblem, match="E002: rule d drops 20 bindings"), strict.change() as change:
+        change.add_rules(f"d: p(X, Y) :- q(X, N), Y := N / 0 . {numbers}")
     assert not strict.facts()
     limited = KnowledgeBase(engine, Settings(limits=Limits(rounds=3)))
     with pytest.raises(LimitReached, match="3 rounds"), limited.change() as change:

@@ -315,6 +315,8 @@ class _Work(Standing):
         else:
             results = partitioned.evaluate(rules, way.by, setting, self.terms, step.rows)
             means = MEANS[way.name]
+        if self.settings.strict:
+            refuse_errors(self.rules, {key: one for result in results for key, one in result.dropped.items()})
         self._take_new_terms(results[-1].terms)
         seconds = (time.perf_counter() - start) / len(nodes)
         for node, result in zip(nodes, results, strict=True):

@@ -61,7 +61,6 @@ def evaluate(
         place.hashing,
         registry=settings.registry,
         limits=settings.limits,
-        strict=settings.strict,
         policy=place.options.policy,
         total=sum(one.rows for key, one in setting.after.items() if key is not None),
     )
