@@ -15,6 +15,7 @@ from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.scratch import Folder
+from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, decoded, enter, unseen, write_terms
 from zodiacedge.errors import EvaluationProblem
 from zodiacedge.knowledge import KnowledgeBase
@@ -113,6 +114,28 @@ def test_a_change_with_a_clash_fails_and_leaves_all_as_it_was(options: Options, 
         change.add_facts(" ".join(f"p(n{n}, {n}) ." for n in range(60)))
     assert kb.facts() == before
     assert kb.version == 1
+
+
+@pytest.mark.parametrize("options", [Options(), Options(way="rounds", gather_rows=0)], ids=["small", "large"])
+def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: Options, java: None) -> None:  # noqa: ARG001
+    kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=20, options=options), Settings())
+    with kb.change() as change:
+        change.add_rules("l: last(X, Y) :- p(X, Y), not p(Y, here) . p(a, b) .")
+    state = kb.state
+    assert isinstance(state, SparkState)
+    names = [IRI(f"n{n}") for n in range(3_000_000)]
+    keys = state.place.hashing.keys_of([IRI("a"), IRI("here"), *names])
+    like_a, like_here = (
+        next(name for name in names if keys[name] == keys[IRI(known)]) for known in ("a", "here")
+    )
+    with pytest.raises(EvaluationProblem, match="E005"):
+        kb.query(f"?- p({like_a.value}, X) .")
+    with pytest.raises(EvaluationProblem, match="E005"):
+        kb.prepare("?- p(X, Y) .", "X")(X=like_a)
+    for like in (like_a, like_here):
+        with pytest.raises(EvaluationProblem, match="E005"), kb.change() as change:
+            change.add_rules(f"m: q(X) :- p(X, {like.value}) .")
+    assert kb.query("?- p(a, X) .").rows == ((IRI("b"),),)
 
 
 def test_decoding_needs_no_order() -> None:

@@ -227,7 +227,7 @@ class _Work(Standing):
             settings.strict and looked_up is None,
             _ON_A_SLICE if looked_up else place.options.policy,
             held + sum(one.rows for one in kept.values()),
-            tuple(term for term, key in keys.items() if key not in self.names.known),
+            tuple(term for term, key in keys.items() if self.names.known.get(key) != term),
             net=_TOLD_AT_ONCE if net else 0,
             rows=looked_up.rows if looked_up else None,
             old_rules=old_rules,
@@ -345,7 +345,7 @@ class _Work(Standing):
         """Make terms known that rules mention for the first time."""
         place = self.place
         keys = place.keys(term for rule in rules for term in constants(rule))
-        new = [term for term, key in keys.items() if key not in self.names.known]
+        new = [term for term, key in keys.items() if self.names.known.get(key) != term]
         if new:
             dictionary = Dictionary()
             dictionary.encode_all(new)

@@ -12,7 +12,7 @@ from zodiacedge.engine.spark.columns import mentioned
 from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.nodes import Node, Setting, owners_of
 from zodiacedge.engine.spark.scratch import Content, Relation, Segment
-from zodiacedge.engine.spark.vocabulary import Terms, columns_of, write_terms
+from zodiacedge.engine.spark.vocabulary import Terms, columns_of, refuse_clash, write_terms
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.terms import order_key
 
@@ -57,6 +57,7 @@ class LargeQuery:
             terms = Terms((*terms.parts, *rows.terms.parts))
             body = (Atom(_GIVEN, self._parameters, query.span), *body)
         named = [*mentioned(body), *mentioned(query.columns)]
+        refuse_clash(place.keys(named) | place.hashing.keys_of(values.values()), state.terms)
         if named:
             dictionary = Dictionary()
             dictionary.encode_all(dict.fromkeys(named))

@@ -13,7 +13,7 @@ from zodiacedge.engine.embedded.store import Store
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.columns import Reader, Translation, needs_values, segment_of, union
-from zodiacedge.engine.spark.vocabulary import Hashing, Terms
+from zodiacedge.engine.spark.vocabulary import Hashing, Terms, refuse_clash
 from zodiacedge.terms import order_key, value_of
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Question:
 
 def run(question: Question) -> Answer:
     """Answer a query."""
+    refuse_clash(question.keys, question.terms)
     reader, translation = Reader(), Translation(question.keys, question.hashing)
     reads = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in question.inputs}
     real = bool(question.values) or needs_values(question.query.body)

@@ -164,7 +164,7 @@ class SparkState:
             asked = question.Question(
                 query,
                 given,
-                keys | self.place.keys(given.values()),
+                keys | self.place.hashing.keys_of(given.values()),
                 inputs,
                 self.terms,
                 self.place.hashing,

@@ -201,6 +201,14 @@ def shown(row: pa.Table) -> str:
     return format_term(term)
 
 
+def refuse_clash(keys: Mapping[Term, int], known: Terms) -> None:
+    """Raise if what is known has another term with the fingerprint of one of some terms."""
+    there = known.decode(np.array(list(keys.values()), np.int64)) if keys else {}
+    for term, key in keys.items():
+        if there.get(key, term) != term:
+            raise clash(format_term(there[key]), format_term(term))
+
+
 def clash(first: str, second: str) -> EvaluationProblem:
     """Return the problem that two terms with one fingerprint are."""
     return EvaluationProblem(
