@@ -461,7 +461,7 @@ def _while_reporting(kb: KnowledgeBase) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("zodiacedge.knowledge.mistaken_constants", interrupt)
+        patch.setattr("zodiacedge.maintenance.work_out.mistaken_constants", interrupt)
         change(kb, "r2: t(X) :- q(X) .  q(b) .")
 
 

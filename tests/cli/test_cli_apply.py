@@ -84,7 +84,7 @@ cooler.session:2
 version 1 to 2 in 0.000 s
 rules: 0 added, 0 removed
 explicit facts: 2 added, 1 removed
-visible facts: +0 (alarm -1, reading +1)
+visible facts: +3 -3 (reading +2 -1, hot +1 -1, alarm -1)
 visited: some
 
 louder.session:1

@@ -28,6 +28,9 @@ from zodiacedge.maintenance.change import Change
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from zodiacedge.engine.api import Moved
+    from zodiacedge.maintenance.report import ChangeReport
+
 pytestmark = pytest.mark.slow
 
 
@@ -36,6 +39,11 @@ def changes_of(session: RandomSession) -> list[Change]:
     first = Change(add_rules=program.rules, add_facts=program.facts)
     rest = [Change(c.add_rules, c.remove_rules, c.add_facts, c.remove_facts) for c in session.changes]
     return [first, *rest]
+
+
+def moves(report: ChangeReport) -> dict[frozenset[str], Moved | None]:
+    """Return what each visited node gained and lost."""
+    return {frozenset(node.rules): node.counted() for node in report.nodes}
 
 
 class Played(NamedTuple):
@@ -67,6 +75,9 @@ def follow(seed: int, means: str, most_changes: int = 6) -> Played:
         assert found.explicit == expected.explicit, where
         assert (report.inserted, report.deleted) == (told.inserted, told.deleted), where
         assert report.net_counts() == told.net_counts(), where
+        visited, all_nodes = moves(report), moves(told)
+        assert visited.items() <= all_nodes.items(), where
+        assert not any(any(all_nodes[rules] or ()) for rules in all_nodes.keys() - visited.keys()), where
         assert found.derived() == expected.derived(), where
         for node in expected.graph().order:
             rules = frozenset(node.rules)

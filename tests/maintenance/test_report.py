@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import zodiacedge as ze
-from zodiacedge.engine.api import Dropped, NodeRun
+from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.errors import Diagnostic
+from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import Predicate
 from zodiacedge.language.parser import parse_program
 from zodiacedge.maintenance.report import ChangeReport
@@ -17,6 +19,7 @@ from zodiacedge.maintenance.report import ChangeReport
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from zodiacedge.engine.api import Engine
     from zodiacedge.language.ast import Fact, Rule
 
 
@@ -73,7 +76,7 @@ def test_the_lines_count_what_came_and_went() -> None:
         "version 7 to 8 in 0.250 s",
         "rules: 2 added (r1, p(X) :- r(X), s(X)), 1 removed (r1)",
         "explicit facts: 1,200 added, 3 removed",
-        "visible facts: +1,499 (new +1,500, gone -2, p +1)",
+        "visible facts: +1,501 -2 (new +1,500, gone -2, p +1)",
         "visited: 1 hyper-node (evaluated 1)",
         "dropped: 1 binding of rule r1, for example division by zero (X = 1)",
         "warning W012: facts to add that are there already: 1",
@@ -128,9 +131,48 @@ def test_the_report_of_a_knowledge_base_agrees_with_its_facts() -> None:
         r"version 1 to 2 in \d+\.\d{3} s\n"
         r"rules: 0 added, 1 removed \(step\)\n"
         r"explicit facts: 1 added, 0 removed\n"
-        r"visible facts: \+1 \(e \+1\)\n"
+        r"visible facts: \+2 -1 \(tc \+1 -1, e \+1\)\n"
         r"visited: \d hyper-nodes?( \(.*\))?",
         str(c.report),
     )
     assert Counter(f.relation for f in c.report.inserted) == {"e": 1, "tc": 1}
     assert repr(c.report) == "<ChangeReport version 1 to 2>"
+
+
+def test_what_comes_and_goes_of_one_predicate_is_told_apart(engine: Engine) -> None:
+    kb = KnowledgeBase(engine, Settings())
+    with kb.change() as c:
+        c.add_facts("p(1) .")
+    with kb.change() as c:
+        c.remove_facts("p(1) .")
+        c.add_facts("p(2) . p(3) .")
+    assert "visible facts: +2 -1 (p +2 -1)" in str(c.report)
+
+
+RULES = "r1: p(X, Y) :- e(X, Y) .  r2: p(X, Y) :- p(X, Z), e(Z, Y) .  r3: q(X) :- p(X, Y), not s(X) ."
+
+
+def moved(report: ChangeReport) -> dict[tuple[str, ...], tuple[int, int]]:
+    """Return what nodes gained and lost, as machines are told, of those that did."""
+    nodes = json.loads(json.dumps(report.to_dict()))["nodes"]
+    found = {tuple(sorted(one["rules"])): (one["inserted"], one["deleted"]) for one in nodes}
+    return {rules: counts for rules, counts in found.items() if any(counts)}
+
+
+def test_machines_are_told_what_each_node_gained_and_lost(engine: Engine) -> None:
+    kb = KnowledgeBase(engine, Settings())
+    with kb.change() as first:
+        first.add_rules(RULES)
+        first.add_facts("e(a, b) . e(b, c) .")
+    tried = kb.dry_run(remove_rules="r1", add_facts="s(a) .")
+    with kb.change() as second:
+        second.remove_facts("e(b, c) .")
+        second.add_facts("e(a, d) . s(b) .")
+    with kb.change() as third:
+        third.remove_rules("r3")
+        third.remove_rules("r2")
+    # Asked for when later changes have altered what is there.
+    assert moved(first.report) == {("r1",): (2, 0), ("r2",): (1, 0), ("r3",): (2, 0)}
+    assert moved(tried) == {("r1",): (0, 2), ("r2",): (0, 1), ("r3",): (0, 2)}
+    assert moved(second.report) == {("r1",): (1, 1), ("r2",): (0, 1), ("r3",): (0, 1)}
+    assert moved(third.report) == {("r3",): (0, 1)}

@@ -16,7 +16,7 @@ The laws that every engine keeps, and that the shared test suite checks:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
 from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.limits import Limits
@@ -68,6 +68,13 @@ class Dropped:
     example: str
 
 
+class Moved(NamedTuple):
+    """How many facts a hyper-node's segment gained, and how many it lost."""
+
+    gained: int = 0
+    lost: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class NodeRun:
     """How one hyper-node was brought up to date, and how long that took.
@@ -84,6 +91,13 @@ class NodeRun:
     means: str = "evaluated"
     estimate: float = 0.0
     derivations: int | None = None
+    moved: Moved | Callable[[], Moved] | None = field(default=None, compare=False, repr=False)
+    """What the segment gained and lost, against what it had or took over from nodes that are no more; or
+    what counts that when somebody asks, since the difference may be larger than all the work was."""
+
+    def counted(self) -> Moved | None:
+        """Count what the segment gained and lost; None if nobody can tell any more."""
+        return self.moved() if callable(self.moved) else self.moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +124,9 @@ class Materialisation(Protocol):
 
     def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
         """All facts that the hyper-node of these rules derives."""
+
+    def segment_size(self, rules: frozenset[str]) -> int:
+        """How many facts the hyper-node of these rules derives."""
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate.

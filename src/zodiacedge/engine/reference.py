@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import listed
-from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.api import Answer, Dropped, Moved, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.folds import accepts, fold
 from zodiacedge.engine.limits import Meter
@@ -39,6 +39,7 @@ from zodiacedge.language.ast import (
 )
 from zodiacedge.language.printer import format_argument, format_atom, format_rule, format_term
 from zodiacedge.language.safety import analyse
+from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import Term, order_key
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class ReferenceMaterialisation:
     def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
         """All facts that the hyper-node of these rules derives."""
         return self.segments[rules]
+
+    def segment_size(self, rules: frozenset[str]) -> int:
+        """How many facts the hyper-node of these rules derives."""
+        return len(self.segments[rules])
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
@@ -168,7 +173,7 @@ class ReferenceMaterialisation:
         if not isinstance(effect, ReferenceEffect):
             raise TypeError(effect)
         after = ReferenceEngine().materialise(rules, graph, effect.after, settings)
-        return ReferenceAttempt(self, after)
+        return ReferenceAttempt(self, after, rules)
 
     def digest(self, turn: Handover) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
@@ -185,11 +190,23 @@ class ReferenceAttempt:
 
     before: ReferenceMaterialisation
     after: ReferenceMaterialisation
+    rules: Mapping[str, Rule]
 
     @property
     def runs(self) -> tuple[NodeRun, ...]:
         """All nodes."""
-        return self.after.runs
+        nodes = zip(self.after.runs, self.after.segments, strict=True)
+        return tuple(replace(run, moved=partial(self._moved, keys)) for run, keys in nodes)
+
+    def _moved(self, keys: frozenset[str]) -> Moved:
+        had = {
+            fact
+            for old, facts in self.before.segments.items()
+            for shared in [[self.rules[key].head for key in old & keys]]
+            for fact in facts
+            if any(unifiable(Atom(fact.relation, fact.args), head) for head in shared)
+        }
+        return Moved(len(self.after.segments[keys] - had), len(had - self.after.segments[keys]))
 
     @property
     def dropped(self) -> Mapping[str, Dropped]:

@@ -50,8 +50,8 @@ class Prepared:
     rules_added: tuple[Rule, ...]
     rules_removed: tuple[Rule, ...]
     warnings: tuple[Diagnostic, ...]
-    dropped: tuple[tuple[Rule, ...], ...] = ()
-    """The rules of each node that had no others: it is no more."""
+    dropped: tuple[Mapping[str, Rule], ...] = ()
+    """The rules of each node that had no others, by key: it is no more."""
 
 
 def prepare(program: Program, change: Change, host: Host, effect: Effect, state: State) -> Prepared:
@@ -109,11 +109,11 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     )
 
 
-def _dropped(program: Program, removed: Collection[str]) -> Iterator[tuple[Rule, ...]]:
+def _dropped(program: Program, removed: Collection[str]) -> Iterator[Mapping[str, Rule]]:
     for number in dict.fromkeys(program.graph.homes[key] for key in removed):
         keys = program.graph.nodes[number].rules
         if all(key in removed for key in keys):
-            yield tuple(program.rules[key] for key in sorted(keys))
+            yield {key: program.rules[key] for key in sorted(keys)}
 
 
 class _Parts(NamedTuple):

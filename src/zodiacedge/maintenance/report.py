@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import NodeRun
+from zodiacedge.engine.api import Moved, NodeRun
 from zodiacedge.errors import counted as number_of
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from zodiacedge.engine.api import Dropped, Net
+    from zodiacedge.engine.api import Dropped, Net, State
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
@@ -91,15 +91,15 @@ class ChangeReport:
 
     def __str__(self) -> str:
         """Return the report as a few lines for people."""
-        grown = self.net_change()
-        most_first = sorted(grown.items(), key=lambda item: (-abs(item[1]), item[0]))
-        predicates = _names(f"{name} {more:+,}" for name, more in most_first)
+        came, went = self.net_counts()
+        names = sorted({*came, *went}, key=lambda name: (-came.get(name, 0) - went.get(name, 0), name))
+        predicates = _names(f"{name} {_signed(came.get(name, 0), went.get(name, 0))}" for name in names)
         added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
             f"{self._versions} in {self.seconds:.3f} s",
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
-            f"visible facts: {sum(grown.values()):+,}{predicates}",
+            f"visible facts: {_signed(sum(came.values()), sum(went.values()))}{predicates}",
             f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_means(self.nodes))}",
         ]
         lines += _first(_reasons(self.nodes))
@@ -129,11 +129,14 @@ class ChangeReport:
                     "means": n.means,
                     "rounds": n.rounds,
                     "facts": n.facts,
+                    "inserted": moved and moved.gained,
+                    "deleted": moved and moved.lost,
                     "derivations": n.derivations,
                     "seconds": n.seconds,
                     "estimate": n.estimate,
                 }
                 for n in self.nodes
+                for moved in [n.counted()]
             ],
             "dropped": {r: {"count": d.count, "example": d.example} for r, d in self.dropped.items()},
             "warnings": [w.to_dict() for w in self.warnings],
@@ -154,16 +157,22 @@ def per_predicate(
     return {f"{p.name}/{p.arity}" if p.name in shared else p.name: found[p] for p in sorted(found)}
 
 
-def dropped_nodes(dropped: Iterable[Sequence[Rule]]) -> Iterator[NodeRun]:
+def dropped_nodes(dropped: Iterable[Mapping[str, Rule]], before: State) -> Iterator[NodeRun]:
     """Tell of nodes none of whose rules is left, as of those that were visited."""
     for rules in dropped:
-        labels = tuple(rule.label or format_rule(rule) for rule in rules)
-        yield NodeRun(labels, 0, 0, 0.0, "dropped", derivations=0)
+        labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
+        lost = before.segment_size(frozenset(rules))
+        yield NodeRun(labels, 0, 0, 0.0, "dropped", derivations=0, moved=Moved(0, lost))
 
 
 def counted(facts: Iterable[Fact]) -> dict[str, int]:
     """Count facts per predicate, by name."""
     return per_predicate(Counter(fact.predicate for fact in facts))
+
+
+def _signed(came: int, went: int) -> str:
+    """Return what came and what went, as far as something did."""
+    return " ".join([f"+{came:,}"] * bool(came) + [f"-{went:,}"] * bool(went)) or "none"
 
 
 def _name(rule: Rule) -> str:

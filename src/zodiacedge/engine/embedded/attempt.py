@@ -12,10 +12,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Dropped, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.api import Dropped, Moved, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.embedded.choose import GIVEN_UP, QUICKER, SMALL
 from zodiacedge.engine.embedded.classes import reexamine
 from zodiacedge.engine.embedded.copies import follow, is_soon_followed
+from zodiacedge.engine.embedded.exchange import Exchange
 from zodiacedge.engine.embedded.inherit import Heir, Inheritance, altered
 from zodiacedge.engine.embedded.keep import can_keep, keep
 from zodiacedge.engine.embedded.maintain import NodeChange
@@ -28,7 +29,7 @@ from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.batch import EmbeddedEffect
     from zodiacedge.engine.embedded.choose import Choice
@@ -177,14 +178,17 @@ class Work:
         if before is not None and grown is not None:
             self.total += grown
             rounds, facts, means = watch.rounds, len(before) + grown, "maintained"
+            moved: Moved | Callable[[], Moved] = _moved(draft, before, heir)
         else:
             result = self._evaluated(draft, shape, before, watch)
-            self._take(draft, keys, result, before, heir, why)
+            moved = self._take(draft, keys, result, before, heir, why)
             rounds, facts, means = result.rounds, len(result.segment), result.module or "evaluated"
             means = f"{means}, {why}" if why else means
             draft.derivations += result.derivations
         seconds = time.perf_counter() - start
-        self.runs.append(NodeRun(shape.labels, rounds, facts, seconds, means, estimate, draft.derivations))
+        self.runs.append(
+            NodeRun(shape.labels, rounds, facts, seconds, means, estimate, draft.derivations, moved)
+        )
         watch.before += facts
 
     def _evaluated(self, draft: Draft, shape: NodeShape, before: Segment | None, watch: _Watch) -> NodeResult:
@@ -212,14 +216,15 @@ class Work:
         before: Segment | None,
         heir: Heir | None,
         why: str,
-    ) -> None:
-        """Let what evaluating a node gave be what it has in the next version."""
+    ) -> Moved | Callable[[], Moved]:
+        """Let what evaluating a node gave be what it has in the next version; tell what it gains by that."""
         for key in keys:
             self.dropped.pop(key, None)
         self.dropped |= result.dropped
         new = result.segment
         self.total += len(new) - (len(before) if before is not None else 0)
         self.choice.estimate += new.seconds - (before.seconds if before is not None else 0.0)
+        moved: Moved | Callable[[], Moved] = Moved(len(new), 0)
         if before is None:
             draft.put(new)
         else:
@@ -233,10 +238,13 @@ class Work:
             ):
                 keep(draft, before, new)
                 self.kept[keys] = (new.seconds, tries)
-                return
+                return draft.moved(before)
             new.tries = tries
-            draft.replace([before, *(heir.poured if heir else ())], new)
+            olds = [before, *(heir.poured if heir else ())]
+            draft.replace(olds, new)
+            moved = Exchange(self.store, olds, new)
         self.segments[keys] = new
+        return moved
 
     def _maintained(
         self,
@@ -289,7 +297,7 @@ class Work:
         change = NodeChange(draft, shape, before, backward=backward, suspects=suspects, added=added)
         grown = change.process()
         if grown is not None:
-            inheritance.settle(heir)
+            heir.copied = inheritance.settle(heir)
         return grown
 
     def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeShape:
@@ -298,6 +306,13 @@ class Work:
         if found is None or any(found.rules[key] is not rule for key, rule in own.items()):
             found = self.shapes[keys] = NodeShape(own)
         return found
+
+
+def _moved(draft: Draft, before: Segment, heir: Heir | None) -> Moved:
+    """Count what a segment gains and loses that is maintained."""
+    gained, lost = draft.moved(before)
+    # Of what was copied into it from other nodes, it gains nothing that stays, and loses what does not.
+    return Moved(gained - heir.copied.gained, lost + heir.copied.lost) if heir else Moved(gained, lost)
 
 
 @dataclass(slots=True)

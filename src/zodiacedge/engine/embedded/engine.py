@@ -64,6 +64,10 @@ class EmbeddedState:
         """All facts that the hyper-node of these rules derives."""
         return frozenset(self.store.facts(self.store.segments[rules]))
 
+    def segment_size(self, rules: frozenset[str]) -> int:
+        """How many facts the hyper-node of these rules derives."""
+        return len(self.store.segments[rules])
+
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
         store = self.store

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zodiacedge.engine.embedded.owners import OWN
+from zodiacedge.engine.api import Moved
+from zodiacedge.engine.embedded.owners import OWN, OWN_BEFORE
 from zodiacedge.engine.embedded.programs import ask
 from zodiacedge.engine.embedded.shape import NodeShape
 from zodiacedge.engine.embedded.store import NO_CLASS, TYPED, Relation, Segment, Store, by_class, in_pairs
@@ -83,6 +84,8 @@ class Heir:
     line: Line
     poured: list[Segment] = field(default_factory=list)
     """What was copied into its segment from further parents."""
+    copied: Moved = field(default_factory=Moved)
+    """How much of that stayed and went, once the node is maintained, of what the segment did not have."""
 
 
 @dataclass(slots=True)
@@ -131,13 +134,22 @@ class Inheritance:
                     found.setdefault(relation, Table(relation.arity)).insert(own)
         return {relation: table.rows for relation, table in found.items()}
 
-    def settle(self, heir: Heir) -> None:
-        """Note what was copied into a segment and did not stay in it as touched."""
+    def settle(self, heir: Heir) -> Moved:
+        """Note what was copied into a segment and did not stay in it as touched; count what was new to it.
+
+        These are the rows that only further parents had: those that stayed, and those that did not.
+        """
+        stayed = lost = 0
         for further in heir.poured:
             for relation, table in further.tables.items():
                 for one, rows in by_class(relation, table.rows):
-                    lost = self.draft.flags(one, rows, heir.segment) & OWN == 0
-                    self.draft.touched.note(one, rows[lost])
+                    marks = self.draft.flags(one, rows, heir.segment)
+                    gone = marks & OWN == 0
+                    self.draft.touched.note(one, rows[gone])
+                    new = marks & OWN_BEFORE == 0
+                    stayed += int(np.count_nonzero(new & ~gone))
+                    lost += int(np.count_nonzero(new & gone))
+        return Moved(stayed, lost)
 
     def _inherit(self, line: Line, taken: set[int]) -> None:
         keys = line.keys

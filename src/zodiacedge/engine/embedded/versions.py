@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zodiacedge.engine.api import Moved
 from zodiacedge.engine.embedded.clock import Clock
 from zodiacedge.engine.embedded.compiled import MEMORY
 from zodiacedge.engine.embedded.overlay import Overlay, Piece
@@ -440,6 +441,11 @@ class Draft:
             for name, _ in gains.overlays():
                 gains.segment.overlays.pop(name, None)
         self._in_use.clear()
+
+    def moved(self, segment: Segment) -> Moved:
+        """Count the facts that a segment gains and loses so far."""
+        overlays = self.gains(segment)[0].values()
+        return Moved(sum(len(one.plus) for one in overlays), sum(len(one.minus) for one in overlays))
 
     def grown(self, segment: Segment) -> int:
         """Return by how many facts a segment grows or shrinks so far."""

@@ -298,7 +298,8 @@ class _Work(Standing):
             self.seconds[keys] = seconds
         means = f"{means}: {way.why(list(rules.values()))}{because}"
         estimate = self.before.seconds.get(keys, 0.0)
-        self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, means, estimate))
+        moved = self.moved(keys, segment)
+        self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, means, estimate, moved=moved))
 
     def _evaluate_together(self, step: Step, way: Way) -> None:
         """Evaluate nodes from nothing: by one plan, or all of them in each of some parts."""
@@ -328,7 +329,9 @@ class _Work(Standing):
             self.meter.look(labels[0], first.span)
             self.meter.count(self.rows, result.rounds, labels[0], first.span)
             why = way.why(self.rules_of(node).values())
-            self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, f"{means}: {why}"))
+            moved = self.moved(keys, segment)
+            run = NodeRun(labels, result.rounds, segment.rows, seconds, f"{means}: {why}", moved=moved)
+            self.runs.append(run)
 
     def _take_new_terms(self, terms: Terms) -> None:
         """Make terms known that came after those that are."""

@@ -8,7 +8,7 @@ are segments there too. What they gain and lose goes into files; names and count
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -145,7 +145,7 @@ class _Task:
         settings = Settings(region.registry, region.limits, region.strict)
         attempt = state.attempt(region.rules, graph, state.effect(add, remove), settings)
         if region.rows is not None and any(run.means != MAINTAINED for run in attempt.runs):
-            return Outcome({}, frozenset(), attempt.runs, {}, Part("", 0), exact=False)
+            return Outcome({}, frozenset(), (), {}, Part("", 0), exact=False)
         written = _Written(self._translation, region.folder, rewrites=region.rows is None)
         segments: dict[frozenset[str], Segment] = {}
         whole: set[frozenset[str]] = set()
@@ -161,7 +161,7 @@ class _Task:
         return Outcome(
             segments,
             frozenset(whole),
-            attempt.runs,
+            tuple(replace(run, moved=run.counted()) for run in attempt.runs),
             {key: one for key, one in attempt.dropped.items() if key in region.rules},
             self._new_terms(),
             written.distinct(came),

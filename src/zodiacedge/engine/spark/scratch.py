@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from zodiacedge.engine.api import Moved
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.terms import RDF_TYPE
 
@@ -127,6 +128,14 @@ class Content:
         more = [part for came, part in new if came] + [part for came, part in old if not came]
         less = [part for came, part in new if not came] + [part for came, part in old if came]
         return more, less
+
+    def counted(self, after: Content) -> Moved | None:
+        """Count what came and went until another version; None if only the rows themselves would tell."""
+        if after.layers[: len(self.layers)] == self.layers:
+            new = after.layers[len(self.layers) :]
+            came = sum(part.rows for came, part in new if came)
+            return Moved(came, sum(part.rows for came, part in new if not came))
+        return None if self.rows and after.rows else Moved(after.rows, self.rows)
 
     def then(self, plus: Iterable[Part] = (), minus: Iterable[Part] = ()) -> Content:
         """Return what is there when rows that are there went and rows that are not there came."""

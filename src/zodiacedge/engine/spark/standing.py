@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.api import Moved
 from zodiacedge.engine.spark.columns import constants
 from zodiacedge.engine.spark.reach import touched_by
 from zodiacedge.language.printer import format_rule
@@ -91,6 +92,19 @@ class Standing:
         before = [one for keys, one in self.before.segments.items() if keys not in inside]
         after = [one for keys, one in self.segments.items() if keys not in inside]
         return [self.before.stated, *before], [self.stated, *after]
+
+    def moved(self, keys: frozenset[str], segment: Segment) -> Moved | None:
+        """Count what a node gained and lost; None if only the rows would tell, or those of other nodes."""
+        had = self.before.segments.get(keys)
+        if had is None:
+            return None if any(key in self._old_homes for key in keys) else Moved(segment.rows)
+        total = Moved()
+        for relation in {**had.contents, **segment.contents}:
+            found = had.content(relation).counted(segment.content(relation))
+            if found is None:
+                return None
+            total = Moved(total.gained + found.gained, total.lost + found.lost)
+        return total
 
     def known_parts(self, keys: frozenset[str]) -> Iterator[Part]:
         """Yield the files of the old version that a node may have kept or taken over."""

@@ -72,6 +72,10 @@ class SparkState:
         """All explicit facts."""
         return frozenset(fact for _, facts in self._each((self.stated,)) for fact in facts)
 
+    def segment_size(self, rules: frozenset[str]) -> int:
+        """How many facts the hyper-node of these rules derives."""
+        return self.segments[rules].rows
+
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
         owners = (self.stated, *self.segments.values()) if rules is None else (self.segments[rules],)
