@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from zodiacedge.engine.api import Progress
 from zodiacedge.language.printer import format_rule
 from zodiacedge.maintenance.change import prepare
 from zodiacedge.maintenance.hints import mistaken_constants
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from zodiacedge.language.checks import Host
     from zodiacedge.maintenance.change import Change
     from zodiacedge.maintenance.program import Program
+
+_COMPARING = "comparing facts with those that are there"
 
 
 class InForce(NamedTuple):
@@ -43,6 +46,9 @@ def work_out(there: InForce, change: Change, host: Host, settings: Settings, *, 
     """Work a change out, or raise where it is refused; the version of a dry run stays as it is."""
     start = time.perf_counter()
     version, program, before = there
+    if settings.progress and (change.loaded or change.add_facts or change.remove_facts):
+        # An engine may put the work off until somebody asks what came of it: `prepare` does.
+        settings.progress(Progress(0, len(program.graph.nodes), (), 0, 0, _COMPARING))
     effect = _effect(change, before)
     settings.turn.pass_on()
     prepared = prepare(program, change, host, effect, before)
