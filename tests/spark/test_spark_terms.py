@@ -138,6 +138,21 @@ def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: O
     assert kb.query("?- p(a, X) .").rows == ((IRI("b"),),)
 
 
+@pytest.mark.usefixtures("java")
+def test_what_a_query_by_plan_computes_is_not_taken_for_another_term() -> None:
+    options = Options(way="rounds", gather_rows=0)
+    kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=16, options=options), Settings())
+    state = kb.state
+    assert isinstance(state, SparkState)
+    keys = state.place.hashing.keys_of([IRI("a"), *map(integer, range(2, 800_000))])
+    like_a = next(n for n in range(2, 800_000) if keys[integer(n)] == keys[IRI("a")])
+    with kb.change() as change:
+        change.add_facts(f"p({like_a - 1}) . q(a) .")
+    with pytest.raises(EvaluationProblem, match="E005"):
+        kb.query("?- p(X), Y := X + 1 .")
+    assert kb.query("?- p(X), Y := X + 2 .").rows == ((integer(like_a - 1), integer(like_a + 1)),)
+
+
 def test_decoding_needs_no_order() -> None:
     hashing = Hashing()
     table = columns_of(entries(TERMS), hashing)

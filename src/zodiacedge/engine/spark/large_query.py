@@ -10,6 +10,7 @@ from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.spark.batch import SparkBatch
 from zodiacedge.engine.spark.columns import mentioned
 from zodiacedge.engine.spark.lookup import Lookup
+from zodiacedge.engine.spark.merge import merged
 from zodiacedge.engine.spark.nodes import Node, Setting, owners_of
 from zodiacedge.engine.spark.scratch import Content, Relation, Segment
 from zodiacedge.engine.spark.vocabulary import Terms, columns_of, refuse_clash, write_terms
@@ -71,6 +72,9 @@ class LargeQuery:
         setting = Setting(place, self._settings, place.keys(named), owners, owners, watch)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         result = Node({"": rule}, setting, terms).evaluate()
+        # Terms that expressions gave.
+        fresh = Terms(result.terms.parts[len(terms.parts) :])
+        merged(place, fresh, terms, self._settings.turn)
         relation = Relation(_ANSWERS, len(query.columns))
         facts = Lookup(place, result.terms).facts(relation, result.contents.values())
         found = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
