@@ -15,7 +15,7 @@ from zodiacedge.errors import CheckProblem, UsageProblem
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import Predicate, fact
 from zodiacedge.maintenance.change import Change
-from zodiacedge.terms import IRI
+from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import Engine
@@ -116,6 +116,20 @@ def test_members_of_a_class_that_a_variable_stands_for(kb: KnowledgeBase) -> Non
     assert [(n.inserted, n.deleted) for n in told] == [
         ({fact("animal", A), fact("animal", B)}, frozenset()),
         (frozenset(), {fact("animal", A)}),
+    ]
+
+
+@pytest.mark.parametrize("asked", ["rdf:type", "rdf:type/2", f"<{RDF_TYPE}>", RDF_TYPE, ze.iri(RDF_TYPE)])
+def test_who_subscribes_to_rdf_type_hears_of_all_classes(kb: KnowledgeBase, asked: str | IRI) -> None:
+    told: list[ze.Notice] = []
+    kb.subscribe(asked, told.append)
+    change(kb, "animal(X) :- cat(X) .  cat(a) .  near(a, b) .  done() .")
+    change(kb, "near(b, a) .")
+    change(kb, "", "cat(a) .")
+    members = {fact("cat", A), fact("animal", A)}
+    assert told == [
+        ze.Notice(1, frozenset(members), frozenset()),
+        ze.Notice(3, frozenset(), frozenset(members)),
     ]
 
 

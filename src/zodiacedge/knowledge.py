@@ -407,7 +407,8 @@ class KnowledgeBase:
             kb.subscribe("alarm/1", lambda notice: print(notice.version, notice.inserted, notice.deleted))
 
         Args:
-            predicate: `p`, `p/1`, `ex:p`, `<http://e/p>` or an IRI; a name alone is of any arity; None: all.
+            predicate: `p`, `p/1`, `ex:p`, `<http://e/p>` or an IRI; a name alone is of any arity,
+                `rdf:type` is all classes; None: all.
             callback: Called by the thread that committed, before the next change, if there are such facts. It
                 may read and change the knowledge base; its own commits are told when this one has been.
         """

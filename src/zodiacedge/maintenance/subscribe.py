@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, UsageProblem, nearest
+from zodiacedge.language.ast import Predicate
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
-from zodiacedge.terms import IRI
+from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from zodiacedge.language.ast import Fact, Predicate
+    from zodiacedge.language.ast import Fact
     from zodiacedge.maintenance.report import ChangeReport
 
 
@@ -36,7 +37,7 @@ class Subscription:
     """Somebody who is told of commits, until it is cancelled.
 
     `name` is that of a predicate, with or without its arity; all predicates if it is empty. A whole IRI
-    stands in angle brackets, so that no number at its end is taken for an arity.
+    stands in angle brackets, so that no number at its end is taken for an arity. `rdf:type` is all classes.
     """
 
     name: str
@@ -54,8 +55,18 @@ class Subscription:
 
     def wants(self, predicate: Predicate) -> bool:
         """Whether it is to hear of a predicate."""
-        name, arity = predicate
-        return self.name in {"", name, f"{name}/{arity}", f"<{name}>", f"<{name}>/{arity}"}
+        if self.name in _spellings(predicate):
+            return True
+        # Members of a class are facts of the class, and of rdf:type as well.
+        return predicate.arity == 1 and self.name in _ALL_CLASSES
+
+
+def _spellings(predicate: Predicate) -> set[str]:
+    name, arity = predicate
+    return {"", name, f"{name}/{arity}", f"<{name}>", f"<{name}>/{arity}"}
+
+
+_ALL_CLASSES = _spellings(Predicate(RDF_TYPE, 2))
 
 
 class Subscribers:
