@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import zodiacedge as ze
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
 from zodiacedge.engine.embedded.store import Relation
@@ -73,6 +74,14 @@ def test_it_can_ask_the_reference_engine(kb: KnowledgeBase) -> None:
     assert found.engine == "reference"
     with pytest.raises(UsageProblem, match="U001"):
         kb.verify(against="referense")
+
+
+@pytest.mark.parametrize("against", [5, None, ["reference"]])
+def test_an_engine_that_is_no_text_is_refused(engine: Engine, against: object) -> None:
+    with pytest.raises(UsageProblem, match="U013: expected a text"):
+        made(engine).verify(against=against)  # type: ignore[arg-type]
+    with pytest.raises(UsageProblem, match="U001: there is no engine"):
+        ze.open(engine=against)  # type: ignore[arg-type]
 
 
 def test_the_digest_depends_on_the_facts_alone() -> None:

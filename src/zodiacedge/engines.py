@@ -19,7 +19,7 @@ STORE_ENGINES = ("embedded", "spark")
 def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
     """Return an engine; the rest is for that of a cluster."""
     if name not in ALL_ENGINES:
-        near = nearest(name, ALL_ENGINES)
+        near = nearest(str(name), ALL_ENGINES)
         raise UsageProblem(
             Diagnostic(
                 "U001",

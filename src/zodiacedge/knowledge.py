@@ -422,6 +422,7 @@ class KnowledgeBase:
         Args:
             against: The engine that evaluates, `reference` for the definition; this one's own if not given.
         """
+        against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
         with self._admission.alone(), self._asking() as state:
             settings = replace(self._settings, turn=self._turn)
