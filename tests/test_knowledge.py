@@ -215,6 +215,18 @@ def test_a_rule_among_facts_is_refused(kb: KnowledgeBase) -> None:
     assert kb.version == 0
 
 
+def test_a_text_of_facts_that_was_refused_leaves_nothing_in_the_change(kb: KnowledgeBase) -> None:
+    refused = kb.change()
+    for text in ("@prefix ex: <http://e/> .  q(a) .  p(X) :- q(X) .", "q(a) .  q(X) ."):
+        with pytest.raises(ze.ZodiacError):
+            refused.add_facts(text)
+        with pytest.raises(ze.ZodiacError):
+            refused.remove_facts(text)
+    assert refused.collected() == Change()
+    with pytest.raises(SyntaxProblem, match="ex:"):
+        refused.add_facts("ex:q(a) .")
+
+
 def test_facts_as_rows(kb: KnowledgeBase) -> None:
     noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
     with kb.change() as c:

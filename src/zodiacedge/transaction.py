@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from zodiacedge import io
     from zodiacedge.engine.api import Batch
     from zodiacedge.io import Load, LoadReport, ProgressCallback
-    from zodiacedge.language.ast import Atom, Fact, Rule
+    from zodiacedge.language.ast import Atom, Fact, Program, Rule
     from zodiacedge.maintenance.report import ChangeReport
 
-    Facts: TypeAlias = str | Iterable[Sequence[object]] | pa.Table
+    Rows: TypeAlias = Iterable[Sequence[object]] | pa.Table
+    Facts: TypeAlias = str | Rows
 
 
 class Changeable(Protocol):
@@ -112,9 +113,9 @@ class Transaction:
 
     def add_rules(self, text: str, name: str = "<text>") -> None:
         """Add the rules and facts of a program text."""
-        rules, facts = self._read(text, name)
-        self._add_rules += rules
-        self._add_facts += facts
+        program = self._read(text, name)
+        self._state(program)
+        self._add_rules += program.rules
 
     def remove_rules(self, text: str, name: str = "<text>") -> None:
         """Remove rules, by label or by text up to variable names."""
@@ -122,9 +123,9 @@ class Transaction:
         if given_text(text).replace("-", "_").strip().isidentifier():
             self._remove_rules.append(text.strip())
             return
-        rules, facts = self._read(text, name, stating=False)
-        self._remove_rules += rules
-        self._remove_facts += facts
+        program = self._read(text, name)
+        self._remove_rules += program.rules
+        self._remove_facts += [ground(atom) for atom in program.facts]
 
     def add_facts(self, facts: Facts, relation: str = "") -> None:
         """Add facts.
@@ -132,11 +133,17 @@ class Transaction:
         They come as program text, as rows `(predicate, value, …)`, as rows `(value, …)` of the relation
         given, or as an Arrow table of the relation given.
         """
-        self._add_facts += self._facts(facts, relation)
+        if isinstance(facts, str):
+            self._state(self._read(facts, rules=False))
+        else:
+            self._add_facts += self._rows(facts, relation)
 
     def remove_facts(self, facts: Facts, relation: str = "") -> None:
         """Remove explicit facts, given as for `add_facts`."""
-        self._remove_facts += self._facts(facts, relation, stating=False)
+        if isinstance(facts, str):
+            self._remove_facts += [ground(atom) for atom in self._read(facts, rules=False).facts]
+        else:
+            self._remove_facts += self._rows(facts, relation)
 
     def load(
         self,
@@ -178,21 +185,20 @@ class Transaction:
                 Diagnostic("U002", "the change is committed already", "begin another one: kb.change()")
             )
 
-    def _read(self, text: str, name: str, *, stating: bool = True) -> tuple[list[Rule], list[Fact]]:
+    def _read(self, text: str, name: str = "<text>", *, rules: bool = True) -> Program:
         self._refuse_if_committed()
         program = parse_program(given_text(text), name, self._prefixes)
+        if program.rules and not rules:
+            raise UsageProblem(Diagnostic("U003", "expected facts, found a rule", "use add_rules"))
         self._prefixes |= dict(program.prefixes)
-        if stating:
-            self._stated += program.facts
-        return list(program.rules), [ground(atom) for atom in program.facts]
+        return program
 
-    def _facts(self, facts: Facts, relation: str, *, stating: bool = True) -> list[Fact]:
+    def _state(self, program: Program) -> None:
+        self._add_facts += [ground(atom) for atom in program.facts]
+        self._stated += program.facts
+
+    def _rows(self, facts: Rows, relation: str) -> list[Fact]:
         self._refuse_if_committed()
-        if isinstance(facts, str):
-            rules, found = self._read(facts, "<text>", stating=stating)
-            if rules:
-                raise UsageProblem(Diagnostic("U003", "expected facts, found a rule", "use add_rules"))
-            return found
         from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
 
         if hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "schema"):
