@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from zodiacedge.errors import Diagnostic, SyntaxProblem
@@ -125,7 +127,7 @@ def test_prefixes_hold_from_where_they_are_declared() -> None:
     )
     step = only(text)
     assert step.change.add_facts == (fact("http://e/p", IRI("http://e/a"), IRI("http://e/b")),)
-    assert step.expected.counts == (("http://e/p", 1), ("http://e/q", 0))
+    assert step.expected.counts == (("<http://e/p>", 1), ("<http://e/q>", 0))
 
 
 def test_prefixes_may_come_from_outside() -> None:
@@ -196,6 +198,24 @@ def test_shortfalls_of_a_refusal() -> None:
     assert shortfalls(Expectation(refused="C001", counts=(("p", 1),)), unsafe, ()) == [
         "p has 0 facts, expected 1"
     ]
+
+
+def test_a_number_at_the_end_of_an_iri_is_no_arity() -> None:
+    visible = [fact("http://e/p", A, A), fact("http://e/p/2", A), fact("p/2", A), fact("p", A, A)]
+    text = "@prefix ex: <http://e/> .\nbegin\ncommit\n"
+    names = (
+        "<http://e/p/2>",
+        "<http://e/p>/2",
+        "<http://e/p/2>/1",
+        "ex:p/2",
+        "ex:p",
+        "<p/2>",
+        "p/2",
+        "<p/2>/1",
+    )
+    expected = only(text + "".join(f"count {name} 1\n" for name in names)).expected
+    assert len(expected.counts) == len(names)
+    assert shortfalls(replace(expected, refused="C001"), [Diagnostic("C001", "")], visible) == []
 
 
 def test_counts_are_by_name_or_by_name_and_arity() -> None:

@@ -42,6 +42,8 @@ from zodiacedge.maintenance.report import ChangeReport
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from zodiacedge.language.ast import Predicate
+
     # What a line expects: a sign and a fact, or a predicate's name and how many facts it has.
     Expected = tuple[str, Fact | int]
 
@@ -50,6 +52,7 @@ _LABEL = re.compile(r"[ \t]*([^\W\d][\w\-]*)[ \t]*(?=[\r\n]|#|//|\Z)")
 _NONE = re.compile(r"[ \t]+(none)\b")
 _CODE = re.compile(r"[ \t]+([A-Z][0-9]{3})\b")
 _COUNT = re.compile(r"[ \t]+(?P<name><[^\s<>]*>|[^\s<>/]+)(?P<arity>/[0-9]+)?[ \t]+(?P<number>[0-9]+)(?!\S)")
+_NAME = re.compile(r"(?:<(?P<iri>[^<>]*)>|(?P<name>[^<>]+?))(?:/(?P<arity>[0-9]+))?")
 _LINE = re.compile(r"[^\n]*")
 
 _Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count", "prefix"]
@@ -59,7 +62,8 @@ _Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count",
 class Expectation:
     """What a step should come to: a net change, a refusal, counts; None is not checked.
 
-    Counts are of visible facts by the name of a predicate, or by name and arity as in `p/2`.
+    Counts are of visible facts by the name of a predicate, or by name and arity as in `p/2`. A whole IRI
+    stands in angle brackets, so that no number at its end is taken for an arity.
     """
 
     inserted: frozenset[Fact] | None = None
@@ -140,12 +144,19 @@ def _differences(
                     yield None, f"not expected: {sign} {format_atom(fact)}"
     if expected.counts:
         predicates = Counter(fact.predicate for fact in visible)
-        counts = Counter({f"{p.name}/{p.arity}": n for p, n in predicates.items()})
-        for predicate, n in predicates.items():
-            counts[predicate.name] += n
         for name, number in expected.counts:
-            if counts[name] != number:
-                yield (name, number), f"{name} has {counts[name]:,} facts, expected {number:,}"
+            found = sum(n for predicate, n in predicates.items() if _is_named(predicate, name))
+            if found != number:
+                yield (name, number), f"{name} has {found:,} facts, expected {number:,}"
+
+
+def _is_named(predicate: Predicate, name: str) -> bool:
+    """Whether `p`, `p/2`, `<iri>` or `<iri>/2` is the name of a predicate."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return False
+    called = match["name"] if match["iri"] is None else match["iri"]
+    return called == predicate.name and match["arity"] in {None, str(predicate.arity)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +364,7 @@ class _Reader:
 
     def _name(self, text: str, span: Span) -> str:
         if text.startswith("<"):
-            return text[1:].replace(">", "", 1)
+            return text
         prefix, colon, local = text.partition(":")
         if not colon:
             return text
@@ -362,7 +373,8 @@ class _Reader:
             note = f"declare it: @prefix {prefix}: <…> ."
             self._problem(f"the prefix {prefix}: is not declared", note, span)
             return text
-        return base + local
+        local, slash, arity = local.partition("/")
+        return f"<{base}{local}>{slash}{arity}"
 
     def _problem(self, message: str, note: str, span: Span) -> None:
         self.found.append(Diagnostic("S001", message, note, span))
