@@ -148,6 +148,8 @@ def test_query_answers(zodiac: Zodiac, farm: str, options: tuple[str, ...], out:
             ["<wt1> a <http://e/Loud>", "<wt2> a <http://e/Loud>"],
         ),
         ("rdf:type(T, T) :- alarm(T) .", ["<wt1> a <wt1>", "<wt2> a <wt2>"]),
+        ("# all\n?- alarm(T) .", ["<wt1> a <alarm>", "<wt2> a <alarm>"]),
+        ("// all\nloud(T) :- alarm(T) # said", ["<wt1> a <loud>", "<wt2> a <loud>"]),
     ],
 )
 def test_query_answers_in_triples(zodiac: Zodiac, farm: str, query: str, out: list[str]) -> None:

@@ -13,7 +13,7 @@ from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argu
 from zodiacedge.cli.stores import reading, refuse_binary_on_a_terminal, show_answers
 from zodiacedge.io import Format, csv_line, rdf_lines
 from zodiacedge.language.ast import Fact, fact
-from zodiacedge.language.parser import parse_rule
+from zodiacedge.language.parser import has_head, parse_head
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def _arrow(answers: Answers) -> None:
 
 def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
     """Return what a query says as facts: those of its head, or those that its atoms match."""
-    if query.lstrip().startswith("?-"):
+    if not has_head(query):
         return kb.matching(query)
-    head = parse_rule(f"{query.strip().removesuffix('.')} .", "<query>", kb.prefixes).head
+    head = parse_head(query, prefixes=kb.prefixes)
     if len(answers.columns) == len(head.args):
         return [Fact(head.relation, row) for row in answers.rows]
     # A class that is written as a predicate.

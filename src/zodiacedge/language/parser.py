@@ -119,6 +119,16 @@ def parse_query(
     return _Parser(Source(name, text), prefixes or {}).query(given)
 
 
+def has_head(text: str) -> bool:
+    """Whether a query has a head: no `?-` stands at its beginning, behind spaces and comments."""
+    return not text.startswith("?-", Scanner(Source("<query>", text)).skip_space())
+
+
+def parse_head(text: str, name: str = "<query>", prefixes: Mapping[str, str] | None = None) -> Atom:
+    """Read the head of a query that has one."""
+    return _Parser(Source(name, text), prefixes or {}).head()
+
+
 def parse_fact(text: str, name: str = "<fact>", prefixes: Mapping[str, str] | None = None) -> Fact:
     """Read one ground atom; the full stop may be left out."""
     found = _Parser(Source(name, text), prefixes or {}).lone_atom()
@@ -194,6 +204,9 @@ class _Parser:
             body = self._body()
         self._finish()
         return Query(columns, body, self._scanner.span(start))
+
+    def head(self) -> Atom:
+        return self._atom()
 
     def lone_atom(self) -> Atom:
         found = self._atom()

@@ -21,7 +21,7 @@ from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, SyntaxProb
 from zodiacedge.graph.rdg import Walk
 from zodiacedge.language.ast import Aggregate, Atom, Fact, Predicate, Query, Variable, atom, variables
 from zodiacedge.language.checks import body_atoms, check_query
-from zodiacedge.language.parser import parse_query
+from zodiacedge.language.parser import has_head, parse_query
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.language.unify import Pattern, pattern_of
 from zodiacedge.maintenance.hints import mistaken_constants, unknown_predicates
@@ -143,7 +143,7 @@ def check_calls(place: Place, found: Slice, host: Host) -> None:
 
 
 def _read(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _Wish:
-    mentions = not text.lstrip().startswith(_QUERY)
+    mentions = has_head(text)
     try:
         query = parse_query(text, "<slice>", prefixes, given)
     except SyntaxProblem:
