@@ -279,6 +279,23 @@ def test_a_vacuum_keeps_what_versions_need_and_no_more(logged: Path) -> None:
         assert kb.at(5).verify().ok
 
 
+def test_all_name_the_same_versions_that_are_kept_after_a_vacuum(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        for n in range(6):
+            with kb.change() as c:
+                c.add_facts([("edge", n, n)])
+            if n == 2:
+                kb.fold()
+        first = kb.vacuum(timedelta(0)).first_version
+        with kb.change() as c:
+            c.add_facts("edge(y, z) .")
+        told = f"versions {first} to {kb.version} are kept"
+        for ask in (kb.at, kb.rollback):
+            for wanted in (0, 99):
+                with pytest.raises(ze.ZodiacError, match=told):
+                    ask(wanted)
+
+
 def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
     enough = threading.Event()
     problems: list[BaseException] = []

@@ -193,12 +193,11 @@ class DurableStore:
         return {key: one if files[place_of(key)] <= _MOST_FILES else None for key, one in found.items()}
 
     def _no_version(self, wanted: int) -> StoreProblem:
-        commits = [one.snapshot.version for one in self._table.commits()]
         files = log.files(self.place)
-        last = max(commits)
+        last = self._newest()
         for record in log.read_files(self.place, files[-1:], ends=True):
             last = max(last, record.version)
-        return no_version(wanted, min(commits), last)
+        return no_version(wanted, self._oldest(), last)
 
     def _behind_commit(
         self, commit: Commit, upto: int | None, newest: Commit
@@ -243,6 +242,10 @@ class DurableStore:
         """Return the version that the table has."""
         return max((one.snapshot.version for one in self._table.commits()), default=0)
 
+    def _oldest(self) -> int:
+        """Return the first version that can be opened."""
+        return min((one.snapshot.version for one in self._table.commits()), default=0)
+
     def entries(self) -> tuple[Entry, ...]:
         """Return what the log says of each version that is kept, the oldest first."""
         return self._undisturbed(
@@ -254,7 +257,8 @@ class DurableStore:
         files = log.files(self.place)
         first = min(files[0][0] - 1, upto) if files else upto
         if not first <= after <= upto:
-            raise no_version(after, first, upto)
+            # A file of the log may begin with versions that were swept: undone they can be, not opened.
+            raise no_version(after, max(first, self._oldest()), upto)
         return self._records(after, upto, log.Scan(version=after))[0]
 
     # Writing
