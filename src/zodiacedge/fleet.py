@@ -7,6 +7,7 @@ nothing goes through the driver but their names and counts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,7 @@ def publish(
         devices: The devices.
         jobs: Those of an engine `spark` whose tasks do the work; this process does it if not given.
     """
+    _refuse_twice(devices)
     groups = min(len(devices), jobs.cores) if jobs else 1
     work = [
         _Work(_absolute(store), _absolute(out), tuple(slices), tuple(devices[n::groups]))
@@ -86,6 +88,17 @@ def publish(
     done = jobs.each(_published, work, "publishing slices") if jobs else [_published(one) for one in work]
     found = {one.name: one for some in done for one in some}
     return [found[device.name] for device in devices]
+
+
+def _refuse_twice(devices: Sequence[Device]) -> None:
+    """Raise before anything is written if two slices would come to one place."""
+    twice = [name for name, count in Counter(device.name for device in devices).items() if count > 1]
+    if twice:
+        raise UsageProblem(
+            Diagnostic(
+                "U025", f"several devices are called {', '.join(twice)}", "give each a name of its own"
+            )
+        )
 
 
 def _absolute(path: Where) -> str:

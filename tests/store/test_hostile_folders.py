@@ -133,3 +133,11 @@ def test_devices_are_called_as_one_likes(farm: Path, tmp_path: Path) -> None:
     done = publish(farm, tmp_path / "fleet", ["edge(_, _)"], [Device(name, {}) for name in names])
     assert [Path(one.store).name for one in done] == [f"{name}.zodiac" for name in names]
     assert {path.name for path in (tmp_path / "fleet").iterdir()} == {f"{name}.zodiac" for name in names}
+
+
+def test_devices_of_one_name_are_refused_before_a_slice_is_written(farm: Path, tmp_path: Path) -> None:
+    devices = [Device(name, {}) for name in ("wt1", "wt2", "wt1")]
+    with pytest.raises(ze.ZodiacError, match="several devices are called wt1") as caught:
+        publish(farm, tmp_path / "fleet", ["edge(_, _)"], devices)
+    assert code(caught.value) == "U025"
+    assert not (tmp_path / "fleet").exists()
