@@ -7,12 +7,14 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
+from zodiacedge.cli import app
 from zodiacedge.workloads.paper import rule_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from cli.conftest import Done
 
@@ -129,20 +131,35 @@ def test_the_picture_of_the_readme_is_what_the_command_draws(zodiac: Zodiac) -> 
     assert again in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", ["check", "run", "graph", "demo"])
-def test_every_command_has_help_with_an_example(zodiac: Zodiac, command: str) -> None:
-    done = zodiac(command, "--help")
+def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield all commands, and those within them."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, *path, name)
+
+
+COMMANDS = dict(commands(app.zodiac))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(zodiac: Zodiac, path: tuple[str, ...]) -> None:
+    done = zodiac(*path, "--help")
     assert done.code == 0
-    assert f"\n  Example:\n    zodiac {command}" in done.out
-    assert "--json" in done.out
-    assert "--debug" in done.out
+    assert f"\n  Example:\n    zodiac {' '.join(path)}" in done.out
+    if not isinstance(COMMANDS[path], click.Group):
+        assert "--json" in done.out
+        assert "--debug" in done.out
 
 
 def test_the_group_lists_all_commands(zodiac: Zodiac) -> None:
     done = zodiac("--help")
     assert done.code == 0
-    for command in ("check", "demo", "graph", "run"):
-        assert f"\n  {command} " in done.out
+    for command, *within in COMMANDS:
+        assert within or f"\n  {command} " in done.out
     assert zodiac().code == 2
     assert zodiac("--version").out.startswith("zodiac, version ")
 
