@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,29 @@ def farm(zodiac: Zodiac, save: Save) -> str:
     done = zodiac("apply", "farm", "--add-facts", "reading=noon.csv", "-m", "noon")
     assert (done.code, done.err) == (0, "")
     return "farm"
+
+
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("zodiacedge.knowledge.work_out", ("apply", "--add-facts", "reading=noon.csv")),
+        ("zodiacedge.knowledge.work_out", ("rollback", "1")),
+        ("zodiacedge.knowledge.verified", ("verify",)),
+        ("zodiacedge.knowledge.resolve_query", ("query", "?- alarm(T) .")),
+    ],
+)
+def test_ctrl_c_ends_a_command_on_a_store_with_130_and_leaves_the_store_as_it_was(
+    zodiac: Zodiac, farm: str, monkeypatch: pytest.MonkeyPatch, call: str, arguments: tuple[str, ...]
+) -> None:
+    before = zodiac("log", farm, "--json").document
+    with monkeypatch.context() as patch:
+        patch.setattr(call, lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        command, *rest = arguments
+        done = zodiac(command, farm, *rest, "--json")
+    assert (done.code, done.out, done.err) == (130, "", "zodiac: interrupted\n")
+    assert zodiac("log", farm, "--json").document == before
+    assert zodiac("verify", farm).code == 0
 
 
 def test_init_makes_a_store_once(zodiac: Zodiac, farm: str) -> None:
