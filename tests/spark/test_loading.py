@@ -91,6 +91,16 @@ def test_a_path_from_here_is_found_by_tasks_that_work_elsewhere(
     assert report == told
 
 
+def test_a_path_may_be_written_as_a_uri(
+    tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    uri = write(tmp_path).as_uri()
+    expected, told = loaded(EmbeddedEngine(), uri)
+    found, report = loaded(make_engine(Options(split_bytes=64)), uri)
+    assert found.facts() == expected.facts()
+    assert report == told
+
+
 def test_small_files_are_read_several_by_one_task(
     tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

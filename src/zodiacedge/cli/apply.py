@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--remove-rules", multiple=True, metavar="LABEL|FILE", help="Rules to remove, by label or text."
 )
-@click.option("--add-facts", multiple=True, metavar="FILE", help="Data to add: files, globs, p=FILE.")
+@click.option("--add-facts", multiple=True, metavar="FILE", help="Data to add: files, globs, URIs, p=FILE.")
 @click.option("--remove-facts", multiple=True, metavar="FILE", help="Data to remove.")
 @header_option
 @click.option("--dry-run", is_flag=True, help="Tell what the change would do; commit nothing.")

@@ -41,7 +41,7 @@ base_option = click.option(
 )
 strict_option = click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail it.")
 facts_option = click.option(
-    "--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE."
+    "--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, URIs, p=FILE."
 )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command("plan")
 @click.argument("rules", nargs=-1, required=True, metavar="RULES...")
 @click.option("--rule", "label", metavar="LABEL", help="Only this rule.")
-@click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, p=FILE.")
+@click.option("--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, URIs, p=FILE.")
 @common
 def command(console: Console, rules: tuple[str, ...], label: str | None, facts: tuple[str, ...]) -> None:
     """Show how each rule is evaluated: as a whole, and for each conjunct whose facts may change.

@@ -1,5 +1,6 @@
 """Facts in and out of files: RDF formats, CSV, TSV, JSON lines, Parquet and Arrow.
 
+    places    where files are: paths, and URIs of what Arrow has a file system for
     sources   which files: paths, folders, globs, relation=path, formats by extension
     streams   bytes, compressed or not
     rdf · tabular · jsonl · arrow      one reader per family of formats

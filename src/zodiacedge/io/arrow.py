@@ -1,4 +1,4 @@
-"""Parquet files, Arrow files and Arrow tables. Only this module imports pyarrow, when one is needed.
+"""Parquet files, Arrow files and Arrow tables. This module and `places` import pyarrow, when it is needed.
 
 A column of strings holds cells as in `cells`; a column of another type holds literals: integers of all
 widths, floats (xsd:double), decimals, booleans, timestamps (without a time zone: UTC) and dates, each

@@ -14,6 +14,7 @@ finding: see `report`.
     I008 damaged or truncated       I017 no such format or compression
     I009 RDF that does not parse    I018 not a base IRI
     I019 reading failed             I020 a predicates.json that is not ours
+    I021 no place to read from
 """
 
 from __future__ import annotations
@@ -29,21 +30,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from zodiacedge.io.places import Place
+
 
 def problem(code: str, message: str, note: str = "") -> LoadProblem:
     """Return the one-finding problem of a code."""
     return LoadProblem(Diagnostic(code, message, note))
 
 
-def missing(path: Path | str) -> LoadProblem:
-    """Return the problem of a path that leads nowhere."""
-    return problem(
-        "I001", f"{path} does not exist", "check the path; relative paths start at the working folder"
+def missing(path: Place | str) -> LoadProblem:
+    """Return the problem of a path, or a URI, that leads nowhere."""
+    remote = "://" in str(path)
+    note = (
+        "check the URI, from its bucket or host on"
+        if remote
+        else "check the path; relative paths start at the working folder"
     )
+    return problem("I001", f"{path} does not exist", note)
 
 
 @contextmanager
-def reading(path: Path | str) -> Iterator[None]:
+def reading(path: Place | str) -> Iterator[None]:
     """Turn what the system and the decompressors raise while a file is read into problems."""
     try:
         yield
@@ -60,7 +67,7 @@ def reading(path: Path | str) -> Iterator[None]:
         raise problem("I019", f"{path} cannot be read: {reason(error)}") from error
 
 
-def damaged(path: Path | str, detail: str) -> LoadProblem:
+def damaged(path: Place | str, detail: str) -> LoadProblem:
     """Return the problem of a compressed file that ends early or holds something else."""
     return problem(
         "I008",

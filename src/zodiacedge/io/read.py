@@ -118,7 +118,7 @@ def read(  # noqa: PLR0913 - each keyword is an option that users set alone
     """Return a load of files, to be iterated for batches of facts.
 
     Args:
-        specs: Paths, folders, globs, or `relation=path`; one or several.
+        specs: Paths, folders, globs, URIs of these, or `relation=path`; one or several.
         header: Whether the first row of a CSV or TSV file names its columns.
         base: What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD resolve against.
         strict: Whether bad lines are an error, raised when all of them are known.

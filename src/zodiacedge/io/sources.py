@@ -1,4 +1,4 @@
-"""Which files a load means: `p=edges.csv`, folders, globs, formats and compression by extension.
+"""Which files a load means: `p=edges.csv`, folders, globs, URIs, formats and compression by extension.
 
 Names are never guessed from content. What the files hold is left to the readers.
 """
@@ -11,11 +11,11 @@ import os
 import re
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from zodiacedge.errors import LoadProblem
+from zodiacedge.io.places import Place, is_uri, located, matching
 from zodiacedge.io.problems import missing, problem, reading
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.terms import iri
@@ -66,7 +66,7 @@ class SourceFile:
     the file's blank nodes: the file itself, or the export that it belongs to.
     """
 
-    path: Path
+    path: Place
     format: Format
     compression: str = ""
     relation: str = ""
@@ -76,7 +76,7 @@ class SourceFile:
 
     @property
     def size(self) -> int:
-        """The bytes on disk, 0 where the system does not say."""
+        """The bytes as they lie there, 0 where the system does not say."""
         try:
             return self.path.stat().st_size
         except OSError:
@@ -84,7 +84,7 @@ class SourceFile:
 
 
 def expand(specs: Iterable[str | os.PathLike[str]]) -> tuple[SourceFile, ...]:
-    """Return the files that paths, folders, globs and `relation=path` stand for, each once."""
+    """Return the files that paths, URIs, folders, globs and `relation=path` stand for, each once."""
     found: dict[tuple[str, str], SourceFile] = {}
     for spec in specs:
         for file in _expand_one(spec):
@@ -105,7 +105,7 @@ def relation_name(name: str) -> str:
         ) from error
 
 
-def listed_files(folder: Path) -> dict[str, tuple[str, int]]:
+def listed_files(folder: Place) -> dict[str, tuple[str, int]]:
     """Return file → (predicate, arity) as an export's `predicates.json` lists them."""
     path = folder / MANIFEST
     if not path.is_file():
@@ -131,24 +131,27 @@ def _expand_one(spec: str | os.PathLike[str]) -> Iterator[SourceFile]:
     relation, path = ("", text) if isinstance(spec, os.PathLike) else _split(text)
     name = relation_name(relation) if relation else ""
     with reading(path):
-        if Path(path).is_dir():
-            yield from _folder(Path(path), name)
-        elif Path(path).exists():
-            yield _file(Path(path), name, {})
+        place = located(path)
+        if place.is_dir():
+            yield from _folder(place, name)
+        elif place.exists():
+            yield _file(place, name, {})
         elif glob.has_magic(path):
-            # Sorted, so that a load does not depend on the order the system lists a folder in.
-            matches = [Path(m) for m in sorted(glob.glob(path, recursive=True))]  # noqa: PTH207 - a whole path
-            files = [m for m in matches if m.is_file() and m.name != MANIFEST]
+            files = [m for m in matching(place) if m.is_file() and m.name != MANIFEST]
             if not files:
                 raise problem("I003", f"{path} matches no file", "check the pattern, and quote it in a shell")
+            folders = dict.fromkeys(file.parent for file in files)
+            manifests = {folder: listed_files(folder) for folder in folders}
             for file in files:
-                yield _file(file, name, listed_files(file.parent))
+                yield _file(file, name, manifests[file.parent])
         else:
             raise missing(path)
 
 
 def _split(text: str) -> tuple[str, str]:
     """Split `relation=path`; a path that exists, or that has a `=` in a folder's name, is a path."""
+    if is_uri(text):
+        return "", text
     if text.startswith("<") and ">=" in text:
         name, _, path = text.partition(">=")
         return name + ">", path
@@ -163,10 +166,10 @@ def _split(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _folder(folder: Path, relation: str) -> Iterator[SourceFile]:
+def _folder(folder: Place, relation: str) -> Iterator[SourceFile]:
     manifest = listed_files(folder)
-    names = sorted(p for p in folder.iterdir() if p.name[0] not in "._" and p.is_file())
-    files = [p for p in names if _by_extension(p)]
+    shown = [p for p in folder.iterdir() if p.name[0] not in "._" and p.is_file()]
+    files = sorted((p for p in shown if _by_extension(p)), key=lambda p: p.name)
     if not files:
         raise problem(
             "I005",
@@ -177,7 +180,7 @@ def _folder(folder: Path, relation: str) -> Iterator[SourceFile]:
         yield _file(path, relation, manifest)
 
 
-def _file(path: Path, relation: str, manifest: Mapping[str, tuple[str, int]]) -> SourceFile:
+def _file(path: Place, relation: str, manifest: Mapping[str, tuple[str, int]]) -> SourceFile:
     known = _by_extension(path)
     if not known:
         raise problem(
@@ -209,7 +212,7 @@ def _usable(stem: str) -> str:
         return ""
 
 
-def _by_extension(path: Path) -> tuple[Format, str, str] | None:
+def _by_extension(path: Place) -> tuple[Format, str, str] | None:
     """Return format, compression and the decoded name of a path, or None where it has no format."""
     stem, _, last = path.name.rpartition(".")
     compression = last.lower() if last.lower() in COMPRESSIONS else ""

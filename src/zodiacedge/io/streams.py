@@ -11,17 +11,21 @@ import gzip
 import io
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from _typeshed import WriteableBuffer
     from zstandard import ZstdDecompressionObj
 
+    from zodiacedge.io.places import Place
+
 COMPRESSIONS = ("gz", "bz2", "zst")
 BLOCK = 1 << 18
+# A request to another machine takes its time, however little it asks for.
+_REMOTE_BLOCK = 1 << 22
 
 
 @dataclass(slots=True)
@@ -34,7 +38,7 @@ class Meter:
 class _Counted(io.RawIOBase):
     """A file that counts what is read from it."""
 
-    def __init__(self, raw: io.FileIO, meter: Meter) -> None:
+    def __init__(self, raw: io.RawIOBase, meter: Meter) -> None:
         self._raw = raw
         self._meter = meter
 
@@ -106,9 +110,10 @@ class _Unzstd(io.RawIOBase):
         self._frame = None if frame.eof else frame
 
 
-def open_source(path: Path, compression: str, meter: Meter) -> IO[bytes]:
+def open_source(path: Place, compression: str, meter: Meter) -> IO[bytes]:
     """Open a file for reading what it holds, decompressed; the meter counts bytes on disk."""
-    counted = io.BufferedReader(_Counted(io.FileIO(path), meter), BLOCK)
+    block = BLOCK if isinstance(path, Path) else _REMOTE_BLOCK
+    counted = io.BufferedReader(_Counted(path.open("rb", buffering=0), meter), block)
     match compression:
         case "gz":
             return _Owner(gzip.GzipFile(fileobj=counted), counted)

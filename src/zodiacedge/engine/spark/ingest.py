@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
@@ -145,9 +146,10 @@ def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
     source = replace(one.source, path=one.source.path.absolute())
     size = source.size
     given = (at, source, one.options, one.blank_prefix)
-    with reading(source.path):
-        # Whoever may not read a file hears it before a job starts.
-        source.path.open("rb").close()
+    if isinstance(source.path, Path):
+        # Whoever may not read a file hears it before a job starts. Elsewhere asking takes its time.
+        with reading(source.path):
+            source.path.open("rb").close()
     if source.format not in _BY_LINES or source.compression or not size:
         yield Split(*given)
         return
