@@ -113,7 +113,7 @@ def _read_file(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
     try:
         schema, batches = _open(stream, reading)
         yield from _facts(schema, batches, reading)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # A problem of the system's has a number; without one it is the library that gave up.
         if isinstance(error, OSError) and error.errno is not None:
             raise
