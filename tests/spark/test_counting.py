@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.knowledge import KnowledgeBase
@@ -40,7 +41,7 @@ FACTS = "\n".join(
     ("options", "jobs"),
     [
         pytest.param(Options(), 0, id="driver"),
-        pytest.param(Options(driver_rows=0), 3, id="one task"),
+        pytest.param(Options(driver_rows=0, policy=Policy(means="maintain")), 3, id="one task"),
         pytest.param(Options(way="rounds", driver_rows=0), 6, id="rounds", marks=pytest.mark.soak),
         pytest.param(Options(gather_rows=0, driver_rows=0), 6, id="parts", marks=pytest.mark.soak),
     ],
@@ -61,3 +62,21 @@ def test_a_fact_of_several_rules_counts_once(
     assert found.derived() == expected.derived()
     assert engine.jobs.count() - before >= jobs
     assert found.explicit_counts() == expected.explicit_counts()
+
+
+def test_a_task_that_evaluates_everything_counts_as_well(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    engine = make_engine(Options(driver_rows=0))
+    expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), KnowledgeBase(engine, Settings())
+    for kb in (expected, found):
+        with kb.change() as change:
+            change.add_rules(RULES + FACTS)
+    before = engine.jobs.count()
+    assert found.derived() == expected.derived()
+    assert engine.jobs.count() == before
+    # What other rules derive is not counted there.
+    for kb in (expected, found):
+        with kb.change() as change:
+            change.add_rules("l: near(X, Y) :- right(Y, X) .")
+    assert found.derived() == expected.derived()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.engine import SparkEngine
 
 # All of them take minutes: some with every run of the tests, all with the long ones.
-_EVERY = 6
+_ALWAYS_PROGRAMS = {"classes_of_things", "points_to", "stratified_negation"}
 # A recursion that loses an edge and a rule, negations two levels up, and groups.
 _ALWAYS = {
     ("transitive_closure", "rounds"),
@@ -39,8 +39,8 @@ _WAYS = {
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=() if number % _EVERY == 0 else pytest.mark.soak)
-        for number, path in enumerate(PROGRAMS)
+        pytest.param(path, id=path.stem, marks=() if path.stem in _ALWAYS_PROGRAMS else pytest.mark.soak)
+        for path in PROGRAMS
     ],
 )
 def test_a_golden_program_by_plans_and_rounds(

@@ -116,7 +116,13 @@ def test_a_change_with_a_clash_fails_and_leaves_all_as_it_was(options: Options, 
     assert kb.version == 1
 
 
-@pytest.mark.parametrize("options", [Options(), Options(way="rounds", gather_rows=0)], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(Options(), id="small", marks=pytest.mark.soak),
+        pytest.param(Options(way="rounds", gather_rows=0), id="large"),
+    ],
+)
 def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: Options, java: None) -> None:  # noqa: ARG001
     kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=20, options=options), Settings())
     with kb.change() as change:

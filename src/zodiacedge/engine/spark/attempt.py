@@ -109,6 +109,7 @@ class _Work(Standing):
         self.names = self.before.names.with_terms(self.effect.names.known)
         self.meter = Meter(self.settings.limits)
         self.touched: Wanted = {}
+        self.counted: Mapping[Relation, Mapping[int, int]] = {}
         self.seconds = dict(self.before.seconds)
         self._told = Progress(0, len(self.graph.nodes), (), 0, 0)
 
@@ -149,6 +150,7 @@ class _Work(Standing):
             registry=self.settings.registry,
             rules=self.rules,
             seconds={keys: one for keys, one in self.seconds.items() if keys in self.homes},
+            counted=self.counted,
         )
         # What became visible may be more than all the rest; nobody may ask.
         visible = Visible(self.before, after, self.effect.sifted, self.touched, self.keys)
@@ -377,6 +379,8 @@ class _Work(Standing):
         self._take_dropped((key for node in step.nodes for key in node.rules), outcome.dropped)
         self._take_terms(outcome.terms)
         self.seconds.update(outcome.seconds)
+        if len(step.nodes) == len(self.homes):
+            self.counted = outcome.counted
         self._report(step, outcome.runs)
 
     def _compacted(self, segment: Segment) -> Segment:

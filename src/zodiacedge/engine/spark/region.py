@@ -19,9 +19,10 @@ from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
 from zodiacedge.engine.embedded.store import NO_CLASS, Store, in_pairs
+from zodiacedge.engine.embedded.store import TYPED as ALL_CLASSES
 from zodiacedge.engine.embedded.store import Relation as TableName
 from zodiacedge.engine.embedded.store import Segment as Tables
-from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.table import Table, count_distinct
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.columns import Reader, Translation, needs_values, segment_of, union
@@ -121,6 +122,8 @@ class Outcome:
     went: Mapping[Relation, Part] = field(default_factory=dict)
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
     """How long evaluating nodes from nothing took, of those that were."""
+    counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
+    """How many rows of a relation all nodes derive together, by class or under 0, where the task knows."""
     told: bool = False
     """Whether `came` and `went` are what became visible and what is visible no more."""
     exact: bool = True
@@ -156,6 +159,7 @@ class _Task:
             found = self._segment(attempt, keys, written)
             if found is not None:
                 segments[keys] = found
+        anew = len(whole) == len(graph.nodes) and all(run.means != MAINTAINED for run in attempt.runs)
         told = bool(region.net) and written.moved <= region.net
         came, went = attempt.net.rows() if told else ({}, {})
         return Outcome(
@@ -167,8 +171,31 @@ class _Task:
             written.distinct(came),
             written.distinct(went),
             {keys: one.seconds for keys, one in attempt.work.segments.items()},
+            self._counted(attempt.work.segments.values()) if anew else {},
             told=told,
         )
+
+    def _counted(self, segments: Iterable[Tables]) -> dict[Relation, dict[int, int]]:
+        """Count the rows of nodes, each once; of nodes on a part of their facts nobody asks."""
+        if self._region.share is not None:
+            return {}
+        tables: dict[TableName, list[Table]] = {}
+        for segment in segments:
+            for name, table in segment.tables.items():
+                if len(table):
+                    tables.setdefault(name, []).append(table)
+        if ALL_CLASSES in tables:
+            # Members stand in tables of one class and of all: they are counted when somebody asks.
+            tables = {name: some for name, some in tables.items() if name.name != RDF_TYPE}
+        found: dict[Relation, dict[int, int]] = {}
+        for name, some in tables.items():
+            key = 0
+            relation = Relation(name.name, name.arity)
+            if name.member_of != NO_CLASS:
+                relation = TYPED
+                key = int(self._translation.keys(np.array([name.member_of], np.int32))[0])
+            found.setdefault(relation, {})[key] = count_distinct(some)
+        return found
 
     # In.
 

@@ -53,6 +53,8 @@ class SparkState:
     """The rules by key, as far as they are known: what they were before a change matters to their heirs."""
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
     """How long evaluating nodes from nothing took the last time, as far as anybody knows."""
+    counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
+    """How many rows of a relation nodes derive, each once, by class or under 0: what a task told already."""
 
     # Facts.
 
@@ -99,7 +101,7 @@ class SparkState:
 
     def derived_counts(self) -> Mapping[Predicate, int]:
         """Count the derived facts of each predicate, without listing them."""
-        return self._counts(tuple(self.segments.values()))
+        return self._counts(tuple(self.segments.values()), self.counted)
 
     def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
         """The predicates of some names that explicit facts have."""
@@ -124,10 +126,12 @@ class SparkState:
                 found.add(Predicate(*relation))
         return frozenset(found)
 
-    def _counts(self, owners: Sequence[Segment]) -> dict[Predicate, int]:
+    def _counts(
+        self, owners: Sequence[Segment], known: Mapping[Relation, Mapping[int, int]] | None = None
+    ) -> dict[Predicate, int]:
         found: dict[Predicate, int] = {}
         for relation, contents in held(owners).items():
-            counts = self.lookup.count(relation, contents)
+            counts = (known or {}).get(relation) or self.lookup.count(relation, contents)
             for predicate, count in predicate_counts(relation, counts, self.named).items():
                 found[predicate] = found.get(predicate, 0) + count
         return found
