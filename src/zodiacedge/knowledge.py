@@ -30,7 +30,7 @@ from zodiacedge.maintenance.uninterrupted import uninterrupted
 from zodiacedge.maintenance.verify import Verification, verified
 from zodiacedge.maintenance.work_out import InForce, work_out
 from zodiacedge.store.arguments import given_message, given_time, given_version
-from zodiacedge.store.folding import Folder
+from zodiacedge.store.folding import Folds
 from zodiacedge.terms import from_python
 from zodiacedge.transaction import Transaction, given_change, given_text
 
@@ -77,7 +77,7 @@ class KnowledgeBase:
         self._store: DurableStore | None = None
         self._unregistered: tuple[Diagnostic, ...] = ()
         self._streams: dict[str, int] = {}
-        self._folder = Folder()
+        self._folds = Folds()
 
     def open_store(self, store: DurableStore, at: int | None = None) -> None:
         """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
@@ -133,7 +133,7 @@ class KnowledgeBase:
         if self._store is None:
             return
         with self._admission.alone():
-            self._folder.fold(self._store, self._folding)
+            self._folds.fold(self._store, self._folding)
 
     def _folding(self) -> Folding | None:
         """Take hold of what the table of the store lacks."""
@@ -245,7 +245,7 @@ class KnowledgeBase:
         kept = None if kept is None else given_time(kept)
         with self._admission.alone():
             if dry_run:
-                self._folder.wait()
+                self._folds.wait()
             else:
                 self.fold()
             return store.vacuum(dry=dry_run) if kept is None else store.vacuum(kept, dry=dry_run)
@@ -359,7 +359,7 @@ class KnowledgeBase:
                 self._store.sync(ticket)
             self._subscribers.tell(report)
             if self._store and self._store.is_long:
-                self._folder.fold_beside(self._store, self._folding)
+                self._folds.fold_beside(self._store, self._folding)
         if self._store:
             # Outside: threads whose changes come close together wait for the disk together.
             self._store.sync(ticket)

@@ -75,10 +75,17 @@ def test_a_uri_that_leads_nowhere_is_told_as_it_was_given(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "uri",
-    ["https://e.org/a.nt", "file://other/a.nt", "s3:///a.nt", "s3://a*/b.nt", "s3://me:key@bucket/a.nt"],
+    ["https://e.org/a.nt", "file://other/a.nt", "s3:///a.nt", "s3://a*/b.nt"],
 )
 def test_a_uri_that_no_file_is_read_from(uri: str) -> None:
     problem("I021", lambda: read(uri), f"{uri} is not at a place", "s3://bucket/path")
+
+
+def test_a_secret_in_a_uri_is_refused_and_not_told() -> None:
+    with pytest.raises(LoadProblem) as caught:
+        read("s3://me:key@bucket/a.nt")
+    assert "s3://…@bucket/a.nt is not at a place" in str(caught.value)
+    assert "key" not in str(caught.value)
 
 
 # Objects

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import zodiacedge as ze
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import Diagnostic
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import Predicate
@@ -176,3 +178,23 @@ def test_machines_are_told_what_each_node_gained_and_lost(engine: Engine) -> Non
     assert moved(tried) == {("r1",): (0, 2), ("r2",): (0, 1), ("r3",): (0, 2)}
     assert moved(second.report) == {("r1",): (1, 1), ("r2",): (0, 1), ("r3",): (0, 1)}
     assert moved(third.report) == {("r3",): (0, 1)}
+
+
+def test_what_several_nodes_had_before_they_came_together_is_not_gained() -> None:
+    # The largest of three is taken as it is, the others are copied into it, with ten facts that both have.
+    rules = "a: p(X) :- e1(X), s(X) .  b: p(X) :- e2(X), s(X) .  c: p(X) :- e3(X), s(X) ."
+    facts = [
+        (name, n)
+        for name, some in (("e1", range(50)), ("e2", range(50, 60)), ("e3", range(50, 60)))
+        for n in some
+    ]
+    told = []
+    for engine in (ReferenceEngine(), EmbeddedEngine(means="maintain"), EmbeddedEngine(means="anew")):
+        kb = KnowledgeBase(engine, Settings())
+        with kb.change() as c:
+            c.add_rules(rules)
+            c.add_facts([*facts, *(("s", n) for n in range(60))])
+        with kb.change() as c:
+            c.add_rules("m: s(X) :- p(X) .")
+        told.append(moved(c.report))
+    assert told == [{("a", "b", "c", "m"): (60, 0)}] * 3

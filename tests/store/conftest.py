@@ -74,7 +74,7 @@ def logged(farm: Path) -> Path:
 def abandon(kb: ze.KnowledgeBase) -> None:
     """Let go of a store as a killed process does: nothing is folded."""
     assert kb._store is not None
-    kb._folder.wait()
+    kb._folds.wait()
     kb._store.close()
 
 

@@ -172,7 +172,7 @@ def test_closing_and_sweeping_wait_for_what_is_under_way(
 def test_what_is_folded_beside_is_in_the_table_in_the_end(kb: ze.KnowledgeBase, place: Path) -> None:
     for _ in range(40):
         grow(kb)
-    until(lambda: not kb._folder.busy)
+    until(lambda: not kb._folds.busy)
     assert len(list((place / "_delta_log").glob("*.json"))) > 1
     assert len(list((place / "_wal").glob("*.log"))) > 1
 

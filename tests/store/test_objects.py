@@ -126,7 +126,7 @@ def test_a_long_log_is_folded_beside_the_work(address: str) -> None:
         kb.store.fold_bytes = 300_000
         for number in range(20):
             add(kb, f"p(n{number}, {number}) .")
-        kb._folder.wait()
+        kb._folds.wait()
         assert len(located(address).listed("_delta_log")) > 1
     with ze.open(address, read_only=True) as kb:
         assert len(kb.query("?- p(X, Y) .")) == 20

@@ -36,6 +36,7 @@ _REMOTE = {"s3": "s3", "s3a": "s3", "gs": "gs", "hdfs": "hdfs"}
 # No secret before an @, as Arrow would take it: it would stand in reports.
 _BUCKET = re.compile(r"[A-Za-z0-9._-]+")
 _HOST = {"s3": _BUCKET, "gs": _BUCKET, "hdfs": re.compile(r"[A-Za-z0-9._@:-]*")}
+_SECRET = re.compile(r"(?<=://)[^/]*@")
 _VARIABLES = ("AWS_", "GOOGLE_", "CLOUD", "HADOOP_")
 _AWS = re.compile(
     r".*AWS Error (?P<code>\w+) during \w+ operation: (?P<said>.*?)\.?(; Details: .*| \(Request ID: .*)?$"
@@ -102,7 +103,8 @@ class Remote:
 
     def exists(self) -> bool:
         """Tell whether there is anything."""
-        return self.is_file() or self.is_dir()
+        there = self.stat()
+        return there.is_file or there.is_dir
 
     def iterdir(self, *, below: bool = False) -> Iterator[Remote]:
         """Yield what is in this folder, or also in those below."""
@@ -158,7 +160,7 @@ def located(text: str) -> Place:
     if scheme not in _REMOTE or not _HOST[_REMOTE[scheme]].fullmatch(host):
         raise problem(
             "I021",
-            f"{text} is not at a place that files can be read from",
+            f"{_SECRET.sub('…@', text)} is not at a place that files can be read from",
             "give a path, file:///path, s3://bucket/path, gs://bucket/path or hdfs://host:port/path",
         )
     place = Remote(_REMOTE[scheme], host, path.strip("/"))
@@ -172,7 +174,7 @@ def matching(pattern: Place) -> list[Place]:
     found = [Remote(pattern.scheme, pattern.host, "")]
     for part in pattern.path.split("/"):
         if not glob.has_magic(part):
-            found = [one / part for one in found]
+            found = [one / part for one in found if not (one.known and one.known.is_file)]
             continue
         folders = [one for one in found if one.is_dir()]
         if part == "**":
@@ -180,7 +182,8 @@ def matching(pattern: Place) -> list[Place]:
             found = list(dict.fromkeys(inside))
         else:
             found = [one for folder in folders for one in folder.iterdir() if _fits(one.name, part)]
-    return sorted((one for one in found if one.exists()), key=str)
+    listed = (replace(one, known=one.stat()) for one in found)
+    return sorted((one for one in listed if one.exists()), key=str)
 
 
 def _visible(folder: Remote) -> Iterator[Remote]:
@@ -264,7 +267,8 @@ def _asking(place: Remote) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise missing(place) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:
+        # Arrow's own are kinds of these: something failed, is wrong, or is not to be had.
         text = _first_line(error)
         if _NO_BUCKET.search(text):
             raise missing(place) from error

@@ -162,6 +162,10 @@ def predicate_name(given: object, prefixes: Mapping[str, str]) -> str:
             hint = "name it as in a program, 'alarm' or 'alarm/1', or give an IRI"
             raise UsageProblem(Diagnostic("U013", f"expected a predicate, found {given!r}", hint))
     if given.startswith("<"):
+        if ">" not in given:
+            raise UsageProblem(
+                Diagnostic("U013", f"expected a predicate, found {given!r}", "close it with >")
+            )
         return given
     prefix, colon, rest = given.partition(":")
     if not colon or rest.startswith("//"):

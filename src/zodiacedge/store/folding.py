@@ -37,7 +37,7 @@ class Folding:
     """Whether these are all parts that there are."""
 
 
-class Folder:
+class Folds:
     """Folds: at once, or beside the work in a thread, of which there is at most one."""
 
     def __init__(self) -> None:

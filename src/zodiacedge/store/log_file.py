@@ -89,7 +89,7 @@ class FileLog:
         """
         del meanwhile  # waiting comes later
         if self._broken:
-            raise unusable(self._folder.parent, self._broken)
+            raise unusable(self._shown(self._folder.parent), self._broken)
         try:
             if self._file < 0:
                 self._begin()
@@ -124,7 +124,7 @@ class FileLog:
                 if self._failed:
                     raise unwritable(self._shown(self._path), self._failed, _UNKNOWN)
                 if self._broken:
-                    raise unusable(self._folder.parent, self._broken)
+                    raise unusable(self._shown(self._folder.parent), self._broken)
                 if self._syncing:
                     self._state.wait()
                     continue

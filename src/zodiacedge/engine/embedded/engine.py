@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -247,9 +247,11 @@ class EmbeddedAttempt:
         for keys, segment in self.work.segments.items():
             store.add_segment(keys, segment)
         registry = self.work.settings.registry
+        # What counts later what a node gained lives with the report only, and so do the tables it looks at.
+        runs = tuple(replace(run, moved=None) if callable(run.moved) else run for run in self.runs)
         return EmbeddedState(
             store,
-            self.runs,
+            runs,
             self.dropped,
             registry,
             self.before.policy,

@@ -140,6 +140,7 @@ class Inheritance:
         These are the rows that only further parents had: those that stayed, and those that did not.
         """
         stayed = lost = 0
+        seen: dict[Relation, Table] = {}
         for further in heir.poured:
             for relation, table in further.tables.items():
                 for one, rows in by_class(relation, table.rows):
@@ -147,6 +148,11 @@ class Inheritance:
                     gone = marks & OWN == 0
                     self.draft.touched.note(one, rows[gone])
                     new = marks & OWN_BEFORE == 0
+                    if len(heir.poured) > 1:
+                        # Several parents may have had a row: it counts once.
+                        earlier = seen.setdefault(one, Table(one.arity))
+                        new &= ~earlier.mask(rows)
+                        earlier.insert(rows)
                     stayed += int(np.count_nonzero(new & ~gone))
                     lost += int(np.count_nonzero(new & gone))
         return Moved(stayed, lost)

@@ -72,7 +72,7 @@ class LargeQuery:
         setting = Setting(place, self._settings, place.keys(named), owners, owners, watch)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         result = Node({"": rule}, setting, terms).evaluate()
-        # Terms that expressions gave.
+        # Terms that expressions gave: none may have the fingerprint of another one.
         fresh = Terms(result.terms.parts[len(terms.parts) :])
         merged(place, fresh, terms, self._settings.turn)
         relation = Relation(_ANSWERS, len(query.columns))
