@@ -127,6 +127,9 @@ if TYPE_CHECKING:
     def store64(base: int, index: int, value: int) -> None:
         """Write a word of 64 bits."""
 
+    def prefetch32(base: int, index: int) -> None:
+        """Have a word of 32 bits brought into the processor's cache; it may lie behind the end."""
+
     def as_double(bits: int) -> float:
         """Read 64 bits as a double."""
 
@@ -195,6 +198,24 @@ elif COMPILED:
             return types.void(types.int64, types.int64, types.int64), code
 
         return store
+
+    @intrinsic
+    def prefetch32(typing: Any, base: Any, index: Any) -> Any:
+        """Have a word of 32 bits brought into the processor's cache; it may lie behind the end."""
+        del typing, base, index
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            pointer = builder.gep(builder.inttoptr(args[0], ir.IntType(32).as_pointer()), [args[1]])
+            byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+            # To be written, and needed again soon; it is data.
+            options = [ir.Constant(word, one) for one in (1, 3, 1)]
+            builder.call(fetch, [builder.bitcast(pointer, byte), *options])
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), code
 
     @intrinsic
     def as_double(typing: Any, bits: Any) -> Any:
@@ -276,6 +297,9 @@ else:
     def _store(base: int, index: int, value: int) -> None:
         array, place = MEMORY.locate(base, index)
         array[place] = value
+
+    def prefetch32(base: int, index: int) -> None:
+        """Do nothing: there is no cache to speak of."""
 
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from zodiacedge.engine.embedded.compiled import kernel, load8, load32, multiply63, store8, store32
+from zodiacedge.engine.embedded.compiled import kernel, load8, load32, multiply63, prefetch32, store8, store32
 from zodiacedge.engine.embedded.compiled import load64 as get
 from zodiacedge.engine.embedded.compiled import store64 as put
 from zodiacedge.engine.embedded.layout import (
@@ -35,6 +35,10 @@ from zodiacedge.engine.embedded.layout import (
 
 # The golden ratio's share of 63 bits, made odd: terms that follow each other, as ids do, are spread evenly.
 _MIX = 0x4F1BBCDCBFA53E0B
+# The slot of a row is asked for so many rows before, so that the processor has fetched it when it is needed.
+_AHEAD = 16
+# So few slots are in the processor's cache anyway.
+_NEAR_SLOTS = 1 << 16
 
 
 @kernel
@@ -277,6 +281,21 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
 
 
 @kernel
+def far_rows(table: int, total: int) -> int:
+    """Return for how many of so many rows a later one is to be expected: none where slots are few."""
+    return total - _AHEAD if get(table, T_SLOT_COUNT) > _NEAR_SLOTS else 0
+
+
+@kernel
+def expect_row(table: int, given: int, n: int) -> None:
+    """Have the slot fetched where the search for a given row will start."""
+    arity = get(table, T_ARITY)
+    whole = WHOLE
+    slot = slot_of(hash_row(given, n * arity, arity, whole), get(table, T_SLOT_COUNT))
+    prefetch32(get(table, T_SLOTS), slot)
+
+
+@kernel
 def fill_slots(table: int) -> None:
     """Enter all rows, known to be distinct, into empty slots."""
     arity = get(table, T_ARITY)
@@ -284,7 +303,11 @@ def fill_slots(table: int) -> None:
     slots = get(table, T_SLOTS)
     size = get(table, T_SLOT_COUNT)
     whole = WHOLE
-    for row in range(get(table, T_COUNT)):
+    count = get(table, T_COUNT)
+    far = far_rows(table, count)
+    for row in range(count):
+        if row < far:
+            expect_row(table, rows, row + _AHEAD)
         slot = slot_of(hash_row(rows, row * arity, arity, whole), size)
         while load32(slots, slot):
             slot += 1
@@ -296,12 +319,21 @@ def fill_slots(table: int) -> None:
 @kernel
 def fill_index(table: int, index: int, first: int) -> int:
     """Chain the rows from `first` on; return the first row that found the index full, or the count."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
     here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    for row in range(first, get(table, T_COUNT)):
-        if is_full(get(here, I_USED), get(here, I_HEAD_COUNT)):
+    mask = get(here, I_MASK)
+    heads = get(here, I_HEADS)
+    size = get(here, I_HEAD_COUNT)
+    count = get(table, T_COUNT)
+    far = count - _AHEAD if size > _NEAR_SLOTS else 0
+    for row in range(first, count):
+        if is_full(get(here, I_USED), size):
             return row
+        if row < far:
+            prefetch32(heads, slot_of(hash_row(rows, (row + _AHEAD) * arity, arity, mask), size))
         link_row(table, index, row)
-    return get(table, T_COUNT)
+    return count
 
 
 @kernel
@@ -336,7 +368,10 @@ def insert_rows(table: int, given: int, total: int, key: int) -> None:
     elif arity == 2 and not get(table, T_INDEXES):
         insert_pairs(table, given, total)
     else:
+        far = far_rows(table, total)
         for n in range(total):
+            if n < far:
+                expect_row(table, given, n + _AHEAD)
             for column in range(arity):
                 put(key, column, load32(given, n * arity + column))
             slot = -1 - find_row(table, key)
@@ -365,7 +400,10 @@ def insert_pairs(table: int, given: int, total: int) -> None:
     slots = get(table, T_SLOTS)
     size = get(table, T_SLOT_COUNT)
     count = get(table, T_COUNT)
+    far = far_rows(table, total)
     for n in range(total):
+        if n < far:
+            expect_row(table, given, n + _AHEAD)
         first = load32(given, 2 * n)
         second = load32(given, 2 * n + 1)
         slot = slot_of(mix(mix(7, first), second), size)
@@ -415,12 +453,17 @@ def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: 
     """Count the given rows that are in a table, or those that are not; write them out where asked."""
     arity = get(table, T_ARITY)
     found = 0
+    far = far_rows(table, total)
     if arity == 2 and not out:
         for n in range(total):
+            if n < far:
+                expect_row(table, given, n + _AHEAD)
             if (find_pair(table, load32(given, 2 * n), load32(given, 2 * n + 1)) >= 0) == present:
                 found += 1
         return found
     for n in range(total):
+        if n < far:
+            expect_row(table, given, n + _AHEAD)
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
         if (find_row(table, key) >= 0) == present:
@@ -435,7 +478,10 @@ def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: 
 def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
     """Write for each of the rows given a byte that tells whether it is in the table."""
     arity = get(table, T_ARITY)
+    far = far_rows(table, total)
     for n in range(total):
+        if n < far:
+            expect_row(table, given, n + _AHEAD)
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
         store8(found, n, 1 if find_row(table, key) >= 0 else 0)
@@ -445,7 +491,10 @@ def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
 def locate_rows(table: int, given: int, total: int, found: int, key: int) -> None:
     """Write for each of the rows given where it stands in the table; a number below 0 if it does not."""
     arity = get(table, T_ARITY)
+    far = far_rows(table, total)
     for n in range(total):
+        if n < far:
+            expect_row(table, given, n + _AHEAD)
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
         row = find_row(table, key)

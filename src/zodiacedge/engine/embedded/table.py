@@ -376,7 +376,15 @@ class Table:
         sample = self.rows[:: count // _SAMPLE][:, columns]
         # What a sample hardly repeats is many; what it repeats is about all there is.
         different = len(np.unique(sample, axis=0))
-        return count if different > len(sample) // 2 else 2 * different
+        return self._runs(columns) if different > len(sample) // 2 else 2 * different
+
+    def _runs(self, columns: list[int]) -> int:
+        """Return how many runs of rows have the same key: no more keys are different than that."""
+        rows = self.rows
+        changes = np.zeros(len(rows) - 1, np.bool_)
+        for column in columns:
+            changes |= rows[1:, column] != rows[:-1, column]
+        return int(np.count_nonzero(changes)) + 1
 
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
