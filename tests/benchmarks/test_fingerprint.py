@@ -25,7 +25,7 @@ def kept(task: Task) -> Fingerprint:
 
 
 def fresh(task: Task) -> Fingerprint:
-    trial = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=True)
+    trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
     trial.work()
     return fingerprint(trial.store, task.loaded)
 

@@ -41,7 +41,7 @@ TASKS = {
 
 
 def trial(task: Task, *, modules: bool = True) -> EmbeddedTrial:
-    return EmbeddedTrial(task.loaded, task.rules, task.graph, modules=modules)
+    return EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=modules)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -180,7 +180,7 @@ class Changes:
 
     def _from_scratch(self, task: Task) -> Run:
         """Evaluate a task from nothing, with the clock running."""
-        trial = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=self._modules)
+        trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
         gc.collect()
         run, _ = clocked(trial.work)
         counts = trial.counts()

@@ -222,7 +222,7 @@ class _Live:
     def check(self) -> None:
         self._tell(f"{self._task.name}: from nothing, to compare")
         task = self._task
-        fresh = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=True)
+        fresh = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
         fresh.work()
         kept = fingerprint(store_of(self._kb), task.loaded)
         kept.check(f"{task.name}, after all changes", fingerprint(fresh.store, task.loaded))

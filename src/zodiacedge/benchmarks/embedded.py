@@ -1,6 +1,6 @@
 """The embedded engine from facts that are already encoded, and the memory that its state takes.
 
-Facts are encoded once. Each trial copies terms and rows into a store of its own outside the clock; the
+Facts are encoded once. Each trial gets a store of its own, with copies of their rows, outside the clock; the
 clock sees planning, evaluation and counting.
 """
 
@@ -66,6 +66,14 @@ class Loaded:
         return Store(terms, explicit)
 
 
+def copied(store: Store) -> Store:
+    """Return a new store with the explicit facts of another, and the same terms."""
+    explicit = Segment()
+    for relation, table in store.explicit.tables.items():
+        explicit.table(relation).insert(table.rows)
+    return Store(store.terms, explicit)
+
+
 def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
     """Return the hashes of terms, as Python makes them in this process."""
     return np.fromiter((hash(term) % _WORD for term in terms), np.uint64)
@@ -74,11 +82,9 @@ def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
 class EmbeddedTrial:
     """One evaluation from scratch."""
 
-    def __init__(
-        self, loaded: Loaded, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool
-    ) -> None:
-        """Copy the facts into a store of their own."""
-        self._state = EmbeddedState(loaded.store(), policy=Policy(modules))
+    def __init__(self, store: Store, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool) -> None:
+        """Take a store of its own, with facts and nothing else."""
+        self._state = EmbeddedState(store, policy=Policy(modules))
         self._rules = rules
         self._graph = graph
         self._counts: Mapping[Predicate, int] = {}

@@ -205,7 +205,9 @@ def _own_figures(task: Task, options: Options) -> list[Figure]:
         options.tell(f"{task.name}: {engine}")
         found = measure(
             f"{engine} on {task.name}",
-            lambda modules=modules: EmbeddedTrial(task.loaded, task.rules, task.graph, modules=modules),  # type: ignore[misc]
+            lambda modules=modules: EmbeddedTrial(
+                task.loaded.store(), task.rules, task.graph, modules=modules
+            ),  # type: ignore[misc]
             expected,
             options.runs,
         )
@@ -225,7 +227,7 @@ def _peer_figure(task: Task, peer: Peer, ours: Figure, options: Options) -> Figu
 
 
 def _memory(task: Task) -> Memory:
-    trial = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=True)
+    trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
     trial.work()
     task.expected.check(f"memory of {task.name}", trial.counts())
     return memory(task.name, trial.store)

@@ -107,7 +107,7 @@ class Leaves:
     def _again(self, task: Task) -> Measurement:
         """Materialise on Spark from the facts; counting is outside the clock, as it is for changes."""
         self._tell(f"{task.name}: materialising again")
-        embedded = EmbeddedTrial(task.loaded, task.rules, task.graph, modules=self._modules)
+        embedded = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
         embedded.work()
         task.expected.check(f"the embedded engine on {task.name}", embedded.counts())
         expected = Expected(_without_zeros(embedded.counts()))

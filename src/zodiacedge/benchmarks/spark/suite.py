@@ -103,7 +103,7 @@ class _Bench:
         self._options.tell(f"{task.name}: {EMBEDDED}")
         embedded = measure(
             f"{EMBEDDED} on {task.name}",
-            lambda: EmbeddedTrial(task.loaded, task.rules, task.graph, modules=self._stage.modules),
+            lambda: EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._stage.modules),
             task.expected,
             self._options.runs,
         )
