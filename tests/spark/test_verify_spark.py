@@ -16,8 +16,8 @@ from zodiacedge.engine.listed import summed
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.digest import digest
 from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.scratch import TYPED, Relation, Segment, read_part, table_of
-from zodiacedge.engine.spark.state import SparkState, held
+from zodiacedge.engine.spark.scratch import TYPED, Relation, Segment, held, read_part, table_of
+from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import IRI, RDF_TYPE, iri

@@ -42,7 +42,7 @@ def anew_because(rules: Mapping[str, Rule], way: Way, setting: Setting, seconds:
         return "" if means == "maintain" else "; that is asked for"
     atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
     read = moved = 0
-    for relation in {Relation(atom.relation, len(atom.args)) for atom in atoms}:
+    for relation in {Relation.of(atom) for atom in atoms}:
         for owner in {**setting.before, **setting.after}:
             was, will = (
                 side.get(owner, Segment()).content(relation) for side in (setting.before, setting.after)

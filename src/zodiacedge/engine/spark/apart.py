@@ -20,7 +20,7 @@ from zodiacedge.engine.spark.dealt import Share, ShareReader, Unit, count_of_par
 from zodiacedge.engine.spark.grouping import groups, tasks_for
 from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.nodes import owners_of
-from zodiacedge.engine.spark.scratch import Content, Part, Relation, Segment, read_part
+from zodiacedge.engine.spark.scratch import Content, Part, Relation, Segment, held, read_part
 from zodiacedge.engine.spark.vocabulary import Terms
 from zodiacedge.language.ast import Fact, Predicate
 
@@ -84,15 +84,13 @@ def apart(
         for relation in {**has.contents, **should.contents}
     ]
     unlike = _unlike(place, pairs, turn)
+    wanted = set(nodes)
+    all_of_ours, all_of_theirs = (held((state.stated, *state.segments.values())) for state in (ours, theirs))
     visible = [
-        _Pair(
-            None,
-            relation,
-            *(tuple(one.content(relation) for one in side.values()) for side in (mine, others)),
-        )
+        _Pair(None, relation, tuple(all_of_ours.get(relation, ())), tuple(all_of_theirs.get(relation, ())))
         for relation in dict.fromkeys(pair.relation for pair in unlike)
     ]
-    asked = [*visible, *(pair for pair in unlike if pair.node in set(nodes))]
+    asked = [*visible, *(pair for pair in unlike if pair.node in wanted)]
     lookup = Lookup(place, Terms(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
     for pair, found in zip(asked, _side_by_side(place, asked, turn), strict=True):
         yield from _named(pair, found, lookup)
@@ -101,10 +99,9 @@ def apart(
 def _named(pair: _Pair, found: Mapping[int, _Unlike], lookup: Lookup) -> Iterator[Apart]:
     """Yield what was found, by predicate: classes that are no IRIs are one together."""
     predicates: dict[Predicate, _Unlike] = {}
+    names = lookup.decode(found) if pair.relation.typed else {}
     for one, unlike in found.items():
-        predicate = (
-            class_predicate(lookup.decode([one])[one]) if pair.relation.typed else Predicate(*pair.relation)
-        )
+        predicate = class_predicate(names[one]) if pair.relation.typed else Predicate(*pair.relation)
         known = predicates.get(predicate)
         predicates[predicate] = unlike if known is None else known.beside(unlike)
     for predicate, (missing, extra, example) in predicates.items():
@@ -218,12 +215,15 @@ def _compared(reader: Reader, pair: _Pair) -> dict[int, _Unlike]:
         for side in (pair.ours, pair.theirs)
     )
     rows, times = _netted(np.concatenate((mine[0], others[0])), np.concatenate((mine[1], -others[1])))
+    if not len(rows):
+        return {}
     classes = rows[:, 1] if relation.typed else np.zeros(len(rows), np.int64)
+    order = np.argsort(classes, kind="stable")
+    each, starts = np.unique(classes[order], return_index=True)
     found = {}
-    for one in np.unique(classes).tolist():
-        chosen = classes == one
+    for one, chosen in zip(each.tolist(), np.split(order, starts[1:]), strict=True):
         net = times[chosen]
-        example = tuple(rows[chosen][0][: relation.arity].tolist())
+        example = tuple(rows[chosen[0]][: relation.arity].tolist())
         found[one] = _Unlike(int(-net[net < 0].sum()), int(net[net > 0].sum()), example)
     return found
 

@@ -33,7 +33,6 @@ from zodiacedge.engine.spark.reach import readers
 from zodiacedge.engine.spark.region import Outcome, Region
 from zodiacedge.engine.spark.scratch import Part, Relation, Segment
 from zodiacedge.engine.spark.standing import Standing
-from zodiacedge.engine.spark.values import hidden_relation
 from zodiacedge.engine.spark.visible import Visible, rows_of
 from zodiacedge.engine.spark.vocabulary import Terms, columns_of, write_terms
 from zodiacedge.engine.spark.ways import Way, reason
@@ -394,7 +393,7 @@ class _Work(Standing):
         aggregate = self.rules[key].aggregate
         if aggregate is None:
             raise AssertionError(key)
-        return hidden_relation(aggregate)
+        return Relation.of_rows(aggregate)
 
     def _report(self, step: Step, runs: Sequence[NodeRun]) -> None:
         """Tell how nodes were brought up to date in one task; on some rows it knew nothing of others."""

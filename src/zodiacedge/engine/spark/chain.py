@@ -47,11 +47,11 @@ class Length:
         """Whether one more node still fits; if so it is taken."""
         given = list(rules)
         atoms = (atom for rule in given for atom in body_atoms(rule.body))
-        scans = sum(1 + self._scans.get(Relation(atom.relation, len(atom.args)), 0) for atom in atoms)
+        scans = sum(1 + self._scans.get(Relation.of(atom), 0) for atom in atoms)
         if scans > _MOST_SCANS or self._nodes == _MOST_NODES:
             return False
         self._nodes += 1
-        for relation in {Relation(rule.head.relation, len(rule.head.args)) for rule in given}:
+        for relation in {Relation.of(rule.head) for rule in given}:
             self._scans[relation] = self._scans.get(relation, 0) + scans
         return True
 

@@ -42,17 +42,15 @@ def compared(
     if pieces:
         listed = [relation for relation in both for _ in range(2)]
         moved = frames.write(together(pieces), listed, "comparing with the version before", turn)
-    found: dict[Relation, Content] = {}
-    for relation, (old_content, new_content) in sides.items():
-        found[relation] = new_content
-        if relation in both:
-            tag = both.index(relation)
-            plus, minus = moved.get(2 * tag, []), moved.get(2 * tag + 1, [])
-            rows = sum(part.rows for part in (*plus, *minus))
-            if not rows:
-                found[relation] = old_content
-            elif rows * _SHARE <= new_content.rows and len(old_content.layers) < _MOST_LAYERS:
-                found[relation] = old_content.then(plus, minus)
+    found = {relation: new_content for relation, (_, new_content) in sides.items()}
+    for tag, relation in enumerate(both):
+        old_content, new_content = sides[relation]
+        plus, minus = moved.get(2 * tag, []), moved.get(2 * tag + 1, [])
+        rows = sum(part.rows for part in (*plus, *minus))
+        if not rows:
+            found[relation] = old_content
+        elif rows * _SHARE <= new_content.rows and len(old_content.layers) < _MOST_LAYERS:
+            found[relation] = old_content.then(plus, minus)
     return found
 
 

@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
 def source_of(atom: Atom) -> Source:
     """Return what an atom is about."""
-    relation = Relation(atom.relation, len(atom.args))
+    relation = Relation.of(atom)
     if relation.typed and not isinstance(atom.args[1], Variable):
         return Source(relation, atom.args[1])
     return Source(relation)

@@ -448,4 +448,4 @@ def _fits(row: Row, vague: Row) -> bool:
 
 
 def _relation(atom: Atom) -> Relation:
-    return Relation(atom.relation, len(atom.args))
+    return Relation.of(atom)

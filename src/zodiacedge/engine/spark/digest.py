@@ -59,18 +59,21 @@ def digest(place: Place, visible: Mapping[Relation, Sequence[Content]], terms: T
     if sum(one.rows for one in owned) <= place.options.driver_rows:
         return _summed(_Summing(tuple(owned), terms, place.hashing))
     # A proposition is one row, and there is nothing to join it with.
-    small = [one for one in owned if one.rows <= place.options.gather_rows or not one.relation.arity]
+    small: list[_Owned] = []
+    large: list[_Owned] = []
+    for one in owned:
+        fits = one.rows <= place.options.gather_rows or not one.relation.arity
+        (small if fits else large).append(one)
     tasks = tasks_for(place, sum(one.rows for one in small))
     work = [
         _Summing(tuple(group), terms, place.hashing) for group in groups(small, lambda one: one.rows, tasks)
     ]
     found = place.jobs.each(_summed, work, _WHY, turn) if work else []
     lookup = Lookup(place, terms)
-    for one in owned:
-        if one not in small:
-            frame = lookup.readable(one.relation, one.contents).mapInArrow(_ByPlan(one.relation), _MANIFEST)
-            told = place.jobs.run(frame.collect, _WHY, turn)
-            found += [(row["count"], int(row["total"], 16)) for row in told]
+    for one in large:
+        frame = lookup.readable(one.relation, one.contents).mapInArrow(_ByPlan(one.relation), _MANIFEST)
+        told = place.jobs.run(frame.collect, _WHY, turn)
+        found += [(row["count"], int(row["total"], 16)) for row in told]
     return added(found)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,8 +84,8 @@ class Frames:
         known = self._place.frames
         key = (width, *paths)
         if key not in known:
-            if len(known) > _MOST_KNOWN:
-                known.clear()
+            if len(known) >= _MOST_KNOWN:
+                known.pop(next(iter(known)), None)
             known[key] = self.session.read.schema(schema(width)).parquet(*paths)
         return known[key]
 
@@ -167,7 +166,11 @@ def tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
 
 def together(frames: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of several frames of equal columns."""
-    return reduce(lambda one, other: one.unionAll(other), frames)
+    # Spark looks at a plan anew with every step: by halves, each frame takes part in few of them.
+    if len(frames) == 1:
+        return frames[0]
+    half = len(frames) // 2
+    return together(frames[:half]).unionAll(together(frames[half:]))
 
 
 def spark_path(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heapreplace
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ def tasks_for(place: Place, rows: int) -> int:
 
 def groups(things: Iterable[_Thing], size: Callable[[_Thing], int], most: int) -> list[list[_Thing]]:
     """Return things in groups of about the same size, no more than so many, none of them empty."""
-    ordered = sorted(things, key=lambda thing: -size(thing))
+    ordered = sorted(things, key=size, reverse=True)
     found: list[list[_Thing]] = [[] for _ in range(min(most, len(ordered)))]
-    taken = [0] * len(found)
+    taken = [(0, place) for place in range(len(found))]
     for thing in ordered:
-        place = taken.index(min(taken))
+        least, place = taken[0]
         found[place].append(thing)
-        taken[place] += size(thing)
+        heapreplace(taken, (least + size(thing), place))
     return [group for group in found if group]

@@ -22,7 +22,7 @@ def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:
     """Return the relations that atoms read; of `rdf:type`, the classes."""
     found: Wanted = {}
     for atom in atoms:
-        relation = Relation(atom.relation, len(atom.args))
+        relation = Relation.of(atom)
         if relation != TYPED or isinstance(atom.args[1], Variable):
             found[relation] = None
         else:

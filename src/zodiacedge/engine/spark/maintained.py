@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.spark.bodies import Sources, left_over
 from zodiacedge.engine.spark.compact import compacted
 from zodiacedge.engine.spark.frames import names, tagged, together
-from zodiacedge.engine.spark.nodes import Node, relation_of
+from zodiacedge.engine.spark.nodes import Node
 from zodiacedge.engine.spark.scratch import Content, Relation, Segment
-from zodiacedge.engine.spark.values import hidden_relation
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Negation, Variable
 from zodiacedge.plan.variants import can_fail
 
@@ -117,9 +116,9 @@ class MaintainedNode(Node):
     def _first_heads(self, gained: Sequence[Change]) -> Iterator[tuple[Relation, DataFrame]]:
         """Yield heads of instances with what came, all heads of added rules, and what else is taken over."""
         for key, place, rows in gained:
-            yield relation_of(self._rules[key].head), self._heads(key, self._new, (place, rows), counts=True)
+            yield Relation.of(self._rules[key].head), self._heads(key, self._new, (place, rows), counts=True)
         for key in self._own.added:
-            yield relation_of(self._rules[key].head), self._heads(key, self._new, None, counts=True)
+            yield Relation.of(self._rules[key].head), self._heads(key, self._new, None, counts=True)
         for relation, content in self._own.further:
             yield relation, self._frames.content(relation, content)
 
@@ -137,7 +136,7 @@ class MaintainedNode(Node):
             if isinstance(conjunct, Atom | Negation):
                 atom = conjunct.atom if isinstance(conjunct, Negation) else conjunct
                 # What comes under a negation takes away, what goes gives.
-                rows = self._delta(relation_of(atom), lost=lost != isinstance(conjunct, Negation))
+                rows = self._delta(Relation.of(atom), lost=lost != isinstance(conjunct, Negation))
                 if rows is not None:
                     yield place, rows
 
@@ -162,7 +161,7 @@ class MaintainedNode(Node):
         given = Atom("groups to fold", aggregate.groups)
         sources = _with(self._sources(self._setting.after, {}, {}), given, groups)
         after = self._folded(key, aggregate, _narrowed(given, aggregate.body), sources)
-        relation, there = hidden_relation(aggregate), self._own.hidden.get(key, Content())
+        relation, there = Relation.of_rows(aggregate), self._own.hidden.get(key, Content())
         was, now = (self._frames.content(relation, content) for content in (there, after))
         if aggregate.groups:
             # Where a group is computed from a binding, others were folded too.
@@ -194,7 +193,7 @@ class MaintainedNode(Node):
                     self._drop(key, dropped)
         if not found:
             return None
-        relation = relation_of(head)
+        relation = Relation.of(head)
         groups = tagged(together(found).distinct(), 0, relation.width)
         turn = self._setting.settings.turn
         parts = self._frames.write(groups, [relation], "finding groups", turn).get(0, [])
@@ -214,7 +213,7 @@ class MaintainedNode(Node):
             candidates = [
                 self._heads(key, self._old, (place, rows), counts=False)
                 for key, place, rows in lost
-                if relation_of(self._rules[key].head) == relation
+                if Relation.of(self._rules[key].head) == relation
             ]
             if not candidates or not content.rows:
                 continue
@@ -224,7 +223,7 @@ class MaintainedNode(Node):
             supported = [
                 self._supported(key, doubtful)
                 for key, rule in self._rules.items()
-                if relation_of(rule.head) == relation
+                if Relation.of(rule.head) == relation
             ]
             pieces.append(tagged(doubtful.join(together(supported), columns, "left_anti"), tag, width))
         found = dict(start)

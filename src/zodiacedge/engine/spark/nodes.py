@@ -15,7 +15,7 @@ from zodiacedge.engine.spark import values
 from zodiacedge.engine.spark.bodies import Sources, bindings, column, order_of
 from zodiacedge.engine.spark.frames import Frames, names, tagged, together
 from zodiacedge.engine.spark.scratch import Content, Part, Relation, Segment
-from zodiacedge.engine.spark.values import Folding, Judge, Negated, hidden_relation, with_more
+from zodiacedge.engine.spark.values import Folding, Judge, Negated, with_more
 from zodiacedge.engine.spark.vocabulary import Terms
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.safety import analyse
@@ -91,7 +91,7 @@ class Node:
         self._terms = terms
         heads = [rule.head for rule in rules.values()]
         self._own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
-        self._relations = list(dict.fromkeys(relation_of(head) for head in heads))
+        self._relations = list(dict.fromkeys(Relation.of(head) for head in heads))
         self.result = Result(terms=terms)
         # A frame reads its files when its job runs: until then somebody must hold them.
         self._held: list[Part] = []
@@ -116,7 +116,7 @@ class Node:
         found: dict[Relation, list[DataFrame]] = {}
         rows: dict[Relation, int] = {}
         for key, rule in self._rules.items():
-            relation = relation_of(rule.head)
+            relation = Relation.of(rule.head)
             found.setdefault(relation, []).append(self._heads(key, self._new, None, counts=False))
             size = self._new().size
             least = min((size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1)
@@ -126,7 +126,7 @@ class Node:
     def _all_heads(self) -> Iterator[tuple[Relation, DataFrame]]:
         for key, rule in self._rules.items():
             counts = not self.recursive or not can_fail(rule.body)
-            yield relation_of(rule.head), self._heads(key, self._new, None, counts=counts)
+            yield Relation.of(rule.head), self._heads(key, self._new, None, counts=counts)
 
     def _count_errors(self) -> None:
         """Count what errors drop when all is there: on the way a binding may come up more than once."""
@@ -151,7 +151,7 @@ class Node:
             if not self.recursive:
                 return
             heads = [
-                (relation_of(rule.head), self._heads(key, self._new, (place, delta), counts=False))
+                (Relation.of(rule.head), self._heads(key, self._new, (place, delta), counts=False))
                 for key, rule in self._rules.items()
                 for place in self._own_places[key]
                 if (delta := self._delta_at(rule.body[place], new)) is not None
@@ -162,8 +162,8 @@ class Node:
     def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[Part]]) -> DataFrame | None:
         if not isinstance(conjunct, Atom):
             raise TypeError(conjunct)
-        parts = new.get(relation_of(conjunct), [])
-        return self._frames.parts(parts, relation_of(conjunct).width) if parts else None
+        parts = new.get(Relation.of(conjunct), [])
+        return self._frames.parts(parts, Relation.of(conjunct).width) if parts else None
 
     def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[Part]]:
         """Write heads that the segment does not have, each once: one job."""
@@ -223,7 +223,7 @@ class Node:
         if not found.left:
             return self._projected(found.frame, head.args, order_of(body)), None
         judged = self._judge(head, found.frame, found.columns, found.left)
-        return self._frames.parts(judged.rows, relation_of(head).width), judged.dropped
+        return self._frames.parts(judged.rows, Relation.of(head).width), judged.dropped
 
     def _drop(self, key: str, dropped: Dropped) -> None:
         known = with_more(self.result.dropped.get(key), dropped)
@@ -256,7 +256,7 @@ class Node:
 
     def _negated(self, left: tuple[Conjunct, ...]) -> tuple[Negated, ...]:
         atoms = [c.atom for c in left if isinstance(c, Negation)]
-        relations = dict.fromkeys(relation_of(atom) for atom in atoms)
+        relations = dict.fromkeys(Relation.of(atom) for atom in atoms)
         return tuple(
             Negated(relation, tuple(one.content(relation) for one in self._setting.after.values()))
             for relation in relations
@@ -326,7 +326,7 @@ class Node:
         self, owners: Owners, own: Mapping[Relation, Content], hidden: Mapping[str, Content]
     ) -> Sources:
         def contents(atom: Atom) -> list[Content]:
-            relation = relation_of(atom)
+            relation = Relation.of(atom)
             found = [*(one.content(relation) for one in owners.values()), own.get(relation, Content())]
             if relation.typed and not isinstance(atom.args[1], Variable):
                 key = self._setting.keys[atom.args[1]]
@@ -334,10 +334,10 @@ class Node:
             return found
 
         def under_way(atom: Atom) -> tuple[UnderWay, ...]:
-            return self._setting.under_way.get(relation_of(atom), ())
+            return self._setting.under_way.get(Relation.of(atom), ())
 
         def rows(atom: Atom) -> DataFrame:
-            there = self._frames.union(relation_of(atom), contents(atom))
+            there = self._frames.union(Relation.of(atom), contents(atom))
             return together([there, *(one.frame for one in under_way(atom))])
 
         def size(atom: Atom) -> int:
@@ -345,11 +345,6 @@ class Node:
 
         def folded(aggregate: Aggregate) -> DataFrame:
             key = next(key for key, rule in self._rules.items() if rule.aggregate == aggregate)
-            return self._frames.content(hidden_relation(aggregate), hidden[key])
+            return self._frames.content(Relation.of_rows(aggregate), hidden[key])
 
         return Sources(self._frames.session, self._setting.keys, rows, rows, size, folded)
-
-
-def relation_of(atom: Atom) -> Relation:
-    """Return the relation that an atom is about."""
-    return Relation(atom.relation, len(atom.args))

@@ -250,7 +250,7 @@ class _Task:
         aggregate = self._rule(key).aggregate
         if aggregate is None:
             raise AssertionError(key)
-        return Relation("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
+        return Relation.of_rows(aggregate)
 
     def _keeps_members_together(self, keys: frozenset[str]) -> bool:
         return in_pairs(self._rule(key).head for key in keys)

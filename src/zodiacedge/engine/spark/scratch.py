@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.language.ast import Aggregate, Atom
+
     Keys = NDArray[np.int64]
 
 _ROW_GROUP = 1 << 17
@@ -46,6 +48,16 @@ class Relation(NamedTuple):
 
     name: str
     arity: int
+
+    @classmethod
+    def of(cls, atom: Atom) -> Relation:
+        """Return the relation that an atom is about."""
+        return cls(atom.relation, len(atom.args))
+
+    @classmethod
+    def of_rows(cls, aggregate: Aggregate) -> Relation:
+        """Return what the rows of an aggregate are kept as."""
+        return cls("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
     @property
     def width(self) -> int:
@@ -170,6 +182,16 @@ class Segment:
             yield from content.parts
 
 
+def held(owners: Iterable[Segment]) -> dict[Relation, list[Content]]:
+    """Return what some owners have, by relation; relations that nobody has facts of are left out."""
+    found: dict[Relation, list[Content]] = {}
+    for owner in owners:
+        for relation, content in owner.contents.items():
+            if content.rows:
+                found.setdefault(relation, []).append(content)
+    return found
+
+
 class Folder(NamedTuple):
     """A folder, for tasks: they write into it and know nothing of who removes what."""
 
@@ -229,7 +251,7 @@ class Scratch:
             system.create_dir(place, recursive=True)
         except OSError as error:
             raise _no_scratch(self.folder.uri, str(error)) from error
-        self._remove = weakref.finalize(self, _remove_folder, self.folder.uri)
+        weakref.finalize(self, _remove_folder, self.folder.uri)
 
     def adopt(self, part: Part) -> Part:
         """Keep a part's file as long as somebody holds the part."""
@@ -238,10 +260,6 @@ class Scratch:
             # The folder goes at the end, with all that is in it.
             finalizer.atexit = False
         return part
-
-    def clear(self) -> None:
-        """Remove the folder now."""
-        self._remove()
 
 
 def table_of(columns: Sequence[Keys]) -> pa.Table:

@@ -87,7 +87,7 @@ class Sizes:
         return self._there[source] + self._coming[source] + of_any
 
     def _source(self, atom: Atom) -> _Source:
-        relation = Relation(atom.relation, len(atom.args))
+        relation = Relation.of(atom)
         if relation.typed and not isinstance(atom.args[1], Variable):
             return relation, self._keys[atom.args[1]]
         return relation, None

@@ -95,7 +95,7 @@ class Scope:
         rule = next(rules[source] for rules in self.nodes if source in rules)
         if rule.aggregate is None:
             raise AssertionError(source)
-        return len(rule.aggregate.groups) + len(rule.aggregate.folds)
+        return Relation.of_rows(rule.aggregate).width
 
 
 def look_up(scope: Scope) -> LookedUp | None:
@@ -243,7 +243,7 @@ class _Found:
 
     def size(self, atom: Atom) -> int:
         """Return how many rows an atom reads, about."""
-        relation = Relation(atom.relation, len(atom.args))
+        relation = Relation.of(atom)
         contents = self._scope.contents(relation)
         if relation.typed and not isinstance(atom.args[1], Variable):
             key = self._scope.keys[atom.args[1]]

@@ -18,7 +18,7 @@ from zodiacedge.engine.spark.digest import digest
 from zodiacedge.engine.spark.inputs import inputs_of
 from zodiacedge.engine.spark.large_query import LargeQuery
 from zodiacedge.engine.spark.lookup import Lookup
-from zodiacedge.engine.spark.scratch import Content, Relation, Segment
+from zodiacedge.engine.spark.scratch import Relation, Segment, held
 from zodiacedge.engine.spark.vocabulary import Names, Terms
 from zodiacedge.language.ast import Predicate
 from zodiacedge.language.checks import body_atoms
@@ -121,7 +121,8 @@ class SparkState:
         for relation, contents in held((self.stated, *self.segments.values())).items():
             if relation.typed:
                 keys = {key for content in contents for key in content.classes()}
-                found.update(class_predicate(self.named(keys)[key]) for key in keys)
+                names = self.named(keys)
+                found.update(class_predicate(names[key]) for key in keys)
             else:
                 found.add(Predicate(*relation))
         return frozenset(found)
@@ -220,16 +221,6 @@ class SparkState:
         if isinstance(other, SparkState) and other.place is self.place:
             return apart(self, other, nodes, turn)
         return listed.apart(self, other, nodes, turn)
-
-
-def held(owners: Iterable[Segment]) -> dict[Relation, list[Content]]:
-    """Return what some owners have, by relation; relations that nobody has facts of are left out."""
-    found: dict[Relation, list[Content]] = {}
-    for owner in owners:
-        for relation, content in owner.contents.items():
-            if content.rows:
-                found.setdefault(relation, []).append(content)
-    return found
 
 
 def predicate_counts(

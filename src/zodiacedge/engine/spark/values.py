@@ -103,7 +103,7 @@ class Judge:
         store.show(Tables({TableName(_GIVEN, len(self.columns)): rows}))
         rule = Rule(self.head, (Atom(_GIVEN, self.columns), *self.left))
         result = NodeEvaluation(store, {"": rule}, self.registry, _watch).evaluate()
-        relation = Relation(self.head.relation, len(self.head.args))
+        relation = Relation.of(self.head)
         pieces = [translation.columns(name, t.rows)[1] for name, t in result.segment.tables.items() if len(t)]
         part = Part("", 0)
         if pieces:
@@ -138,18 +138,13 @@ class Folding:
         found, count, example = fold_rows(
             store, self.aggregate, translation.rows(columns, len(columns)), self.registry
         )
-        relation = hidden_relation(self.aggregate)
+        relation = Relation.of_rows(self.aggregate)
         part = Part("", 0)
         if len(found):
             _, keys = translation.columns(TableName(*relation), found)
             part = self.folder.write_rows(relation, keys)
         dropped = Dropped(count, example) if count else None
         return outcome(part, translation, self.folder, dropped)
-
-
-def hidden_relation(aggregate: Aggregate) -> Relation:
-    """Return what the rows of an aggregate are kept as."""
-    return Relation("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
 
 def run(place: Place, frame: DataFrame, task: Judge | Folding, why: str, turn: Handover) -> Judged:

@@ -23,7 +23,7 @@ from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -244,9 +244,3 @@ class Names:
     def missing(self, keys: Iterable[int]) -> list[int]:
         """Return those of some fingerprints that are not known."""
         return [key for key in keys if key not in self.known]
-
-
-def members(classes: Sequence[Mapping[int, int]]) -> Iterator[int]:
-    """Yield the classes that some counts name."""
-    for counts in classes:
-        yield from counts
