@@ -20,12 +20,14 @@ from store.conftest import PROGRAM, abandon, code
 from strategies import Seeded
 from strategies.changes import random_session
 from zodiacedge.cli.app import zodiac
+from zodiacedge.cli.output import export
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.spark.keeping import SparkKeeping
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.errors import StoreProblem, ZodiacError
+from zodiacedge.io import ordered
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.store import replay
 from zodiacedge.store.durable import DurableStore
@@ -298,6 +300,40 @@ def test_parts_with_the_same_rows_share_a_file_beside_the_log(tiny: SparkEngine,
     assert len(list((place / "_wal").glob("*.parquet"))) == 1
     for reader in (on(tiny, place, writable=False), ze.open(place, read_only=True)):
         assert reader.explicit_counts() == {"first": 30, "second": 30}
+
+
+def test_versions_are_compared_by_tasks_and_exported_some_facts_at_a_time(
+    tiny: SparkEngine, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = log_large_changes(tiny, place)
+    kb = on(tiny, place)
+    for one in (memory, kb):
+        with one.change() as change:
+            change.add_rules("r4: far(X, Y) :- edge(X, Y), not near(Y, X) .")
+            change.add_facts('edge(<http://e/5>, new) . kind(new, "odd") . value(1, "new") .')
+            change.remove_facts([*large(2, 250), ("edge", ze.iri("http://e/5"), ze.iri("http://e/5"))])
+    before, after = kb.at(2), kb.at(3)
+    expected = after.facts() - before.facts(), before.facts() - after.facts()
+    came = frozenset(one for one in expected[0] if one.relation != "far")
+
+    def listed(*_: object) -> None:
+        raise AssertionError("all facts at once")
+
+    for name in ("visible", "derived", "explicit"):
+        monkeypatch.setattr(SparkState, name, listed)
+    monkeypatch.setattr(ordered, "_MOST", 100)
+    for one, name in ((memory, "embedded"), (kb, "spark")):
+        export(one, str(tmp_path / name), "jsonl", everything=False)
+    for path in (tmp_path / "embedded").iterdir():
+        assert path.read_bytes() == (tmp_path / "spark" / path.name).read_bytes()
+    assert after.state.diff(before.state) == expected
+    assert len(expected[0]) > MOST_ROWS > len(came)
+    # What little tells them apart is all that reaches the driver.
+    with kb.change() as change:
+        change.remove_rules("r4")
+    third = kb.at(4)
+    cap_rows(monkeypatch)
+    assert third.state.diff(before.state) == (came, expected[1])
 
 
 def test_a_flipped_bit_in_a_file_beside_the_log_is_found(tiny: SparkEngine, place: Path) -> None:
