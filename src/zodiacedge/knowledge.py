@@ -178,8 +178,11 @@ class KnowledgeBase:
 
         version = given_version(version)
         with self._admission.alone():
-            records = self._required_store().records(version, self._version)
-            return self.apply(change_back(records), message=message or f"back to version {version}")
+            store = self._required_store()
+            records = store.records(version, self._version)
+            with self._asking() as state:
+                change = change_back(records, state, store.keeping)
+            return self.apply(change, message=message or f"back to version {version}")
 
     def diff(self, before: int, after: int) -> VersionDiff:
         """Return the rules and visible facts that tell two versions of the store apart."""

@@ -108,7 +108,7 @@ class Transaction:
             tuple(self._add_facts),
             tuple(self._remove_facts),
             tuple(self._loaded),
-            tuple(self._stated),
+            stated=tuple(self._stated),
         )
 
     def add_rules(self, text: str, name: str = "<text>") -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.workloads import farm
 from zodiacedge.workloads.diagnosis import diagnose
 
@@ -129,3 +130,14 @@ def test_the_farm_has_a_hundred_kinds_of_measurements() -> None:
     assert lines == list(farm.triples(30))
     sensors = {line.split()[0] for line in lines if "isHostedBy" in line}
     assert len(sensors) == 3000
+
+
+def test_pictures_count_what_nodes_derive_without_listing_it(
+    zodiac: Zodiac, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(*_: object) -> None:
+        raise AssertionError("a segment is listed")
+
+    monkeypatch.setattr(EmbeddedState, "segment", listed)
+    assert zodiac(*SMALL, "--out", "played").code == 0
+    assert (folder / "played" / "pictures" / "farm-rules.svg").stat().st_size

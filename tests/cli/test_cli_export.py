@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from zodiacedge.engine.embedded.engine import EmbeddedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,3 +98,27 @@ def test_facts_are_exported_to_files(zodiac: Zodiac, farm: str, folder: Path) ->
     assert document["version"] == 1
     assert isinstance(document["export"], dict)
     assert document["export"]["rows"] == 7
+
+
+def test_neither_an_export_nor_a_diff_lists_all_facts_at_once(
+    zodiac: Zodiac, save: Save, farm: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save("reading.csv", "<wt2>,99\n")
+    assert zodiac("apply", farm, "--add-facts", "reading.csv").code == 0
+
+    def listed(*_: object) -> None:
+        raise AssertionError("all facts at once")
+
+    for name in ("visible", "derived", "explicit"):
+        monkeypatch.setattr(EmbeddedState, name, listed)
+    assert zodiac("export", farm, "--out", "facts", "--what", "all").code == 0
+    assert zodiac("run", "farm.rules", "--out", "derived").code == 0
+    names = {path.name for path in (folder / "facts").iterdir()}
+    assert names - {path.name for path in (folder / "derived").iterdir()} == {
+        "bill.csv",
+        "reading.csv",
+        "turbine.csv",
+    }
+    assert (folder / "facts" / "reading.csv").read_text() == "<wt1>,60\n<wt2>,20\n<wt2>,99\n"
+    document = zodiac("diff", farm, "1", "2", "--json").document
+    assert (document["inserted"], document["deleted"]) == ({"alarm": 1, "reading": 1}, {"calm": 1})

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
 import zodiacedge as ze
 from maintenance.test_random_sessions import changes_of
+from spark.test_jobs import MOST_ROWS, cap_rows
 from store.conftest import PROGRAM, abandon, code
 from strategies import Seeded
 from strategies.changes import random_session
 from zodiacedge.cli.app import zodiac
+from zodiacedge.cli.output import export
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.spark.keeping import SparkKeeping
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.errors import StoreProblem, ZodiacError
+from zodiacedge.io import ordered
 from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.store import replay
 from zodiacedge.store.durable import DurableStore
 from zodiacedge.store.place import located
 from zodiacedge.terms import string
@@ -32,6 +37,8 @@ from zodiacedge.terms import string
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from zodiacedge.engine.spark.engine import SparkEngine
     from zodiacedge.language.ast import Fact
@@ -219,6 +226,114 @@ def test_what_no_task_holds_is_written_by_plans_and_logged_in_files(tiny: SparkE
             one.close()
     with ze.open(place, read_only=True) as kb:
         agree(kb, memory)
+
+
+def log_large_changes(engine: SparkEngine, place: Path) -> KnowledgeBase:
+    """Log two large changes, with facts that come and go, and fold neither; return what they come to."""
+    memory = ze.open()
+    kb = on(engine, place)
+    for one in (memory, kb):
+        with one.change() as change:
+            change.add_rules(LARGE)
+            change.add_facts([*large(300), ("turbine", ze.iri("wt1")), ("up",)])
+        with one.change() as change:
+            change.remove_facts([*large(150, 20), ("turbine", ze.iri("wt1")), ("up",)])
+            change.add_facts(large(100, 1000))
+    abandon(kb)
+    return memory
+
+
+def test_tasks_alone_read_large_changes_of_the_log(
+    tiny: SparkEngine, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = log_large_changes(tiny, place)
+    cap_rows(monkeypatch)
+    read = pq.ParquetFile.read
+
+    def capped(*args: Any, **options: Any) -> pa.Table:  # noqa: ANN401 - stands for any call
+        table = read(*args, **options)
+        # Tasks are other processes.
+        assert len(table) <= MOST_ROWS
+        return table
+
+    monkeypatch.setattr(pq.ParquetFile, "read", capped)
+    kb = on(tiny, place)
+    assert kb.version == 2
+    assert kb.derived() == memory.derived()
+    assert kb.explicit_counts() == memory.explicit_counts()
+    assert kb.explicit_counts()["edge"] == 250 > MOST_ROWS
+    monkeypatch.undo()
+    agree(kb, memory)
+    assert kb.verify("embedded").ok
+    before = kb.at(1).facts()
+    # So it is when one of them is undone.
+    cap_rows(monkeypatch)
+    monkeypatch.setattr(pq.ParquetFile, "read", capped)
+    kb.rollback(1)
+    monkeypatch.undo()
+    assert kb.facts() == before
+
+
+def test_large_changes_of_the_log_are_read_by_columns(
+    tiny: SparkEngine, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = log_large_changes(tiny, place)
+
+    def listed(*_: object) -> None:
+        raise AssertionError("facts of large changes are not listed")
+
+    monkeypatch.setattr(replay, "facts_in", listed)
+    with ze.open(place, read_only=True) as kb:
+        agree(kb, memory)
+        assert kb.verify().ok
+        earlier = kb.at(1)
+    assert earlier.explicit_counts()["edge"] == 300
+
+
+def test_parts_with_the_same_rows_share_a_file_beside_the_log(tiny: SparkEngine, place: Path) -> None:
+    kb = on(tiny, place)
+    rows = [(n, n + 1) for n in range(30)]
+    with kb.change() as change:
+        change.add_facts(rows, "first")
+        change.add_facts(rows, "second")
+    abandon(kb)
+    assert len(list((place / "_wal").glob("*.parquet"))) == 1
+    for reader in (on(tiny, place, writable=False), ze.open(place, read_only=True)):
+        assert reader.explicit_counts() == {"first": 30, "second": 30}
+
+
+def test_versions_are_compared_by_tasks_and_exported_some_facts_at_a_time(
+    tiny: SparkEngine, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = log_large_changes(tiny, place)
+    kb = on(tiny, place)
+    for one in (memory, kb):
+        with one.change() as change:
+            change.add_rules("r4: far(X, Y) :- edge(X, Y), not near(Y, X) .")
+            change.add_facts('edge(<http://e/5>, new) . kind(new, "odd") . value(1, "new") .')
+            change.remove_facts([*large(2, 250), ("edge", ze.iri("http://e/5"), ze.iri("http://e/5"))])
+    before, after = kb.at(2), kb.at(3)
+    expected = after.facts() - before.facts(), before.facts() - after.facts()
+    came = frozenset(one for one in expected[0] if one.relation != "far")
+
+    def listed(*_: object) -> None:
+        raise AssertionError("all facts at once")
+
+    for name in ("visible", "derived", "explicit"):
+        monkeypatch.setattr(SparkState, name, listed)
+    monkeypatch.setattr(ordered, "_MOST", 100)
+    for one, name in ((memory, "embedded"), (kb, "spark")):
+        export(one, str(tmp_path / name), "jsonl", everything=False)
+    for path in (tmp_path / "embedded").iterdir():
+        assert path.read_bytes() == (tmp_path / "spark" / path.name).read_bytes()
+    assert after.state.diff(before.state) == expected
+    assert len(expected[0]) > MOST_ROWS > len(came)
+    # What little tells them apart is all that reaches the driver.
+    with kb.change() as change:
+        change.remove_rules("r4")
+    third = kb.at(4)
+    cap_rows(monkeypatch)
+    assert third.state.diff(before.state) == (came, expected[1])
 
 
 def test_a_flipped_bit_in_a_file_beside_the_log_is_found(tiny: SparkEngine, place: Path) -> None:

@@ -289,4 +289,4 @@ def _net(report: ChangeReport) -> str:
 
 
 def _sizes(kb: KnowledgeBase) -> dict[int, int]:
-    return {node.id: len(kb.state.segment(frozenset(node.rules))) for node in kb.graph().order}
+    return {node.id: kb.state.segment_size(frozenset(node.rules)) for node in kb.graph().order}

@@ -36,11 +36,16 @@ def check_folder(folder: Path) -> None:
 
 def export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> ExportReport:
     """Write the visible facts of predicates that have a rule, or of all, one file for each."""
-    heads = {rule.head.predicate for rule in kb.rules}
-    facts = kb.facts()
-    derived = {f.predicate for f in kb.state.derived()} | heads
-    chosen = facts if everything else {f for f in facts if f.predicate in derived}
-    return write_facts(chosen, out, form=form, predicates=heads)
+    with kb.reading():
+        heads = {rule.head.predicate for rule in kb.rules}
+        derived = heads.union(predicate for predicate, count in kb.state.derived_counts().items() if count)
+        chosen = (
+            fact
+            for predicate, facts in kb.state.each()
+            if everything or predicate in derived
+            for fact in facts
+        )
+        return write_facts(chosen, out, form=form, predicates=heads)
 
 
 def export_document(report: ExportReport | None) -> dict[str, object]:

@@ -252,6 +252,12 @@ class State(Materialisation, Protocol):
     def digest(self, turn: Handover) -> tuple[int, int]:
         """Count the visible facts, and add up the SHA-256 hashes of their texts: the same on all engines."""
 
+    def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """Return the facts that are visible here only, and those that are in another version only.
+
+        The other may be of any program and engine. What both have is not held.
+        """
+
     def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
         """Yield where this state differs from another of the same program, of any engine.
 

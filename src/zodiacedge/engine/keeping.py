@@ -90,6 +90,12 @@ class Keeping(Protocol):
     def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
         """Add the facts of a part to a batch."""
 
+    def add_parts(self, batch: Batch, parts: Parts) -> None:
+        """Add the facts of files to a batch; raise BadPartError where one is not what it should be.
+
+        They are more than one process should hold, if the engine has others.
+        """
+
     def counts(self, state: State) -> tuple[int, int]:
         """Return how many explicit facts there are, and how many facts all segments have together."""
 

@@ -1,11 +1,13 @@
 """States compared by listing what they have, fact by fact: for engines whose facts are in this process.
 
-Neither side is ever listed as a whole: predicate by predicate there is a count and a sum of hashes, and only
-where those differ are the facts of one predicate held side by side.
+Neither side is ever held as a whole: predicate by predicate there is a count and a sum of hashes, and only
+where those differ are the facts of one predicate held side by side. Where all that differs is to be told,
+there is a sum for each of many shares that facts fall into by their hashes, and only unlike shares are held.
 """
 
 from __future__ import annotations
 
+from array import array
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,8 @@ _DIGEST = 2**256
 _WORD = 2**64
 # After so many facts somebody else may have the turn.
 _TOGETHER = 4096
+# Facts fall into so many shares: a difference of a thousand facts holds one fact in 250.
+_SHARES = 1 << 18
 
 
 def summed(facts: Iterable[Fact]) -> tuple[int, int]:
@@ -59,6 +63,35 @@ def apart(
                 mine, others = (_facts(state, node, predicate) for state in (ours, theirs))
                 example = min(mine ^ others, key=format_atom)
                 yield Apart(node, predicate, len(others - mine), len(mine - others), example)
+
+
+def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fact], frozenset[Fact]]:
+    """Return the facts that only the second of two states has, and those that only the first has."""
+    shares = array("Q", bytes(8 * _SHARES))
+    predicates: dict[Predicate, int] = {}
+    for state, sign in ((before, -1), (after, 1)):
+        for predicate, facts in state.each():
+            total = 0
+            for fact in facts:
+                number = hash(fact)
+                total += number
+                share = number % _SHARES
+                shares[share] = (shares[share] + sign * number) % _WORD
+            predicates[predicate] = (predicates.get(predicate, 0) + sign * total) % _WORD
+
+    def doubtful(state: Materialisation) -> Iterator[Fact]:
+        for predicate, facts in state.each():
+            if predicates[predicate]:
+                yield from (fact for fact in facts if shares[hash(fact) % _SHARES])
+
+    went = set(doubtful(before))
+    came = set()
+    for fact in doubtful(after):
+        if fact in went:
+            went.remove(fact)
+        else:
+            came.add(fact)
+    return frozenset(came), frozenset(went)
 
 
 def _tally(

@@ -179,6 +179,11 @@ class ReferenceMaterialisation:
         """Count the visible facts, and add up the hashes of their texts."""
         return listed.digest(self, turn)
 
+    def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """Return the facts that are visible here only, and those that are in another version only."""
+        ours, theirs = self.visible(), before.visible()
+        return ours - theirs, theirs - ours
+
     def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
         """Yield where this state differs from another of the same program."""
         return listed.apart(self, other, nodes, turn)

@@ -6,6 +6,9 @@ anything is written.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, LoadProblem
@@ -14,21 +17,22 @@ from zodiacedge.io.problems import problem
 from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, BlankNode, Literal, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from zodiacedge.language.ast import Predicate
 
 _TABULAR = "export to csv, tsv, jsonl, parquet or arrow, which hold any fact"
 
 
-def check_rdf(relations: Mapping[Predicate, Sequence[tuple[Term, ...]]]) -> None:
+def check_rdf(relations: Mapping[Predicate, Iterable[tuple[Term, ...]]]) -> None:
     """Refuse relations that RDF cannot say, each with its reason."""
     found: list[Diagnostic] = []
     for predicate, rows in relations.items():
         if predicate.arity not in {1, 2}:
             why = f"{predicate.name} has arity {predicate.arity}, and a triple has one subject and one object"
-        elif literals := sum(isinstance(row[0], Literal) for row in rows):
-            why = f"{predicate.name} has a literal as subject in {literals} of {len(rows)} facts"
+        elif (counts := Counter(isinstance(row[0], Literal) for row in rows))[True]:
+            of = f"{counts[True]} of {counts.total()}"
+            why = f"{predicate.name} has a literal as subject in {of} facts"
         else:
             continue
         found.append(Diagnostic("I014", f"no RDF for {predicate.name}/{predicate.arity}: {why}", _TABULAR))
@@ -47,7 +51,7 @@ def nt_term(term: Term) -> str:
             return quoted_literal(term, short=False)
 
 
-def nt_lines(predicate: Predicate, rows: Sequence[tuple[Term, ...]]) -> Iterator[str]:
+def nt_lines(predicate: Predicate, rows: Iterable[tuple[Term, ...]]) -> Iterator[str]:
     """Yield a relation's facts as lines of N-Triples."""
     if predicate.arity == 1:
         ending = f"<{RDF_TYPE}> <{checked_iri(predicate.name)}> ."
@@ -59,7 +63,7 @@ def nt_lines(predicate: Predicate, rows: Sequence[tuple[Term, ...]]) -> Iterator
         yield f"{nt_term(subject)} {name} {nt_term(value)} ."
 
 
-def turtle_lines(predicate: Predicate, rows: Sequence[tuple[Term, ...]], base: str = "") -> Iterator[str]:
+def turtle_lines(predicate: Predicate, rows: Iterable[tuple[Term, ...]], base: str = "") -> Iterator[str]:
     """Yield a relation's facts as lines of Turtle, one statement per subject."""
     if base:
         yield f"@base <{_absolute(base)}> ."
@@ -69,15 +73,9 @@ def turtle_lines(predicate: Predicate, rows: Sequence[tuple[Term, ...]], base: s
             yield f"{nt_term(subject)} a {name} ."
         return
     name = f"<{checked_iri(predicate.name)}>"
-    at = 0
-    while at < len(rows):
-        subject = rows[at][0]
-        end = at + 1
-        while end < len(rows) and rows[end][0] == subject:
-            end += 1
-        values = ", ".join(_turtle_term(row[1]) for row in rows[at:end])
+    for subject, group in groupby(rows, itemgetter(0)):
+        values = ", ".join(_turtle_term(value) for _, value in group)
         yield f"{nt_term(subject)} {name} {values} ."
-        at = end
 
 
 def _turtle_term(term: Term) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from zodiacedge.io.cells import quote, read_cell, write_cell
@@ -71,13 +72,15 @@ def tsv_line(terms: Sequence[Term]) -> str:
     return '""' if cells == [""] else "\t".join(cells)
 
 
-def tabular_lines(form: Format, arity: int, rows: Sequence[tuple[Term, ...]]) -> Iterator[str]:
+def tabular_lines(form: Format, arity: int, rows: Iterable[tuple[Term, ...]]) -> Iterator[str]:
     """Yield a relation's rows as lines of CSV or TSV."""
     line = csv_line if form is Format.CSV else tsv_line
-    lines = [line(row) for row in rows] if arity else [TRUE for _ in rows]
-    if arity == 1 and lines == [TRUE]:
+    lines = (line(row) if arity else TRUE for row in rows)
+    first = list(islice(lines, 2))
+    if arity == 1 and first == [TRUE]:
         # One row that is the boolean: spelled out, so that it is not read as a relation of no columns.
-        lines = ['"""true""^^xsd:boolean"' if form is Format.CSV else '"true"^^xsd:boolean']
+        first = ['"""true""^^xsd:boolean"' if form is Format.CSV else '"true"^^xsd:boolean']
+    yield from first
     yield from lines
 
 

@@ -1,23 +1,24 @@
 """Facts to a folder, one file per predicate.
 
-Rows come in the language's total order, so equal facts give equal files. How terms and lines look is left
-to the formats, the folder and its `predicates.json` to `export`.
+Rows come in the language's total order, so equal facts give equal files. Putting them in order is left to
+`ordered`, how terms and lines look to the formats, the folder and its `predicates.json` to `export`.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.io.export import ExportReport, staged_export
 from zodiacedge.io.jsonl import json_line
 from zodiacedge.io.names import file_names
+from zodiacedge.io.ordered import Relations, Row
 from zodiacedge.io.problems import problem, writing
 from zodiacedge.io.rdftext import check_rdf, nt_lines, turtle_lines
 from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import COMPRESSIONS, open_target
 from zodiacedge.io.tabular import tabular_lines
-from zodiacedge.terms import order_key
 
 if TYPE_CHECKING:
     import os
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.language.ast import Fact, Predicate
-    from zodiacedge.terms import Term
 
-Rows = list[tuple["Term", ...]]
 WRITABLE = (
     Format.NTRIPLES,
     Format.TURTLE,
@@ -49,7 +48,7 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
     predicates: Iterable[Predicate] = (),
     base: str = "",
 ) -> ExportReport:
-    """Write facts to a folder, one file per predicate.
+    """Write facts to a folder, one file per predicate; only so many of them are in memory at a time.
 
     Args:
         facts: The facts; one that comes twice is written once.
@@ -60,22 +59,25 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
         base: For Turtle, the `@base` to declare, against which readers resolve relative IRIs.
     """
     layout = _layout(form, compression, base)
-    relations = _relations(facts, predicates)
-    if layout.form in {Format.NTRIPLES, Format.TURTLE}:
-        check_rdf(relations)
-    names = file_names(relations, layout.extension)
-    with staged_export(folder) as export:
-        for predicate, rows in relations.items():
-            name = names[predicate]
-            with writing(export.folder / name):
-                _write_one(export.place(name), layout, predicate, rows)
-            export.add(predicate, name, len(rows))
+    with Relations(predicates) as relations:
+        relations.add(facts)
+        if layout.form in {Format.NTRIPLES, Format.TURTLE}:
+            check_rdf(relations)
+        names = file_names(relations, layout.extension)
+        with staged_export(folder) as export:
+            for predicate, rows in relations.items():
+                name = names[predicate]
+                with writing(export.folder / name):
+                    count = _write_one(export.place(name), layout, predicate, rows)
+                export.add(predicate, name, count)
     return export.report
 
 
 def rdf_lines(facts: Iterable[Fact]) -> Iterator[str]:
     """Yield facts as lines of N-Triples, in order; refuse what RDF cannot say before the first."""
-    relations = _relations(facts, ())
+    # Whoever takes the lines may leave off before the last, so nothing of it is on disk.
+    relations = Relations(most=sys.maxsize)
+    relations.add(facts)
     check_rdf(relations)
     return (line for predicate, rows in relations.items() for line in nt_lines(predicate, rows))
 
@@ -111,31 +113,34 @@ def _layout(form: Format | str, compression: str, base: str) -> _Layout:
     return _Layout(made, compression, base)
 
 
-def _relations(facts: Iterable[Fact], predicates: Iterable[Predicate]) -> dict[Predicate, Rows]:
-    found: dict[Predicate, set[tuple[Term, ...]]] = {p: set() for p in predicates}
-    for fact in facts:
-        predicate = fact.predicate
-        args = fact.args if predicate.arity == len(fact.args) else fact.args[:1]
-        found.setdefault(predicate, set()).add(args)
-    return {p: sorted(found[p], key=_row_key) for p in sorted(found)}
-
-
-def _row_key(row: tuple[Term, ...]) -> tuple[tuple[int, object, str, str, str], ...]:
-    return tuple(map(order_key, row))
-
-
-def _write_one(path: Path, layout: _Layout, predicate: Predicate, rows: Rows) -> None:
+def _write_one(path: Path, layout: _Layout, predicate: Predicate, rows: Iterable[Row]) -> int:
+    """Write a file; return how many rows it has."""
+    counted = _Counted(rows)
     with open_target(path, "" if layout.columnar else layout.compression) as stream:
         if layout.columnar:
             from zodiacedge.io.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
 
-            write_columnar(stream, layout.form, layout.compression, predicate.arity, rows)
+            write_columnar(stream, layout.form, layout.compression, predicate.arity, list(counted))
         else:
-            for line in _lines(layout, predicate, rows):
+            for line in _lines(layout, predicate, counted):
                 stream.write(line.encode() + b"\n")
+    return counted.count
 
 
-def _lines(layout: _Layout, predicate: Predicate, rows: Rows) -> Iterator[str]:
+class _Counted:
+    """Rows, counted as they go by."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = rows
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            self.count += 1
+            yield row
+
+
+def _lines(layout: _Layout, predicate: Predicate, rows: Iterable[Row]) -> Iterator[str]:
     match layout.form:
         case Format.NTRIPLES:
             return nt_lines(predicate, rows)

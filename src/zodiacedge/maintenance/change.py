@@ -38,6 +38,8 @@ class Change:
     remove_facts: tuple[Fact, ...] = ()
     loaded: tuple[Batch, ...] = field(default=(), compare=False)
     """More facts to add, in the engine's own form."""
+    unloaded: tuple[Batch, ...] = field(default=(), compare=False)
+    """More facts to remove, in the engine's own form."""
     stated: tuple[Atom, ...] = field(default=(), compare=False)
     """The facts to add that a text states, with their places, for the messages."""
 
@@ -162,6 +164,11 @@ def _staying(
     Facts that are left are found by listing them, so this is asked only where a name comes at another arity.
     """
     leaving = {fact.predicate: fact.relation for fact in change.remove_facts}
+    leaving |= {
+        one: RDF_TYPE if one.arity == 1 else one.name
+        for batch in change.unloaded
+        for one in batch.predicates()
+    }
     doubtful = stated & leaving.keys()
     if not doubtful:
         return stated

@@ -46,7 +46,8 @@ def work_out(there: InForce, change: Change, host: Host, settings: Settings, *, 
     """Work a change out, or raise where it is refused; the version of a dry run stays as it is."""
     start = time.perf_counter()
     version, program, before = there
-    if settings.progress and (change.loaded or change.add_facts or change.remove_facts):
+    facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
+    if settings.progress and any(facts):
         # An engine may put the work off until somebody asks what came of it: `prepare` does.
         settings.progress(Progress(0, len(program.graph.nodes), (), 0, 0, _COMPARING))
     effect = _effect(change, before)
@@ -76,6 +77,8 @@ def _effect(change: Change, state: State) -> Effect:
     add, remove = state.batch(), state.batch()
     for batch in change.loaded:
         add.merge(batch)
+    for batch in change.unloaded:
+        remove.merge(batch)
     add.add(change.add_facts)
     remove.add(change.remove_facts)
     return state.effect(add, remove)

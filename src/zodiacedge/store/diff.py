@@ -12,6 +12,7 @@ from zodiacedge.maintenance.report import per_predicate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zodiacedge.engine.api import State
     from zodiacedge.language.ast import Fact, Rule
 
 
@@ -26,8 +27,9 @@ class Readable(Protocol):
     def rules(self) -> tuple[Rule, ...]:
         """The rules in force."""
 
-    def facts(self) -> frozenset[Fact]:
-        """Return all visible facts."""
+    @property
+    def state(self) -> State:
+        """What the engine made of rules and facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,13 @@ class VersionDiff:
     @classmethod
     def between(cls, before: Readable, after: Readable) -> VersionDiff:
         """Compare two versions."""
-        rules, facts = (set(before.rules), set(after.rules)), (before.facts(), after.facts())
+        rules = set(before.rules), set(after.rules)
         return cls(
             before.version,
             after.version,
             tuple(rule for rule in after.rules if rule not in rules[0]),
             tuple(rule for rule in before.rules if rule not in rules[1]),
-            facts[1] - facts[0],
-            facts[0] - facts[1],
+            *after.state.diff(before.state),
         )
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:

@@ -16,9 +16,10 @@ from zodiacedge.errors import StoreProblem
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store import log
 from zodiacedge.store.arguments import printable
-from zodiacedge.store.entry import Entry, FactChange, LogFiles, packed
+from zodiacedge.store.entry import Entry, FactChange, packed
 from zodiacedge.store.folding import Folding
 from zodiacedge.store.layout import DELTA_LOG, MARKER, check, logged
+from zodiacedge.store.log_parts import LogFiles
 from zodiacedge.store.making import make
 from zodiacedge.store.part_files import place_of, segment_name
 from zodiacedge.store.place import Behind

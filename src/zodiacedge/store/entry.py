@@ -2,7 +2,7 @@
 
 A payload is a JSON document behind its length, and the facts behind it as Arrow streams, one for each
 predicate that comes or goes, in the columns of `engine.parts`. Facts that are too many for one process are in
-Parquet files beside the log, which the document names by the SHA-256 of their bytes. Nothing is pickled.
+files beside the log, which the document names and `log_parts` writes and reads. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ import json
 import re
 import struct
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from zodiacedge.engine.keeping import PartFile
 from zodiacedge.engine.parts import PartKey
-from zodiacedge.store.layout import LOG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from zodiacedge.store.place import Place
 
 _LENGTH = struct.Struct("<I")
 # More rows than this are worth packing.
@@ -80,23 +75,6 @@ class FactChange:
     facts: pa.Table | PartFile
 
 
-@dataclass(frozen=True, slots=True)
-class LogFiles:
-    """Writes facts as files beside the log: in this process, or in a task."""
-
-    place: Place
-
-    def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
-        """Write a file, named by the SHA-256 of its bytes; it is there for good when this returns."""
-        del key  # the record says it
-        out = io.BytesIO()
-        pq.write_table(table, out, compression="zstd")
-        data = out.getvalue()
-        name = f"{sha256(data).hexdigest()}.parquet"
-        self.place.write(f"{LOG_FOLDER}/{name}", data)
-        return PartFile(name, len(data), len(table))
-
-
 def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
     """Return the payload of a record."""
     streams: list[bytes] = []
@@ -143,12 +121,10 @@ def files_of(payload: bytes) -> list[str]:
         raise ValueError(f"the record lacks {error}") from error
 
 
-def facts_of(payload: bytes, place: Place) -> Iterator[tuple[bool, PartKey, pa.Table]]:
+def facts_of(payload: bytes) -> Iterator[tuple[bool, PartKey, pa.Table | str]]:
     """Yield the facts of a payload: whether they come, whose they are; raise ValueError where it is none.
 
-    Args:
-        payload: What a record holds.
-        place: Where the files beside the log are.
+    What is beside the log is told by the name of its file.
     """
     (start,) = _LENGTH.unpack_from(payload)
     start += _LENGTH.size
@@ -157,7 +133,7 @@ def facts_of(payload: bytes, place: Place) -> Iterator[tuple[bool, PartKey, pa.T
             end = start + _whole(one["bytes"])
             key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
             if "file" in one:
-                yield bool(one["comes"]), key, _read_file(place, _file_name(one["file"]))
+                yield bool(one["comes"]), key, _file_name(one["file"])
                 continue
             if end > len(payload):
                 raise ValueError("the record is too short")
@@ -177,18 +153,6 @@ def _file_name(name: object) -> str:
     if isinstance(name, str) and _SAFE_NAME.fullmatch(name):
         return name
     raise ValueError(f"{name!r} is no file of a log")
-
-
-def _read_file(place: Place, name: str) -> pa.Table:
-    try:
-        data = place.read(f"{LOG_FOLDER}/{name}")
-    except OSError as error:
-        raise ValueError(f"{name} cannot be read: {error.strerror or error}") from error
-    if f"{sha256(data).hexdigest()}.parquet" != name:
-        raise ValueError(f"{name} is damaged: its checksum is not its name")
-    table = pq.ParquetFile(io.BytesIO(data)).read()
-    table.validate(full=True)
-    return table
 
 
 def _document(payload: bytes) -> dict[str, Any]:

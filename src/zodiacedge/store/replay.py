@@ -1,7 +1,12 @@
-"""From records of the log back to changes: to make them again, or to undo them."""
+"""From records of the log back to changes: to make them again, or to undo them.
+
+Replaying never lists the facts of files beside the log: the engine takes the files, in its own form and by
+its own means. So it does to undo one record. Several may speak of the same facts, and are listed for that.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,17 +16,18 @@ from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
 from zodiacedge.maintenance.change import Change
 from zodiacedge.store.entry import facts_of
+from zodiacedge.store.log_parts import LogParts
 from zodiacedge.store.problems import damaged_log, not_reproduced
-from zodiacedge.store.records import said
+from zodiacedge.store.records import needed, said
 from zodiacedge.store.restore import rules_of
 from zodiacedge.store.terms import facts_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.engine.api import State
     from zodiacedge.engine.keeping import Keeping
-    from zodiacedge.errors import StoreProblem
+    from zodiacedge.engine.parts import PartKey
     from zodiacedge.language.ast import Fact, Rule
     from zodiacedge.store.entry import Entry
     from zodiacedge.store.log import Record
@@ -47,7 +53,7 @@ def changes_again(
     small: list[tuple[Record, Entry]] = []
     for record in records:
         entry = said(record)
-        if len(record.payload) <= _SMALL and not entry.rules_added and not entry.rules_removed:
+        if _is_small(record, entry):
             small.append((record, entry))
             continue
         if small:
@@ -58,15 +64,20 @@ def changes_again(
         yield _together(small), [one for _, one in small]
 
 
+def _is_small(record: Record, entry: Entry) -> bool:
+    """Tell whether a record brings no rules and few facts; one that names files brings many."""
+    if entry.rules_added or entry.rules_removed or len(record.payload) > _SMALL:
+        return False
+    return not needed(record)
+
+
 def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
     """Return what the facts of some records come to: of each fact, what was said last."""
     facts: dict[Fact, bool] = {}
     for record, _ in small:
-        try:
-            for comes, key, table in facts_of(record.payload, record.place):
-                facts |= dict.fromkeys(facts_in(key, table), comes)
-        except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
-            raise _unreadable(record, error) from error
+        with _reading(record):
+            for comes, some in _listed(record):
+                facts |= dict.fromkeys(some, comes)
     return Change(
         (),
         (),
@@ -75,20 +86,24 @@ def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
     )
 
 
-def _again(record: Record, entry: Entry, state: State, keeping: Keeping) -> Change:
-    """Return the change of a record, its facts loaded as those of a file are."""
-    batch = state.batch()
-    gone: list[Fact] = []
-    try:
-        for comes, key, table in facts_of(record.payload, record.place):
-            if comes:
-                keeping.add_part(batch, key, table)
+def _again(record: Record, entry: Entry, state: State, keeping: Keeping, *, back: bool = False) -> Change:
+    """Return the change of a record, or the one that undoes it, its facts loaded as those of a file are."""
+    batches = {True: state.batch(), False: state.batch()}
+    beside: dict[bool, list[tuple[PartKey, str]]] = {True: [], False: []}
+    with _reading(record):
+        for comes, key, facts in facts_of(record.payload):
+            if isinstance(facts, str):
+                beside[comes].append((key, facts))
             else:
-                gone += facts_in(key, table)
+                keeping.add_part(batches[comes], key, facts)
+        for comes, named in beside.items():
+            if named:
+                keeping.add_parts(batches[comes], LogParts(record.place, tuple(named)))
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
-    except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
-        raise _unreadable(record, error) from error
-    return Change(added, removed, (), tuple(gone), (batch,) if batch.predicates() else ())
+    come, go = ((batch,) if batch.predicates() else () for batch in batches.values())
+    if back:
+        return Change(removed, added, loaded=go, unloaded=come)
+    return Change(added, removed, loaded=come, unloaded=go)
 
 
 def check(place: Place, entry: Entry, found: tuple[int, int]) -> None:
@@ -99,21 +114,27 @@ def check(place: Place, entry: Entry, found: tuple[int, int]) -> None:
         raise not_reproduced(place, entry.version, why)
 
 
-def change_back(records: Iterable[Record]) -> Change:
-    """Return the one change that undoes all of some records, given in their order."""
+def change_back(records: Sequence[Record], state: State, keeping: Keeping) -> Change:
+    """Return the one change that undoes all of some records, given in their order.
+
+    Args:
+        records: The records, the last one that of the version in force.
+        state: The state of that version.
+        keeping: How facts get into a change of it.
+    """
+    if len(records) == 1:
+        return _again(records[0], said(records[0]), state, keeping, back=True)
     rules: dict[str, tuple[Rule, bool]] = {}
     facts: dict[Fact, bool] = {}
     # The oldest speaks last: what it took away was there before all of them.
-    for record in reversed(list(records)):
+    for record in reversed(records):
         entry = said(record)
-        try:
+        with _reading(record):
             # A rule that came again may have come in other words.
             for texts, back in ((entry.rules_added, False), (entry.rules_removed, True)):
                 rules |= {rule_key(resolve(rule)): (rule, back) for rule in rules_of(texts)}
-            for comes, key, table in facts_of(record.payload, record.place):
-                facts |= dict.fromkeys(facts_in(key, table), not comes)
-        except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
-            raise _unreadable(record, error) from error
+            for comes, some in _listed(record):
+                facts |= dict.fromkeys(some, not comes)
     return Change(
         tuple(rule for rule, back in rules.values() if back),
         tuple(rule for rule, back in rules.values() if not back),
@@ -122,6 +143,21 @@ def change_back(records: Iterable[Record]) -> Change:
     )
 
 
-def _unreadable(record: Record, error: Exception) -> StoreProblem:
-    why = f"its facts cannot be read: {error}"
-    return damaged_log(record.path, record.number, record.offset, why, record.version - 1)
+def _listed(record: Record) -> Iterator[tuple[bool, Iterator[Fact]]]:
+    """Yield the facts of a record one by one, with whether they come."""
+    for comes, key, facts in facts_of(record.payload):
+        if not isinstance(facts, str):
+            yield comes, facts_in(key, facts)
+            continue
+        for _, table in LogParts(record.place, ((key, facts),)):
+            yield comes, facts_in(key, table)
+
+
+@contextmanager
+def _reading(record: Record) -> Iterator[None]:
+    """Tell what is wrong with a record as what it is: damage of the log."""
+    try:
+        yield
+    except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
+        why = f"its facts cannot be read: {error}"
+        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error

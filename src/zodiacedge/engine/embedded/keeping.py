@@ -37,9 +37,12 @@ class EmbeddedKeeping:
 
     def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
         """Add the facts of a part to a batch."""
-        if not isinstance(batch, EmbeddedBatch):
-            raise TypeError(batch)
-        stored.add_part(batch, key, table)
+        stored.add_part(_batch(batch), key, table)
+
+    def add_parts(self, batch: Batch, parts: Parts) -> None:
+        """Add the facts of files to a batch, a column at a time."""
+        for key, table in parts:
+            stored.add_part(_batch(batch), key, table)
 
     def counts(self, state: State) -> tuple[int, int]:
         """Return how many explicit facts there are, and how many facts all segments have together."""
@@ -93,6 +96,12 @@ def _state(state: State) -> EmbeddedState:
     if not isinstance(state, EmbeddedState):
         raise TypeError(state)
     return state
+
+
+def _batch(batch: Batch) -> EmbeddedBatch:
+    if not isinstance(batch, EmbeddedBatch):
+        raise TypeError(batch)
+    return batch
 
 
 def _effect(effect: Effect) -> EmbeddedEffect:

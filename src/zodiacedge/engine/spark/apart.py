@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.handover import Handover
     from zodiacedge.engine.spark.columns import Read
+    from zodiacedge.engine.spark.nodes import Owners
     from zodiacedge.engine.spark.place import Place
     from zodiacedge.engine.spark.state import SparkState
 
@@ -77,13 +78,7 @@ def apart(
     """Yield where two versions of one place differ: in what is visible, and in what nodes have."""
     place = ours.place
     mine, others = (owners_of(state.stated, state.segments) for state in (ours, theirs))
-    pairs = [
-        _Pair(owner, relation, (has.content(relation),), (should.content(relation),))
-        for owner in {**mine, **others}
-        for has, should in [(mine.get(owner, Segment()), others.get(owner, Segment()))]
-        for relation in {**has.contents, **should.contents}
-    ]
-    unlike = _unlike(place, pairs, turn)
+    unlike = _owners_apart(place, mine, others, turn)
     wanted = set(nodes)
     all_of_ours, all_of_theirs = (held((state.stated, *state.segments.values())) for state in (ours, theirs))
     visible = [
@@ -94,6 +89,24 @@ def apart(
     lookup = Lookup(place, Terms(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
     for pair, found in zip(asked, _side_by_side(place, asked, turn), strict=True):
         yield from _named(pair, found, lookup)
+
+
+def relations_apart(ours: SparkState, theirs: SparkState, turn: Handover) -> tuple[Relation, ...]:
+    """Return the relations of which some owner has other rows: no other can be visible otherwise."""
+    mine, others = (owners_of(state.stated, state.segments) for state in (ours, theirs))
+    unlike = _owners_apart(ours.place, mine, others, turn)
+    return tuple(dict.fromkeys(pair.relation for pair in unlike))
+
+
+def _owners_apart(place: Place, mine: Owners, others: Owners, turn: Handover) -> list[_Pair]:
+    """Return what owners have otherwise in one version than in another."""
+    pairs = [
+        _Pair(owner, relation, (has.content(relation),), (should.content(relation),))
+        for owner in {**mine, **others}
+        for has, should in [(mine.get(owner, Segment()), others.get(owner, Segment()))]
+        for relation in {**has.contents, **should.contents}
+    ]
+    return _unlike(place, pairs, turn)
 
 
 def _named(pair: _Pair, found: Mapping[int, _Unlike], lookup: Lookup) -> Iterator[Apart]:

@@ -81,7 +81,7 @@ class SparkBatch:
 
     def __init__(self, place: Place) -> None:
         """Start with no facts."""
-        self._place = place
+        self.place = place
         self._given = EmbeddedBatch(Store())
         self._files = Rows()
 
@@ -93,7 +93,13 @@ class SparkBatch:
         """Take the facts of files."""
         from zodiacedge.engine.spark.ingest import ingest  # noqa: PLC0415 - only who loads pays for it
 
-        self._files = self._files.beside(ingest(self._place, load))
+        self._files = self._files.beside(ingest(self.place, load))
+
+    def take(self, parts: Mapping[Relation, Part], terms: Part, names: Mapping[int, Term]) -> None:
+        """Take files of rows that a task wrote, the terms in them, and the names of their classes."""
+        adopted = {relation: (self.place.adopt(part),) for relation, part in parts.items()}
+        known = Terms((self.place.adopt(terms),) if terms.rows else ())
+        self._files = self._files.beside(Rows(adopted, known, Names(names), from_files=True))
 
     def merge(self, other: SparkBatch) -> None:
         """Take the facts of another batch."""
@@ -116,7 +122,7 @@ class SparkBatch:
         segment = self._given.distinct()
         if not segment.tables:
             return Rows()
-        dictionary, place = self._given.store.dictionary, self._place
+        dictionary, place = self._given.store.dictionary, self.place
         folder = place.scratch.folder
         written, names = write_tables(segment, dictionary, folder, place.hashing)
         parts = {relation: (place.adopt(part),) for relation, part in written.items()}

@@ -56,9 +56,7 @@ class SparkKeeping:
     def restored(self, empty: State, parts: Parts, told: Told) -> SparkState:
         """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
         place = _state(empty).place
-        pieces = _loaded(place, parts)
-        if any(piece.bad for piece in pieces):
-            raise BadPartError(next(piece.bad for piece in pieces if piece.bad))
+        pieces = _sound(_loaded(place, parts))
         contents: dict[Holder, list[Part]] = {}
         names = Names({})
         for piece in pieces:
@@ -84,9 +82,14 @@ class SparkKeeping:
 
     def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
         """Add the facts of a part to a batch."""
-        if not isinstance(batch, SparkBatch):
-            raise TypeError(batch)
-        embedded.add_part(batch.given, key, table)
+        embedded.add_part(_batch(batch).given, key, table)
+
+    def add_parts(self, batch: Batch, parts: Parts) -> None:
+        """Add the facts of files to a batch: tasks read them, however few there are."""
+        into = _batch(batch)
+        for piece in _sound(_loaded_by_tasks(into.place, parts)):
+            rows = {holder.relation: part for holder, part in piece.rows.items()}
+            into.take(rows, piece.terms, piece.names)
 
     # Counts.
 
@@ -181,14 +184,30 @@ class SparkKeeping:
 
 
 def _loaded(place: Place, parts: Parts) -> list[Loaded]:
-    """Read files: a few here, many by tasks of about the same size."""
+    """Read files: a few here, many by tasks."""
+    size = sum(parts.sizes())
+    if size <= _BYTES_PER_TASK:
+        return [stored.load(Loading(parts, place.scratch.folder, place.hashing))] if parts.files else []
+    return _loaded_by_tasks(place, parts)
+
+
+def _loaded_by_tasks(place: Place, parts: Parts) -> list[Loaded]:
+    """Read files by tasks of about the same size."""
     sizes = dict(zip(parts.files, parts.sizes(), strict=True))
-    folder, hashing = place.scratch.folder, place.hashing
-    if sum(sizes.values()) <= _BYTES_PER_TASK:
-        return [stored.load(Loading(parts, folder, hashing))] if sizes else []
-    most = min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK))
-    work = [Loading(parts.chosen(files), folder, hashing) for files in groups(sizes, sizes.__getitem__, most)]
+    most = max(1, min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK)))
+    work = [
+        Loading(parts.chosen(files), place.scratch.folder, place.hashing)
+        for files in groups(sizes, sizes.__getitem__, most)
+    ]
     return place.jobs.each(stored.load, work, "reading a store")
+
+
+def _sound(pieces: list[Loaded]) -> list[Loaded]:
+    """Return what tasks read, or raise if one of them met what is no part."""
+    for piece in pieces:
+        if piece.bad:
+            raise BadPartError(piece.bad)
+    return pieces
 
 
 def _written(
@@ -259,6 +278,12 @@ def _signature(given: object) -> Signature:
     if not isinstance(given, Signature):
         raise TypeError(given)
     return given
+
+
+def _batch(batch: Batch) -> SparkBatch:
+    if not isinstance(batch, SparkBatch):
+        raise TypeError(batch)
+    return batch
 
 
 def _state(state: State) -> SparkState:

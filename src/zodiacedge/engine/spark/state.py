@@ -14,6 +14,7 @@ from zodiacedge.engine.spark.apart import apart
 from zodiacedge.engine.spark.attempt import SparkAttempt, work_out
 from zodiacedge.engine.spark.batch import SparkBatch, SparkEffect, class_predicate
 from zodiacedge.engine.spark.columns import mentioned
+from zodiacedge.engine.spark.diff import diff
 from zodiacedge.engine.spark.digest import digest
 from zodiacedge.engine.spark.inputs import inputs_of
 from zodiacedge.engine.spark.large_query import LargeQuery
@@ -215,6 +216,12 @@ class SparkState:
         """Count the visible facts, and add up the hashes of their texts."""
         visible = held((self.stated, *self.segments.values()))
         return digest(self.place, visible, self.terms, turn)
+
+    def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """Return the facts that are visible here only, and those that are in another version only."""
+        if isinstance(before, SparkState) and before.place is self.place:
+            return diff(before, self)
+        return listed.diff(before, self)
 
     def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
         """Yield where this state differs from another of the same program."""

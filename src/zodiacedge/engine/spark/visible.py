@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zodiacedge.engine.spark.compare import Parts
+    from zodiacedge.engine.spark.place import Place
     from zodiacedge.engine.spark.scratch import Part, Relation, Segment
     from zodiacedge.engine.spark.sift import Sifted
     from zodiacedge.engine.spark.state import SparkState
@@ -85,13 +86,21 @@ class Visible:
             found = small_change.visible_changes(scope)
             if found is not None:
                 return found
-        if not options.gathers(rows):
-            return compare.visible_changes(place, tuple(unclear), old, new)
-        inputs = inputs_for(unclear, old.values(), new.values())
-        folder, terms = place.scratch.folder, self.after.terms
-        compared = Region({}, {}, inputs, {}, terms, folder, place.hashing, net=inf)
-        outcome = place.jobs.one(region.run, compared, "comparing what is visible")
-        return self._adopted(outcome.came), self._adopted(outcome.went)
+        return compared(self.before, self.after, unclear)
 
-    def _adopted(self, parts: Mapping[Relation, Part]) -> Parts:
-        return {relation: (self.before.place.adopt(part),) for relation, part in parts.items()}
+
+def compared(before: SparkState, after: SparkState, wanted: Wanted) -> tuple[Parts, Parts]:
+    """Compare what is visible of some relations in two versions of one place: in one task, else by a plan."""
+    place = before.place
+    old, new = (owners_of(state.stated, state.segments) for state in (before, after))
+    rows = max(rows_of(wanted, side.values()) for side in (old, new))
+    if not place.options.gathers(rows):
+        return compare.visible_changes(place, tuple(wanted), old, new)
+    inputs = inputs_for(wanted, old.values(), new.values())
+    work = Region({}, {}, inputs, {}, after.terms, place.scratch.folder, place.hashing, net=inf)
+    outcome = place.jobs.one(region.run, work, "comparing what is visible")
+    return _adopted(place, outcome.came), _adopted(place, outcome.went)
+
+
+def _adopted(place: Place, parts: Mapping[Relation, Part]) -> Parts:
+    return {relation: (place.adopt(part),) for relation, part in parts.items()}

@@ -1,0 +1,33 @@
+"""What one version has and another has not: tasks compare files, and only what is apart becomes facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.handover import ALONE
+from zodiacedge.engine.spark.apart import relations_apart
+from zodiacedge.engine.spark.lookup import Lookup
+from zodiacedge.engine.spark.scratch import Content
+from zodiacedge.engine.spark.visible import compared
+from zodiacedge.engine.spark.vocabulary import Terms
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.spark.state import SparkState
+    from zodiacedge.language.ast import Fact
+
+
+def diff(before: SparkState, after: SparkState) -> tuple[frozenset[Fact], frozenset[Fact]]:
+    """Return the facts that only the second of two versions has, and those that only the first has."""
+    relations = relations_apart(before, after, ALONE)
+    if not relations:
+        return frozenset(), frozenset()
+    sides = compared(before, after, dict.fromkeys(relations))
+    # Either version may have terms that the other never heard of.
+    lookup = Lookup(after.place, Terms(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts)))))
+    came, went = (
+        frozenset(
+            fact for relation, parts in side.items() for fact in lookup.facts(relation, [Content.of(*parts)])
+        )
+        for side in sides
+    )
+    return came, went
