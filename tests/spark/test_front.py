@@ -146,12 +146,21 @@ def test_options_of_spark_are_refused_elsewhere() -> None:
         open_kb(master="local[2]")
 
 
-def test_a_scratch_folder_that_cannot_be_is_told(spark: SparkEngine, tmp_path: Path) -> None:
+def test_a_scratch_folder_that_cannot_be_is_told(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert spark.jobs.cores == 2
     (tmp_path / "file").write_text("")
-    kb = ze.open(engine="spark", scratch=str(tmp_path / "file"))
-    with pytest.raises(UsageProblem, match="U016"), kb.change() as change:
-        change.add_facts("p(a, b) .")
+    monkeypatch.chdir(tmp_path)
+    for name, reason in (("file", "not a directory"), ("nowhere://host/folder", "nowhere")):
+        kb = ze.open(engine="spark", scratch=name)
+        with pytest.raises(UsageProblem, match="U016") as caught, kb.change() as change:
+            change.add_facts("p(a, b) .")
+        (told,) = caught.value.diagnostics
+        # It is called what the user called it.
+        assert told.message.startswith(f"the folder {name} cannot be used for working files: ")
+        assert reason in told.message
+        assert "zodiacedge-" not in told.message
 
 
 def test_a_scratch_folder_may_be_called_anything_and_be_below_this_one(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.engine.spark.ingest import Bundle
 
 # Lines of all lengths, so that splits of a few bytes cut them everywhere.
 LINES = [
@@ -68,15 +69,43 @@ def loaded(engine: object, *sources: str, **options: object) -> tuple[KnowledgeB
     return kb, report.to_dict() | {"seconds": 0}
 
 
+@pytest.fixture
+def bundles(monkeypatch: pytest.MonkeyPatch) -> list[Bundle]:
+    """What tasks were given to read."""
+    found: list[Bundle] = []
+    each = Jobs.each
+
+    def noted(self: Jobs, work: Callable[..., Any], given: Sequence[Any], *rest: Any, **more: Any) -> Any:  # noqa: ANN401
+        found.extend(given if work is read_bundle else ())
+        return each(self, work, given, *rest, **more)
+
+    monkeypatch.setattr(Jobs, "each", noted)
+    return found
+
+
+def cut(bundles: Sequence[Bundle]) -> list[tuple[int, int | None]]:
+    """Return where the stretches of a file begin and end that tasks read."""
+    return [(split.start, split.end) for bundle in bundles for split in bundle.splits]
+
+
 @pytest.mark.parametrize(("split", "ending"), [(7, "\n"), (64, "\r\n"), (1 << 20, "\n")])
 def test_splits_of_any_size_give_the_same_facts_and_the_same_bad_lines(
-    split: int, ending: str, tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+    split: int,
+    ending: str,
+    tmp_path: Path,
+    make_engine: Callable[[Options], SparkEngine],
+    bundles: list[Bundle],
 ) -> None:
-    path = str(write(tmp_path, ending))
-    expected, told = loaded(EmbeddedEngine(), path)
-    found, report = loaded(make_engine(Options(split_bytes=split)), path)
+    path = write(tmp_path, ending)
+    expected, told = loaded(EmbeddedEngine(), str(path))
+    found, report = loaded(make_engine(Options(split_bytes=split)), str(path))
     assert found.facts() == expected.facts()
     assert report == told
+    # No more stretches than two cores have tasks.
+    size = path.stat().st_size
+    step = max(split, -(-size // 32))
+    assert cut(bundles) == [(start, min(start + step, size)) for start in range(0, size, step)]
+    assert len(bundles) > 10 or split > 7
 
 
 def test_a_path_from_here_is_found_by_tasks_that_work_elsewhere(
@@ -84,11 +113,16 @@ def test_a_path_from_here_is_found_by_tasks_that_work_elsewhere(
 ) -> None:
     assert spark.jobs.cores == 2
     monkeypatch.chdir(write(tmp_path).parent)
-    expected, told = loaded(EmbeddedEngine(), "facts.nt")
-    found, report = loaded(spark, "facts.nt")
+    Path("reading.csv").write_text("wt1,5\nwt2\n")
+    sources = ("facts.nt", "reading.csv")
+    expected, told = loaded(EmbeddedEngine(), *sources, quarantine="here")
+    found, report = loaded(spark, *sources, quarantine="there")
     assert found.facts() == expected.facts()
-    # The report calls the file what the user called it.
+    # The report and the quarantine call the files what the user called them.
     assert report == told
+    bad = quarantined(Path("there"))
+    assert bad == quarantined(Path("here"))
+    assert {one["file"] for one in bad} == set(sources)
 
 
 def test_a_path_may_be_written_as_a_uri(
@@ -102,24 +136,16 @@ def test_a_path_may_be_written_as_a_uri(
 
 
 def test_small_files_are_read_several_by_one_task(
-    tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkEngine, bundles: list[Bundle]
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
     for n in range(30):
         (data / f"some{n:02}.nt").write_text(f"_:b <http://e/p> <http://e/o{n}> .\nbad {n}\n\n_:b a\n")
         (data / f"more{n:02}.csv").write_text(f"wt{n},1\nwt{n}\n" * (n % 2))
-    tasks: list[int] = []
-    each = Jobs.each
-
-    def counted(self: Jobs, work: Callable[..., Any], given: Sequence[Any], *rest: Any, **more: Any) -> Any:  # noqa: ANN401
-        tasks.extend([len(given)] if work is read_bundle else [])
-        return each(self, work, given, *rest, **more)
-
-    monkeypatch.setattr(Jobs, "each", counted)
     expected, told = loaded(EmbeddedEngine(), str(data), quarantine=tmp_path / "here")
     found, report = loaded(spark, str(data), quarantine=tmp_path / "there")
-    assert tasks == [1]
+    assert [len(one.splits) for one in bundles] == [60]
     assert found.facts() == expected.facts()
     assert report == told
     assert quarantined(tmp_path / "there") == quarantined(tmp_path / "here")
@@ -144,7 +170,7 @@ def quarantined(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_quads_from_splits_are_facts_whichever_graph_states_them(
-    tmp_path: Path, make_engine: Callable[[Options], SparkEngine]
+    tmp_path: Path, make_engine: Callable[[Options], SparkEngine], bundles: list[Bundle]
 ) -> None:
     path = tmp_path / "facts.nq"
     path.write_text("\n".join(QUADS * 3))
@@ -157,6 +183,7 @@ def test_quads_from_splits_are_facts_whichever_graph_states_them(
     bad = quarantined(tmp_path / "there")
     assert bad == quarantined(tmp_path / "here")
     assert [one["line"] for one in bad] == [4, 7, 11, 14, 18, 21]
+    assert len(bundles) == len(cut(bundles)) > 10
 
 
 def every_kind_of_file(folder: Path) -> None:
@@ -241,8 +268,20 @@ def test_strict_loading_refuses_bad_lines(tmp_path: Path, spark: SparkEngine) ->
     assert not kb.facts()
 
 
-def test_a_file_that_is_refused_whole_is_told_as_everywhere(tmp_path: Path, spark: SparkEngine) -> None:
-    (tmp_path / "bad.ttl").write_text("<a> <b> .")
-    kb = KnowledgeBase(spark, Settings())
-    with pytest.raises(LoadProblem, match="I009"), kb.change() as change:
-        change.load(str(tmp_path / "bad.ttl"))
+def test_a_file_that_is_refused_whole_is_told_as_everywhere(
+    tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.jobs.cores == 2
+    monkeypatch.chdir(tmp_path)
+    # One of each kind of reader; what is permitted or there is looked at by the driver.
+    Path("bad.ttl").write_text("<a> <b> .")
+    Path("bad.parquet").write_text("none")
+    Path("cut.nt.gz").write_bytes(gzip.compress(b"<http://e/a> <http://e/p> <http://e/b> .\n")[:-9])
+    for name in ("bad.ttl", "bad.parquet", "cut.nt.gz"):
+        told = []
+        for engine in (EmbeddedEngine(), spark):
+            with pytest.raises(LoadProblem) as caught:
+                loaded(engine, name)
+            told.append(caught.value.diagnostics)
+        assert told[1] == told[0]
+        assert told[1][0].message.startswith(name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.test_effects import ATOMS, tell_instances
 from engine.test_golden_programs import PROGRAMS, transcript
 from maintenance.test_golden_sessions import SESSIONS, play, steps_of
 from maintenance.test_random_sessions import changes_of
@@ -13,11 +14,13 @@ from strategies import Seeded, evaluate_text
 from strategies.changes import random_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.engine.spark.place import Options
 from zodiacedge.errors import ZodiacError
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.maintenance.change import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
@@ -42,6 +45,20 @@ def test_a_session_goes_as_expected(path: Path, spark: SparkEngine) -> None:
     for node in kb.graph().order:
         rules = frozenset(node.rules)
         assert fresh.state.segment(rules) == kb.state.segment(rules)
+
+
+@pytest.mark.parametrize(
+    ("driver_rows", "atoms"),
+    [
+        (100_000, ATOMS),
+        # A job for each of these that may have instances.
+        (0, "Busy(X) | Idle(X) | rdf:type(X, X)"),
+    ],
+)
+def test_the_explicit_facts_that_an_atom_matches(
+    driver_rows: int, atoms: str, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    tell_instances(make_engine(Options(driver_rows=driver_rows)), atoms)
 
 
 def follow(seed: int, engine: SparkEngine) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
-    from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
+    from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule, Variable
     from zodiacedge.terms import Term
 
 
@@ -204,8 +204,8 @@ class Effect(Protocol):
     def missing(self) -> tuple[int, Fact | None]:
         """How many facts to remove are not there, and one of them."""
 
-    def explicit(self, relation: str) -> Iterable[Fact]:
-        """The explicit facts of a relation, of any arity, as they will be."""
+    def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
+        """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact will have this term as an argument."""

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import listed
@@ -293,9 +294,10 @@ class ReferenceEffect:
         found = self.to_remove - self.before
         return len(found), min(found, key=format_atom, default=None)
 
-    def explicit(self, relation: str) -> Iterable[Fact]:
-        """The explicit facts of a relation, of any arity, as they will be."""
-        return [fact for fact in self.after if fact.relation == relation]
+    def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
+        """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
+        found = (fact for fact in self.after if unifiable(Atom(fact.relation, fact.args), atom))
+        return islice(found, most)
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact will have this term as an argument."""

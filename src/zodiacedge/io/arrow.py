@@ -120,7 +120,7 @@ def _read_file(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
         kind = "a Parquet" if source.format is Format.PARQUET else "an Arrow"
         raise problem(
             "I010",
-            f"{source.path} is not {kind} file, or it is damaged: {str(error).splitlines()[0]}",
+            f"{source.name} is not {kind} file, or it is damaged: {str(error).splitlines()[0]}",
             "check that the extension says what the file is",
         ) from error
 
@@ -165,7 +165,7 @@ def _facts(
     converters = [_converter(field, reading) for field in schema]
     if not converters:
         raise problem(
-            "I011", f"{reading.source.path} has no columns", "a relation of no columns has a `true`"
+            "I011", f"{reading.source.name} has no columns", "a relation of no columns has a `true`"
         )
     row = 0
     for batch in batches:
@@ -198,7 +198,7 @@ def _converter(field: pa.Field, reading: FileReading) -> Callable[[pa.Array], li
     if each is None:
         raise problem(
             "I011",
-            f"{reading.source.path}: the column {field.name} is of type {kind}, which holds no terms",
+            f"{reading.source.name}: the column {field.name} is of type {kind}, which holds no terms",
             "columns are strings (cells), integers, floats, decimals, booleans, timestamps or dates",
         )
     convert = each

@@ -48,7 +48,7 @@ class FileReading:
     ) -> None:
         """Note a line that is skipped, and why."""
         self.bad += 1
-        self.findings.add(BadLine(str(self.source.path), line, reason, offset, excerpt(data), unit))
+        self.findings.add(BadLine(self.source.name, line, reason, offset, excerpt(data), unit))
 
 
 class Line(NamedTuple):

@@ -71,7 +71,7 @@ def read_rdf(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
 
 
 def _read_document(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
-    path, base = reading.source.path, reading.options.base
+    name, base = reading.source.name, reading.options.base
     form = _FORMATS[reading.source.format]
     try:
         # Only the lenient reading keeps relative IRIs; with a base there are none to keep.
@@ -92,10 +92,10 @@ def _read_document(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fac
     except SyntaxError as error:
         place = f":{error.lineno}:{error.offset}" if error.lineno else ""
         raise problem(
-            "I009", f"{path}{place}: {_words(error, column=False)}", _advice(reading.source.format, error)
+            "I009", f"{name}{place}: {_words(error, column=False)}", _advice(reading.source.format, error)
         ) from error
     except _UnfitError as error:
-        raise problem("I009", f"{path}: {error}", "nothing of the file was kept") from error
+        raise problem("I009", f"{name}: {error}", "nothing of the file was kept") from error
 
 
 def _advice(form: Format, error: SyntaxError) -> str:

@@ -71,7 +71,7 @@ class Load:
 
     def note(self, one: FileReading, facts: int, seconds: float) -> None:
         """Take note of a file that was read elsewhere, in the order of the files."""
-        self._reports.append(FileReport(str(one.source.path), one.source.format.value, facts, one.bad))
+        self._reports.append(FileReport(one.source.name, one.source.format.value, facts, one.bad))
         self._seconds = seconds
         done = sum(file.size for file in self.files[: len(self._reports)])
         total = sum(file.size for file in self.files)
@@ -94,14 +94,14 @@ class Load:
                     facts += len(batch)
                     yield batch
                 self._tell(file, sum(sizes[:at]) + min(one.meter.bytes, sizes[at]), sum(sizes), facts)
-            self._reports.append(FileReport(str(file.path), file.format.value, facts - before, one.bad))
+            self._reports.append(FileReport(file.name, file.format.value, facts - before, one.bad))
             self._seconds = time.monotonic() - started
             self._tell(file, sum(sizes[: at + 1]), sum(sizes), facts)
         self.conclude()
 
     def _tell(self, file: SourceFile, done: int, total: int, facts: int) -> None:
         if self._progress:
-            self._progress(Progress(str(file.path), done, total, facts, self._findings.total))
+            self._progress(Progress(file.name, done, total, facts, self._findings.total))
 
 
 def read(  # noqa: PLR0913 - each keyword is an option that users set alone
@@ -146,7 +146,7 @@ def read_all(
 def fact_batches(one: FileReading) -> Iterator[list[Fact]]:
     """Yield the facts of one file, in batches."""
     source = one.source
-    with reading(source.path), open_source(source.path, source.compression, one.meter) as stream:
+    with reading(source.name), open_source(source.path, source.compression, one.meter) as stream:
         yield from _reader(source.format)(stream, one)
 
 

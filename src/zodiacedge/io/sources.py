@@ -63,7 +63,8 @@ class SourceFile:
     """One file to load: its format, and for tabular formats the relation it states.
 
     `arity` is known where an export's `predicates.json` lists the file. `document` names the scope of
-    the file's blank nodes: the file itself, or the export that it belongs to.
+    the file's blank nodes: the file itself, or the export that it belongs to. `shown` is what the user called
+    the file, where its path is another one.
     """
 
     path: Place
@@ -73,6 +74,12 @@ class SourceFile:
     named: bool = False
     arity: int | None = None
     document: str = ""
+    shown: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.shown or str(self.path)
 
     @property
     def size(self) -> int:

@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
-from zodiacedge.language.ast import Atom, Fact, Rule
+from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, body_atoms, check
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve
-from zodiacedge.language.unify import unifiable
 from zodiacedge.maintenance.program import Program, names_in
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.api import Batch, Effect, State
     from zodiacedge.language.ast import Predicate
+
+# So many facts that may not be are told of each rule.
+_MOST_EXAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +165,8 @@ def _staying(
 
     Facts that are left are found by listing them, so this is asked only where a name comes at another arity.
     """
-    leaving = {fact.predicate: fact.relation for fact in change.remove_facts}
-    leaving |= {
-        one: RDF_TYPE if one.arity == 1 else one.name
-        for batch in change.unloaded
-        for one in batch.predicates()
-    }
-    doubtful = stated & leaving.keys()
+    leaving = {fact.predicate for fact in change.remove_facts}
+    doubtful = stated & leaving.union(*(batch.predicates() for batch in change.unloaded))
     if not doubtful:
         return stated
     coming = {atom.predicate for rule in rules for atom in (rule.head, *body_atoms(rule.body))}
@@ -178,9 +175,15 @@ def _staying(
     return stated.difference(
         one
         for one in doubtful
-        if any(other.name == one.name and other != one for other in coming)
-        and not any(fact.predicate == one for fact in effect.explicit(leaving[one]))
+        if any(other.name == one.name and other != one for other in coming) and not _is_left(one, effect)
     )
+
+
+def _is_left(one: Predicate, effect: Effect) -> bool:
+    every = atom(one.name, tuple(Variable(f"V{n}") for n in range(one.arity)))
+    # Members of classes that are no IRIs stand among those of all classes.
+    found = effect.matching(every, None if one.name == RDF_TYPE else 1)
+    return any(fact.predicate == one for fact in found)
 
 
 def _aggregating(program: Program, coming: Collection[Predicate]) -> list[Rule]:
@@ -240,15 +243,15 @@ def _idle_facts(effect: Effect) -> Iterator[Diagnostic]:
 
 
 def _forbidden_facts(
-    aggregated: Iterable[Rule], effect: Effect, placed: Container[Fact]
+    aggregated: Iterable[Rule], effect: Effect, placed: Collection[Fact]
 ) -> Iterator[Diagnostic]:
     for head in [rule.head for rule in aggregated]:
-        for fact in effect.explicit(head.relation):
-            # Those that a text states are found with their places, by the checks.
-            if fact not in placed and unifiable(Atom(fact.relation, fact.args), head):
-                yield Diagnostic(
-                    "C013",
-                    f"{format_predicate(head.predicate.name)} is defined by an aggregate, so it may have "
-                    f"no explicit facts: {format_atom(fact)}",
-                    "state the facts under another predicate",
-                )
+        # Those that a text states are found with their places, by the checks.
+        some = effect.matching(head, len(placed) + _MOST_EXAMPLES)
+        for fact in sorted((fact for fact in some if fact not in placed), key=format_atom)[:_MOST_EXAMPLES]:
+            yield Diagnostic(
+                "C013",
+                f"{format_predicate(head.predicate.name)} is defined by an aggregate, so it may have "
+                f"no explicit facts: {format_atom(fact)}",
+                "state the facts under another predicate",
+            )

@@ -216,7 +216,7 @@ def _explicit(found: set[Fact], predicate: Predicate, program: Program, state: S
     whole = atom(predicate.name, tuple(Variable(f".{n}") for n in range(predicate.arity)))
     if found and any(True for _ in program.graph.rules.deriving(pattern_of(whole))):
         unchanged = state.effect(state.batch(), state.batch())
-        found.intersection_update(unchanged.explicit(whole.relation))
+        found.intersection_update(unchanged.matching(whole))
     return found
 
 

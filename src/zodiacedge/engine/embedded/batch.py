@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.store import Relation, Segment, Store
+from zodiacedge.engine.embedded.store import NO_CLASS, Relation, Segment, Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.io.read import fact_batches
 from zodiacedge.io.sources import Format
+from zodiacedge.language.ast import Variable
 from zodiacedge.language.printer import format_atom
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from zodiacedge.io import Load
     from zodiacedge.io.lines import FileReading
-    from zodiacedge.language.ast import Fact, Predicate
+    from zodiacedge.language.ast import Atom, Fact, Predicate
     from zodiacedge.terms import Term
 
     Ids = NDArray[np.int32]
@@ -165,14 +166,20 @@ class EmbeddedEffect:
         some = [f for relation, r in rows.items() for f in self.store.facts_of(relation, r[:_MOST_EXAMPLES])]
         return sum(map(len, rows.values())), min(some, key=format_atom, default=None)
 
-    def explicit(self, relation: str) -> Iterable[Fact]:
-        """The explicit facts of a relation, of any arity, as they will be."""
-        for name, table in self.store.explicit.tables.items():
-            if name.name == relation:
-                yield from self.store.facts_of(name, self._left(name, table.rows))
-        for name, rows in self.new.items():
-            if name.name == relation:
-                yield from self.store.facts_of(name, rows)
+    def matching(self, atom: Atom, most: int | None = None) -> Iterator[Fact]:
+        """Yield the explicit facts that are instances of an atom, as they will be: all, or so many."""
+        find = self.store.dictionary.find
+        ids = [arg if isinstance(arg, Variable) else find(arg) for arg in atom.args]
+        if -1 in ids:
+            return
+        tables = self.store.explicit.tables
+        for name in _tables_of(atom.relation, ids, {**tables, **self.new}):
+            found = [self._left(name, _instances(name, tables[name].rows, ids))] if name in tables else []
+            found += [_instances(name, self.new[name], ids)] if name in self.new else []
+            for rows in found:
+                some = rows[:most]
+                yield from self.store.facts_of(name, some)
+                most = None if most is None else most - len(some)
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact will have this term as an argument."""
@@ -202,6 +209,31 @@ def _sifted(segment: Segment, among: Segment, *, present: bool) -> Iterator[tupl
             rows = table.rows[:0] if present else table.rows
         if len(rows):
             yield relation, rows
+
+
+def _tables_of(
+    relation: str, ids: Sequence[int | Variable], tables: Mapping[Relation, object]
+) -> list[Relation]:
+    """Return the tables that may hold instances of an atom, whose terms are given by their ids."""
+    if relation != RDF_TYPE or len(ids) != 2:
+        one = Relation(relation, len(ids))
+    elif isinstance(ids[1], Variable):
+        return [name for name in tables if name.name == RDF_TYPE and name.member_of != NO_CLASS]
+    else:
+        one = Relation(RDF_TYPE, 1, ids[1])
+    return [one] if one in tables else []
+
+
+def _instances(relation: Relation, rows: Ids, ids: Sequence[int | Variable]) -> Ids:
+    """Return the rows of a table that are instances of an atom, whose terms are given by their ids."""
+    columns: list[Ids | int] = list(rows.T)
+    if relation.member_of != NO_CLASS:
+        columns.append(relation.member_of)
+    chosen = np.ones(len(rows), np.bool_)
+    first: dict[Variable, Ids | int] = {}
+    for column, one in zip(columns, ids, strict=True):
+        chosen &= column == (first.setdefault(one, column) if isinstance(one, Variable) else one)
+    return rows[chosen]
 
 
 def rows_with(relation: Relation, rows: Ids, term: int) -> Ids:

@@ -307,11 +307,11 @@ def triple_batches(one: FileReading, dictionary: Dictionary) -> Iterator[Ids]:
         dictionary,
         quads=source.format is Format.NQUADS,
         blank_prefix=one.blank_prefix,
-        file=str(source.path),
+        file=source.name,
         findings=one.findings,
     )
     before = one.bad
-    with reading(source.path), open_source(source.path, source.compression, one.meter) as stream:
+    with reading(source.name), open_source(source.path, source.compression, one.meter) as stream:
         while block := stream.read(BLOCK):
             reader.feed(block)
             one.bad = before + reader.bad_count

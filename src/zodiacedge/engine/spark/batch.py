@@ -16,6 +16,8 @@ from zodiacedge.engine.embedded.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.store import NO_CLASS, Store
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import sift
+from zodiacedge.engine.spark.choice import Choice
+from zodiacedge.engine.spark.columns import mentioned
 from zodiacedge.engine.spark.compact import compacted, small_parts
 from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.scratch import TYPED, Content, Part, Relation, Segment, all_or_nothing
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.scratch import Folder
     from zodiacedge.engine.spark.vocabulary import Hashing
     from zodiacedge.io import Load
-    from zodiacedge.language.ast import Fact
+    from zodiacedge.language.ast import Atom, Fact
     from zodiacedge.terms import Term
 
 
@@ -244,12 +246,13 @@ class SparkEffect:
         """How many facts to remove are not there, and one of them."""
         return self.sifted.missing, self.sifted.example
 
-    def explicit(self, relation: str) -> Iterable[Fact]:
-        """The explicit facts of a relation, of any arity, as they will be."""
-        lookup = Lookup(self.place, self.terms)
-        for one, content in self.after.contents.items():
-            if one.name == relation:
-                yield from lookup.facts(one, [content])
+    def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
+        """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
+        relation = Relation(atom.relation, len(atom.args))
+        content = self.after.content(relation)
+        keys = self.place.keys(mentioned((atom,)))
+        choice = Choice.of(atom, keys, typed=relation.typed)
+        return Lookup(self.place, self.terms).facts(relation, [content], choice, most)
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact will have this term as an argument."""

@@ -132,7 +132,7 @@ def ingest(place: Place, load: Load) -> Rows:
         lines = facts = 0
         for _, one in group:
             facts += one.facts
-            for bad in _bad_lines(str(reading_of.source.path), one.bad_lines, lines):
+            for bad in _bad_lines(reading_of.source.name, one.bad_lines, lines):
                 reading_of.bad += 1
                 reading_of.findings.add(bad)
             lines += one.lines
@@ -142,13 +142,13 @@ def ingest(place: Place, load: Load) -> Rows:
 
 
 def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
-    # Tasks work in other folders.
-    source = replace(one.source, path=one.source.path.absolute())
+    # Tasks work in other folders; what they tell calls the file what the user called it.
+    source = replace(one.source, path=one.source.path.absolute(), shown=one.source.name)
     size = source.size
     given = (at, source, one.options, one.blank_prefix)
     if isinstance(source.path, Path):
         # Whoever may not read a file hears it before a job starts. Elsewhere asking takes its time.
-        with reading(source.path):
+        with reading(source.name):
             source.path.open("rb").close()
     if source.format not in _BY_LINES or source.compression or not size:
         yield Split(*given)
@@ -220,7 +220,7 @@ class _Lines:
             batch.store.dictionary,
             quads=split.source.format is Format.NQUADS,
             blank_prefix=split.prefix,
-            file=str(split.source.path),
+            file=split.source.name,
             findings=self._found,
         )
 
@@ -232,7 +232,7 @@ class _Lines:
         ahead = b"\n" if start else b""
         self._reader.feed(ahead)
         first = start
-        with reading(source.path), open_source(source.path, source.compression, Meter()) as stream:
+        with reading(source.name), open_source(source.path, source.compression, Meter()) as stream:
             if start:
                 stream.seek(start - 1)
                 first += len(stream.readline()) - 1

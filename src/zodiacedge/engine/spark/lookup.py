@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.spark.choice import ALL, Choice
 from zodiacedge.engine.spark.columns import Reader, Translation, union
 from zodiacedge.engine.spark.counting import count
 from zodiacedge.engine.spark.frames import Frames, in_tables, manifest_row
@@ -49,21 +50,32 @@ class Lookup:
     place: Place
     terms: Terms
 
-    def facts(self, relation: Relation, contents: Iterable[Content]) -> Iterator[Fact]:
-        """Yield the facts that some owners have of a relation, each once."""
-        held = [content for content in contents if content.rows]
-        if sum(content.stored for content in held) > self.place.options.driver_rows and relation.arity:
-            yield from self._streamed(relation, held)
+    def facts(
+        self,
+        relation: Relation,
+        contents: Iterable[Content],
+        choice: Choice = ALL,
+        most: int | None = None,
+    ) -> Iterator[Fact]:
+        """Yield the facts that some owners have of a relation, each once: those meant, or so many of them."""
+        held = [content for content in contents if choice.held(content)]
+        if sum(map(choice.stored, held)) > self.place.options.driver_rows and relation.arity:
+            if most is None:
+                yield from self._streamed(relation, held, choice)
+            else:
+                yield from self._named(relation, self._some(relation, held, choice, most))
             return
         translation = Translation({}, self.place.hashing)
-        rows = self._rows(relation, held, translation)
+        rows = self._rows(relation, held, translation, choice)[:most]
         for start in range(0, len(rows), _TOGETHER):
             piece = rows[start : start + _TOGETHER]
             keys = translation.keys(np.ascontiguousarray(piece).ravel())
-            terms = self.decode(keys.tolist())
-            listed: list[list[int]] = keys.reshape(len(piece), relation.arity).tolist()
-            for row in listed:
-                yield Fact(relation.name, tuple(terms[key] for key in row))
+            yield from self._named(relation, keys.reshape(len(piece), relation.arity).tolist())
+
+    def _named(self, relation: Relation, rows: Sequence[Sequence[int]]) -> Iterator[Fact]:
+        terms = self.decode(key for row in rows for key in row)
+        for row in rows:
+            yield Fact(relation.name, tuple(terms[key] for key in row))
 
     def count(self, relation: Relation, contents: Iterable[Content]) -> dict[int, int]:
         """Count the rows that some owners have, each once: by class, or as a whole under 0."""
@@ -94,10 +106,17 @@ class Lookup:
     def _known(self) -> dict[int, Term]:
         return {}
 
-    def _rows(self, relation: Relation, contents: Sequence[Content], translation: Translation) -> _Ids:
+    def _rows(
+        self,
+        relation: Relation,
+        contents: Sequence[Content],
+        translation: Translation,
+        choice: Choice = ALL,
+    ) -> _Ids:
         reader = Reader()
-        reads = [reader.read(relation, content) for content in contents]
-        return union([read.table(translation) for read in reads], relation.arity).rows
+        reads = [reader.read(relation, content, choice.classes) for content in contents]
+        rows = union([read.table(translation) for read in reads], relation.arity).rows
+        return choice.among(rows, translation)
 
     def _has(self, relation: Relation, content: Content, key: int) -> bool:
         if content.stored > self.place.options.driver_rows:
@@ -110,19 +129,29 @@ class Lookup:
 
     # By Spark.
 
-    def readable(self, relation: Relation, contents: Iterable[Content]) -> DataFrame:
+    def readable(self, relation: Relation, contents: Iterable[Content], choice: Choice = ALL) -> DataFrame:
         """Return the rows that some owners have, each once, with what `facts_of` makes facts of."""
         place = self.place
-        frame = Frames(place).union(relation, contents).distinct()
+        frame = self._distinct(relation, contents, choice)
         terms = terms_frame(place, self.terms).dropDuplicates(["id"])
         for n in range(relation.arity):
             named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
             frame = frame.join(named, f"c{n}")
         return frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
 
-    def _streamed(self, relation: Relation, contents: Sequence[Content]) -> Iterator[Fact]:
+    def _distinct(self, relation: Relation, contents: Iterable[Content], choice: Choice) -> DataFrame:
+        frame = Frames(self.place).union(relation, contents)
+        return (frame.where(choice.condition) if choice.condition else frame).distinct()
+
+    def _some(
+        self, relation: Relation, contents: Sequence[Content], choice: Choice, most: int
+    ) -> Sequence[Sequence[int]]:
+        frame = self._distinct(relation, contents, choice).limit(most)
+        return self.place.jobs.run(frame.collect, "looking for facts")
+
+    def _streamed(self, relation: Relation, contents: Sequence[Content], choice: Choice) -> Iterator[Fact]:
         place = self.place
-        frame = self.readable(relation, contents)
+        frame = self.readable(relation, contents, choice)
         writer = _Writer(place.scratch.folder)
         told = place.jobs.run(
             lambda: frame.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.batch import class_predicate
+from zodiacedge.engine.spark.choice import ALL, Choice
 from zodiacedge.engine.spark.scratch import Content
 from zodiacedge.language.ast import Predicate
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from zodiacedge.engine.spark.compare import Parts
+    from zodiacedge.engine.spark.scratch import Relation
     from zodiacedge.engine.spark.state import SparkState
     from zodiacedge.language.ast import Fact
 
@@ -61,10 +63,20 @@ class SparkNet:
         return self._listed(came, wanted), self._listed(went, wanted)
 
     def _listed(self, side: Parts, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
+        contents = {relation: Content.of(*parts) for relation, parts in side.items()}
         return frozenset(
             fact
-            for relation, parts in side.items()
+            for relation, content in contents.items()
             if wanted is None or relation.typed or wanted(Predicate(*relation))
-            for fact in self.after.lookup.facts(relation, [Content.of(*parts)])
-            if wanted is None or wanted(fact.predicate)
+            for fact in self.after.lookup.facts(relation, [content], self._choice(relation, content, wanted))
         )
+
+    def _choice(
+        self, relation: Relation, content: Content, wanted: Callable[[Predicate], bool] | None
+    ) -> Choice:
+        """Return what is wanted of a relation that something is wanted of: of members, some classes."""
+        if wanted is None or not relation.typed:
+            return ALL
+        classes = content.classes()
+        names = self.after.named(classes)
+        return Choice(frozenset(key for key in classes if wanted(class_predicate(names[key]))))

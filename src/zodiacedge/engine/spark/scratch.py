@@ -8,6 +8,7 @@ and counts. The folder may be anything that Arrow has a file system for and that
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import uuid
@@ -246,11 +247,11 @@ class Scratch:
             self.folder = Folder(f"{place.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
         else:
             self.folder = Folder(tempfile.mkdtemp(prefix="zodiacedge-"))
-        system, place = _located_or_refused(self.folder.uri)
         try:
+            system, place = located(self.folder.uri)
             system.create_dir(place, recursive=True)
-        except OSError as error:
-            raise _no_scratch(self.folder.uri, str(error)) from error
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _no_scratch(uri or self.folder.uri, self.folder.uri, error) from error
         weakref.finalize(self, _remove_folder, self.folder.uri)
 
     def adopt(self, part: Part) -> Part:
@@ -332,18 +333,14 @@ def remove_files(paths: Iterable[str]) -> None:
             continue
 
 
-def _located_or_refused(uri: str) -> tuple[fs.FileSystem, str]:
-    try:
-        return located(uri)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise _no_scratch(uri, str(error)) from error
-
-
-def _no_scratch(uri: str, reason: str) -> UsageProblem:
+def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
+    """Return the problem of a folder that cannot be; its user knows nothing of the one below it."""
+    number = error.errno if isinstance(error, OSError) else None
+    reason = os.strerror(number).lower() if number else str(error).replace(folder, named)
     return UsageProblem(
         Diagnostic(
             "U016",
-            f"the folder {uri} cannot be used for working files: {reason}",
+            f"the folder {named} cannot be used for working files: {reason}",
             "name one that the driver and all executors can write: scratch=…",
         )
     )
