@@ -309,6 +309,14 @@ class Engine(Protocol):
         """Evaluate the same over the explicit facts of a state, of any engine, which stays as it is."""
 
 
+@runtime_checkable
+class Elsewhere(Protocol):
+    """An engine that works in other processes, for which more must be installed."""
+
+    def refuse_if_missing(self) -> None:
+        """Raise if something is not installed without which nothing can be evaluated."""
+
+
 def materialised(
     state: State,
     rules: Mapping[str, Rule],

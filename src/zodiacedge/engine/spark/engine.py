@@ -69,6 +69,10 @@ class SparkEngine:
         """The jobs of this engine."""
         return self._place.jobs
 
+    def refuse_if_missing(self) -> None:
+        """Raise if Spark cannot be started for want of something that is to be installed."""
+        self.jobs.cluster.refuse_if_missing()
+
     def empty(self) -> SparkState:
         """Return a state without rules and facts."""
         return SparkState(self._place)
