@@ -61,6 +61,8 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
         registry = registry.with_fold(fold if isinstance(fold, Fold) else Fold(_name(fold), fold))
     settings = Settings(registry, limits or Limits(), strict, progress)
     chosen = engine_named(engine, master, scratch, seed)
+    if progress and isinstance(chosen, Elsewhere):
+        chosen.tell(progress)
     kb = KnowledgeBase(chosen, settings)
     if path is not None:
         keeping = keeping_of(engine)

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An engine's sign of life: the node it is at, the round, and the facts derived so far."""
+    """An engine's sign of life: the node it is at, the round, and the facts derived so far.
+
+    Outside of changes there is a stage alone, and there are no nodes.
+    """
 
     node: int
     nodes: int
@@ -311,10 +314,13 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """An engine that works in other processes, for which more must be installed."""
+    """An engine that works in other processes: more must be installed, and questions may take long."""
 
     def refuse_if_missing(self) -> None:
         """Raise if something is not installed without which nothing can be evaluated."""
+
+    def tell(self, progress: Callable[[Progress], None]) -> None:
+        """Let somebody hear of long work that is no part of a change, as long as the engine is used."""
 
 
 def materialised(
