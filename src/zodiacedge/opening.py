@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Settings
+from zodiacedge.engine.api import Elsewhere, Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.engines import engine_named, keeping_of
@@ -60,15 +60,23 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     for fold in aggregates:
         registry = registry.with_fold(fold if isinstance(fold, Fold) else Fold(_name(fold), fold))
     settings = Settings(registry, limits or Limits(), strict, progress)
-    kb = KnowledgeBase(engine_named(engine, master, scratch, seed), settings)
+    chosen = engine_named(engine, master, scratch, seed)
+    if progress and isinstance(chosen, Elsewhere):
+        chosen.tell(progress)
+    kb = KnowledgeBase(chosen, settings)
     if path is not None:
         keeping = keeping_of(engine)
         from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
+        from zodiacedge.store.layout import MARKER  # noqa: PLC0415
         from zodiacedge.store.place import located  # noqa: PLC0415
 
         at = None if at is None else given_version(at)
         writable = not read_only and at is None
-        kb.open_store(DurableStore.open(located(path), create=create, writable=writable, keeping=keeping), at)
+        place = located(path)
+        if create and isinstance(chosen, Elsewhere) and not place.has(MARKER):
+            # Nobody wants a new store that he cannot fill.
+            chosen.refuse_if_missing()
+        kb.open_store(DurableStore.open(place, create=create, writable=writable, keeping=keeping), at)
     elif create or read_only or at is not None:
         raise UsageProblem(
             Diagnostic("U008", "create, read_only and at are for stores", "name its folder: ze.open('farm')")

@@ -107,7 +107,9 @@ class Stream:
         self._pattern = _pattern(self._reading.format)
         self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
         self._told = told
-        self._jobs = Jobs(cluster or Cluster())
+        cluster = cluster or Cluster()
+        cluster.refuse_if_missing()
+        self._jobs = Jobs(cluster)
         # Streams from several folders may go into one store, and those of several stores into one folder.
         names, place = [str(self._folder.resolve())], self._reading.checkpoint
         if place is None:

@@ -106,7 +106,7 @@ def test_without_java_the_demo_says_so_and_goes_on(
     monkeypatch.setattr("zodiacedge.engine.spark.session._active", lambda: None)
     done = zodiac("demo", "--turbines", "12")
     assert done.code == 0
-    assert "Without Spark: the engine spark needs Java 17 or newer, and there is no Java." in done.out
+    assert "Without Spark: Spark needs Java 17 or newer, and there is no Java." in done.out
     assert "Confirmed: the sensor is broken" in done.out
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from engine.test_golden_programs import GOLDEN, transcript
+from engine.test_golden_programs import GOLDEN
+from engine.test_golden_programs import differences as golden
 from maintenance.test_golden_sessions import play, steps_of
 from processes.executor_killer import Killer, executors
 from spark import test_parts, test_small_changes
-from strategies import evaluate_text
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.warm import warm
@@ -108,15 +108,7 @@ def parts() -> dict[str, object]:
 
 def differences(engine: SparkEngine) -> list[str]:
     """Return the golden programs that do not give what is expected."""
-    found = []
-    for name in PROGRAMS:
-        path = GOLDEN / "programs" / f"{name}.rules"
-        lines = path.with_suffix(".expected").read_text(encoding="utf-8").splitlines()
-        expected = [line for line in lines if line and not line.startswith("#")]
-        queries = [line for line in expected if line.startswith("?-") or ":-" in line]
-        if transcript(evaluate_text(path.read_text(encoding="utf-8"), engine=engine), queries) != expected:
-            found.append(name)
-    return found
+    return [name for name in PROGRAMS if golden(GOLDEN / "programs" / f"{name}.rules", engine)]
 
 
 def unexpected(engine: SparkEngine) -> list[str]:

@@ -16,8 +16,9 @@ import pytest
 from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
+import zodiacedge as ze
 from spark.conftest import CLUSTER
-from zodiacedge.engine.api import Settings
+from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import attempt, columns, scratch, slices, small_change, vocabulary
@@ -355,6 +356,34 @@ def test_jobs_are_told_in_plain_words(make_engine: Callable[[Options], SparkEngi
     assert [stage for stage in told if stage] == [
         "comparing facts with those that are there",
         "bringing rules up to date in one task",
+    ]
+
+
+def test_questions_tell_their_jobs_too(spark: SparkEngine) -> None:
+    assert spark.jobs.cores == 2
+    told: list[Progress] = []
+    kb = ze.open(engine="spark", progress=told.append)
+    with kb.change() as change:
+        change.add_rules("p(X, Y) :- q(Y, X) . q(a, b) .")
+    del told[:]
+    kb.query("?- p(X, Y) .")
+    assert told == [Progress(0, 0, (), 0, 0, "answering a query")]
+
+
+def test_verification_tells_its_jobs_too(make_engine: Callable[[Options], SparkEngine]) -> None:
+    told: list[Progress] = []
+    engine = make_engine(Options(driver_rows=0))
+    engine.tell(told.append)
+    kb = KnowledgeBase(engine, Settings(progress=told.append))
+    with kb.change() as change:
+        change.add_rules("p(X, Y) :- q(Y, X) . q(a, b) .")
+    del told[:]
+    assert kb.verify().ok
+    # What is part of an evaluation is told once, with its node.
+    assert [(one.nodes, one.stage) for one in told if one.stage] == [
+        (1, "bringing rules up to date in one task"),
+        (0, "summing up what facts say"),
+        (0, "comparing with another version"),
     ]
 
 

@@ -102,7 +102,8 @@ class Console:
         """Take note of the node and round that an engine is at."""
         if self._bar:
             rules = ", ".join(progress.rules)
-            what = f"{rules[:40]}  round {progress.round}  {progress.facts:,} facts"
+            round_and_facts = f"  round {progress.round}  {progress.facts:,} facts" if progress.nodes else ""
+            what = f"{rules[:40]}{round_and_facts}"
             self._bar.move(progress.stage or "evaluating", progress.node, progress.nodes, what)
 
 

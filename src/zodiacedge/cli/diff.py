@@ -38,7 +38,7 @@ def command(  # noqa: PLR0913 - one argument per option
     Example:
       zodiac diff farm.zodiac 3 5
     """
-    with reading(console, store, on=on) as kb:
+    with reading(console, store, on=on) as kb, console.progress():
         found = kb.diff(before, after)
     for sign, rules in (("+", found.rules_added), ("-", found.rules_removed)):
         for rule in rules:

@@ -59,7 +59,7 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if form == "arrow":
         refuse_binary_on_a_terminal(form)
-    with reading(console, store, at, on) as kb:
+    with reading(console, store, at, on) as kb, console.progress():
         answers = kb.query(query)
         triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
     console.findings(answers.warnings)

@@ -29,7 +29,7 @@ def command(console: Console, *, store: str, on: Chosen) -> None:
       zodiac stats farm.zodiac --json
     """
     started = time.perf_counter()
-    with reading(console, store, on=on) as kb:
+    with reading(console, store, on=on) as kb, console.progress():
         seconds = time.perf_counter() - started
         explicit, derived = kb.explicit_counts(), kb.derived()
         taken = sizes(located(store))

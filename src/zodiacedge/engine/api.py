@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An engine's sign of life: the node it is at, the round, and the facts derived so far."""
+    """An engine's sign of life: the node it is at, the round, and the facts derived so far.
+
+    Outside of changes there is a stage alone, and there are no nodes.
+    """
 
     node: int
     nodes: int
@@ -313,6 +316,17 @@ class Engine(Protocol):
 
     def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
         """Evaluate the same over the explicit facts of a state, of any engine, which stays as it is."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """An engine that works in other processes: more must be installed, and questions may take long."""
+
+    def refuse_if_missing(self) -> None:
+        """Raise if something is not installed without which nothing can be evaluated."""
+
+    def tell(self, progress: Callable[[Progress], None]) -> None:
+        """Let somebody hear of long work that is no part of a change, as long as the engine is used."""
 
 
 def materialised(

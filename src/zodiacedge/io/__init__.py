@@ -3,14 +3,21 @@
     places    where files are: paths, and URIs of what Arrow has a file system for
     sources   which files: paths, folders, globs, relation=path, formats by extension
     streams   bytes, compressed or not
-    rdf · tabular · jsonl · arrow      one reader per family of formats
+    lines     what every reader is given, and numbered lines
+    rdf, tabular, jsonl, arrow  one reader per family of formats
     cells     terms as cells of a table
     read      files in, batches of facts and a report out
     rows      facts from Python values
+<<<<<<< HEAD
     ordered   rows in the total order, on disk where they are many
     write     facts to a folder, with rdftext and names beside it
+=======
+    write     facts to a folder
+    rdftext, names  triples as text, and names of files for predicates
+>>>>>>> helpC
     export    the folder of an export: staged, listed in predicates.json, moved into place
     report    bad lines, counts, progress
+    quarantine  where bad lines go
     problems  the codes I001 and on
 
 `pyoxigraph` and `pyarrow` are loaded when a file needs them, not before. Applying facts to a knowledge

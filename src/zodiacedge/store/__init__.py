@@ -16,8 +16,10 @@ same code that made them, so a version is a commit and the records behind it, wh
 
     layout    the names of files, the format's version
     problems  the codes D001 and on
+    arguments  what callers give, checked before anything is done
     place     where files are, whatever it is
-    folder    a place on this machine; disk is how files get there whole, lock how one writer stays alone
+    folder    a place on this machine
+    disk, lock  how files get there whole, and how one writer stays alone
     objects   a place in an object store
     threads   calls that wait, several at a time
     log       records: checksums, what a torn record is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import materialised
+from zodiacedge.engine.api import Progress, materialised
 from zodiacedge.engine.embedded.fingerprints import MOST_BITS
 from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.place import Options, Place
@@ -14,7 +14,7 @@ from zodiacedge.engine.spark.vocabulary import Hashing
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from zodiacedge.engine.api import Settings, State
     from zodiacedge.graph.hrdg import HyperGraph
@@ -68,6 +68,14 @@ class SparkEngine:
     def jobs(self) -> Jobs:
         """The jobs of this engine."""
         return self._place.jobs
+
+    def refuse_if_missing(self) -> None:
+        """Raise if Spark cannot be started for want of something that is to be installed."""
+        self.jobs.cluster.refuse_if_missing()
+
+    def tell(self, progress: Callable[[Progress], None]) -> None:
+        """Let somebody hear what each job is for that is no part of a change: a change tells more."""
+        self.jobs.tell_otherwise(lambda why: progress(Progress(0, 0, (), 0, 0, why)))
 
     def empty(self) -> SparkState:
         """Return a state without rules and facts."""

@@ -73,6 +73,7 @@ class Jobs:
     cluster: Cluster = field(default_factory=Cluster)
     group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
     _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
+    _otherwise: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
 
     @contextmanager
     def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
@@ -82,6 +83,10 @@ class Jobs:
             yield
         finally:
             self._listeners.remove(listener)
+
+    def tell_otherwise(self, listener: Callable[[str], None]) -> None:
+        """Let somebody hear what each job is for while nobody listens within a `with` block."""
+        self._otherwise.append(listener)
 
     @cached_property
     def session(self) -> SparkSession:
@@ -151,7 +156,7 @@ class Jobs:
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
         """Run an action of Spark; `why` says in plain words what it is for."""
-        for listener in self._listeners:
+        for listener in self._listeners or self._otherwise:
             listener(why)
         context = self.session.sparkContext
         tag = uuid.uuid4().hex

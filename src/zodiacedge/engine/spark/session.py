@@ -63,6 +63,12 @@ class Cluster:
                 )
             )
 
+    def refuse_if_missing(self) -> None:
+        """Raise if Spark does not run in this process and cannot be started, for want of PySpark or Java."""
+        _need_pyspark()
+        if not _running():
+            need_java()
+
     @property
     def is_here(self) -> bool:
         """Whether its executors have the disks of this machine."""
@@ -235,9 +241,9 @@ def need_java() -> None:
     raise UsageProblem(
         Diagnostic(
             "U014",
-            f"the engine spark needs Java {_OLDEST_JAVA} or newer, and {found}",
+            f"Spark needs Java {_OLDEST_JAVA} or newer, and {found}",
             "install it: apt-get install openjdk-17-jre-headless (Debian, Ubuntu), or your system's package; "
-            "the engine embedded needs none",
+            "all but the engine spark and streams works without it",
         )
     )
 
