@@ -36,7 +36,13 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-@pytest.mark.parametrize("options", [Options(), Options(gather_rows=0, driver_rows=0)], ids=["task", "plans"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(Options(), id="task"),
+        pytest.param(Options(gather_rows=0, driver_rows=0), id="plans", marks=pytest.mark.soak),
+    ],
+)
 def test_what_rules_derive_for_the_first_time_in_an_opened_store_has_its_terms(
     options: Options, make_engine: Callable[[Options], SparkEngine], tmp_path: Path
 ) -> None:

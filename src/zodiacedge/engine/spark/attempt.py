@@ -106,6 +106,7 @@ class _Work(Standing):
         self.net: tuple[Parts, Parts] | None = None
         self.terms = self.effect.terms
         self.names = self.before.names.with_terms(self.effect.names.known)
+        self.introduced = set(self.before.introduced)
         self.meter = Meter(self.settings.limits)
         self.touched: Wanted = {}
         self.counted: Mapping[Relation, Mapping[int, int]] = {}
@@ -144,6 +145,7 @@ class _Work(Standing):
             segments=self.segments,
             terms=self.terms,
             names=self.names.with_terms({key: term for term, key in self.keys.items()}),
+            introduced=frozenset(self.introduced),
             runs=tuple(self.runs),
             dropped=self.dropped,
             registry=self.settings.registry,
@@ -228,7 +230,7 @@ class _Work(Standing):
             settings.strict and looked_up is None,
             _ON_A_SLICE if looked_up else place.options.policy,
             held + sum(one.rows for one in kept.values()),
-            tuple(term for term, key in keys.items() if self.names.known.get(key) != term),
+            tuple(term for term in keys if term not in self.introduced),
             net=_TOLD_AT_ONCE if net else 0,
             rows=looked_up.rows if looked_up else None,
             old_rules=old_rules,
@@ -237,6 +239,7 @@ class _Work(Standing):
         outcome = place.jobs.one(regions.run, region, "bringing rules up to date in one task", settings.turn)
         if not outcome.exact:
             return False
+        self.introduced |= keys.keys()
         self._take(step, outcome)
         if outcome.told:
             came, went = (self._adopted(side) for side in (outcome.came, outcome.went))
@@ -349,13 +352,13 @@ class _Work(Standing):
         """Make terms known that rules mention for the first time."""
         place = self.place
         keys = place.keys(term for rule in rules for term in constants(rule))
-        new = [term for term, key in keys.items() if self.names.known.get(key) != term]
+        new = [term for term in keys if term not in self.introduced]
         if new:
             dictionary = Dictionary()
             dictionary.encode_all(new)
             part = write_terms(place.scratch.folder, columns_of(dictionary, place.hashing))
             self.terms = merged(place, Terms((place.adopt(part),)), self.terms, self.settings.turn)
-            self.names = self.names.with_terms({keys[term]: term for term in new})
+            self.introduced.update(new)
 
     def _want_net(self, wanted: Wanted, rules: Iterable[Rule], keys: Mapping[Term, int]) -> None:
         """Want all that may become visible or vanish as well."""

@@ -57,18 +57,18 @@ class SparkKeeping:
         """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
         place = _state(empty).place
         pieces = _sound(_loaded(place, parts))
-        contents: dict[Holder, list[Part]] = {}
+        contents: dict[frozenset[str], dict[Holder, list[Part]]] = {}
         names = Names({})
         for piece in pieces:
             names = names.with_terms(piece.names)
             for holder, part in piece.rows.items():
-                contents.setdefault(holder, []).append(place.adopt(part))
+                contents.setdefault(holder.owner, {}).setdefault(holder, []).append(place.adopt(part))
         terms = Terms(tuple(place.adopt(piece.terms) for piece in pieces if piece.terms.rows))
         if len(terms.parts) > 1:
             terms = merged(place, terms, Terms(), ALONE)
-        segments = {keys: _segment(keys, told.rules, contents) for keys in _nodes(told)}
+        segments = {keys: _segment(keys, told.rules, contents.pop(keys, {})) for keys in _nodes(told)}
         if contents:
-            raise KeyError(next(iter(contents)).relation.name)
+            raise KeyError(next(holder for own in contents.values() for holder in own).relation.name)
         return SparkState(
             place,
             segments.pop(_NOBODY),
@@ -215,7 +215,12 @@ def _written(
 ) -> list[tuple[PartKey, PartFile]]:
     """Write rows as files: few here, more by tasks, and what is too much for one by a plan."""
     options = place.options
-    small = [one for one in held if one.rows <= options.gather_rows]
+    small: list[Held] = []
+    large: list[Held] = []
+    for one in held:
+        # A proposition has no terms that a plan could join it with.
+        fits = one.rows <= options.gather_rows or not one.holder.relation.arity
+        (small if fits else large).append(one)
     rows = sum(one.rows for one in small)
     if rows <= options.driver_rows:
         found = stored.write_parts(Writing(Readable(tuple(small), terms, place.hashing), write))
@@ -223,9 +228,8 @@ def _written(
         dealt = groups(small, lambda one: one.rows, place.jobs.cores)
         work = [Writing(Readable(tuple(group), terms, place.hashing), write) for group in dealt]
         found = [one for some in place.jobs.each(stored.write_parts, work, "writing a store") for one in some]
-    for one in held:
-        if one.rows > options.gather_rows:
-            found += stored.write_by_plan(place, one, terms, write)
+    for one in large:
+        found += stored.write_by_plan(place, one, terms, write)
     return found
 
 
@@ -235,9 +239,11 @@ def _nodes(told: Told) -> Iterator[frozenset[str]]:
         yield frozenset(node.rules)
 
 
-def _segment(owner: frozenset[str], rules: Mapping[str, Rule], contents: dict[Holder, list[Part]]) -> Segment:
-    """Return what an owner has, and take it away from what there is."""
-    own = {holder: Content.of(*contents.pop(holder)) for holder in list(contents) if holder.owner == owner}
+def _segment(
+    owner: frozenset[str], rules: Mapping[str, Rule], contents: Mapping[Holder, Sequence[Part]]
+) -> Segment:
+    """Return what an owner has."""
+    own = {holder: Content.of(*parts) for holder, parts in contents.items()}
     hidden = {rule: Content() for rule in owner if rules[rule].aggregate}
     hidden |= {h.relation.name: content for h, content in own.items() if h.kind == "aggregate"}
     if not hidden.keys() <= owner:

@@ -47,6 +47,8 @@ class SparkState:
     segments: Mapping[frozenset[str], Segment] = field(default_factory=dict)
     terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=lambda: Names({}))
+    introduced: frozenset[Term] = frozenset()
+    """Terms that rules mention, as far as the files of terms are known to have them."""
     runs: tuple[NodeRun, ...] = ()
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)
@@ -209,7 +211,9 @@ class SparkState:
 
     def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, settings: Settings) -> SparkState:
         """Evaluate rules from nothing over the explicit facts, whose files both versions have."""
-        bare = SparkState(self.place, self.stated, terms=self.terms, names=self.names)
+        bare = SparkState(
+            self.place, self.stated, terms=self.terms, names=self.names, introduced=self.introduced
+        )
         return bare.attempt(rules, graph, bare.effect(bare.batch(), bare.batch()), settings).commit()
 
     def digest(self, turn: Handover) -> tuple[int, int]:
