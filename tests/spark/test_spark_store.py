@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 import zodiacedge as ze
 from maintenance.test_random_sessions import changes_of
+from spark.conftest import jobs_so_far
 from store.conftest import PROGRAM, abandon, code
 from strategies import Seeded
 from strategies.changes import random_session
@@ -347,11 +348,11 @@ def test_the_first_change_of_rules_after_opening_takes_over_what_rules_had(
         if name == "opened":
             kb.close()
             kb = on(engine, place / name)
-        before = engine.jobs.count()
+        before = jobs_so_far(engine)
         with kb.change() as change:
             change.add_rules(more)
         means = {frozenset(node.rules): node.means.partition(":")[0] for node in change.report.nodes}
-        told[name] = (means, engine.jobs.count() - before, kb.facts())
+        told[name] = (means, jobs_so_far(engine) - before, kb.facts())
         kb.close()
     # Two nodes become one, which starts from what they had: the same jobs, whether they were opened or not.
     assert told["in memory"] == told["opened"]
