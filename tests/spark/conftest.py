@@ -26,6 +26,12 @@ CLUSTER = Cluster(
 )
 
 
+def jobs_so_far(engine: SparkEngine) -> int:
+    """Count all jobs of the session, whoever started them: the engine knows only of its own."""
+    # The scheduler counts as it takes them; what listeners have heard of so far may be less.
+    return int(engine.jobs.session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what lies in this folder."""
     if item.path.resolve().is_relative_to(HERE):

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.session import Cluster, need_java, package_archive
 from zodiacedge.engine.spark.vocabulary import Hashing
-from zodiacedge.errors import UsageProblem
+from zodiacedge.errors import LimitReached, UsageProblem
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.opening import open_kb
 
@@ -116,6 +117,30 @@ def test_registered_functions_travel_to_the_tasks(spark: SparkEngine) -> None:
     assert kb.derived() == {"Large": 2, "least": 3}
 
 
+@pytest.mark.parametrize("way", ["gathered", pytest.param("rounds", marks=pytest.mark.soak)])
+def test_functions_that_tasks_cannot_run_are_told_of(
+    way: str, make_engine: Callable[[Options], SparkEngine]
+) -> None:
+    kb = KnowledgeBase(make_engine(Options(way=way)), Settings())
+    lock = threading.Lock()
+
+    def locked(value: int) -> int:
+        with lock:
+            return value
+
+    def greedy(value: int) -> int:
+        raise MemoryError(value)
+
+    kb.function(locked, name="locked")
+    with pytest.raises(UsageProblem, match="U026"), kb.change() as change:
+        change.add_rules("l: p(M) :- n(N), M := func:locked(N) . n(5) .")
+    kb.function(lambda value: value, name="locked")
+    kb.function(greedy, name="greedy")
+    with pytest.raises(LimitReached, match="E006"), kb.change() as change:
+        change.add_rules("g: p(M) :- n(N), M := func:greedy(N) . n(5) .")
+    assert not kb.facts()
+
+
 def test_a_knowledge_base_can_be_verified_and_asked_with_parameters(spark: SparkEngine) -> None:
     kb = KnowledgeBase(spark, Settings())
     with kb.change() as change:
@@ -204,6 +229,7 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
 def test_a_master_of_other_machines_needs_a_folder_that_all_see() -> None:
     script = """
 import sys
+import threading
 import zodiacedge as ze
 for master in ("spark://nowhere:7077", "yarn", "k8s://https://nowhere:6443"):
     ze.open(engine="spark", master=master, scratch="/shared")

@@ -10,22 +10,18 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
 import zodiacedge as ze
-from spark.conftest import CLUSTER
+from spark.conftest import CLUSTER, jobs_so_far
 from zodiacedge.engine.api import Progress, Settings
-from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark import attempt, columns, scratch, slices, small_change, vocabulary
+from zodiacedge.engine.spark import attempt
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.frames import Frames
 from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.lookup import Lookup
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.region import Region
 from zodiacedge.engine.spark.state import SparkState
@@ -40,15 +36,14 @@ if TYPE_CHECKING:
     from zodiacedge.transaction import Transaction
 
 RULES = "a: p(X, Y) :- e(X, Y) . b: p(X, Y) :- p(X, Z), e(Z, Y) . c: q(X) :- f(X, Y) .\n"
-MOST_ROWS = 60
 
 
 def changed(kb: KnowledgeBase, engine: SparkEngine, text: str) -> tuple[list[str], int]:
     """Make a change; return the rules of the nodes that were visited, and how many jobs it took."""
-    before = engine.jobs.count()
+    before = jobs_so_far(engine)
     with kb.change() as change:
         change.add_rules(text)
-    return [rule for node in change.report.nodes for rule in node.rules], engine.jobs.count() - before
+    return [rule for node in change.report.nodes for rule in node.rules], jobs_so_far(engine) - before
 
 
 def test_what_a_change_does_not_reach_costs_no_job(make_engine: Callable[[Options], SparkEngine]) -> None:
@@ -63,134 +58,26 @@ def test_what_a_change_does_not_reach_costs_no_job(make_engine: Callable[[Option
     assert changed(kb, engine, "f(b, 2) .") == (["c"], 2)
     # A rule alone is one, and no other rule is looked at.
     assert changed(kb, engine, "d: r(X) :- q(X), p(X, Y) .") == (["d"], 1)
-    before = engine.jobs.count()
+    before = jobs_so_far(engine)
     assert kb.derived() == {"p": 3, "q": 2, "r": 2}
     assert len(kb.facts()) == 12
-    assert engine.jobs.count() == before
+    assert jobs_so_far(engine) == before
 
 
-def carried(result: object) -> int:
-    """Return how many rows a result brings along, in whatever it is wrapped."""
-    match result:
-        case np.ndarray():
-            return len(result)
-        case list() | tuple() if result and all(isinstance(one, np.ndarray) for one in result):
-            return max(map(len, result))
-        case list() | tuple():
-            return sum(map(carried, result))
-        case dict():
-            return sum(map(carried, result.values()))
-        case _:
-            return 0
-
-
-def cap_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let nothing bring more than a few rows to the driver; the list gets what look-ups by key brought."""
-    looked_up: list[int] = []
-
-    def capped(call: Callable[..., Any], rows: Callable[[Any], int]) -> Callable[..., Any]:
-        def checked(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - stands for any call
-            result = call(*args, **options)
-            assert rows(result) <= MOST_ROWS, call
-            return result
-
-        return checked
-
-    def noted(result: object) -> int:
-        looked_up.append(carried(result))
-        return looked_up[-1]
-
-    for home, name, rows in (
-        (RDD, "collect", lambda found: max(len(found), carried(found))),
-        (DataFrame, "collect", len),
-        (DataFrame, "toArrow", len),
-        (DataFrame, "toPandas", len),
-        (DataFrame, "toLocalIterator", lambda _: MOST_ROWS + 1),
-        # Nor is a relation listed, were it a batch at a time.
-        (Lookup, "_streamed", lambda _: MOST_ROWS + 1),
-        (columns, "read_part", lambda found: len(found[0])),
-        (scratch, "read_table", len),
-        (vocabulary, "read_table", len),
-        # Tasks are other processes: these are what the driver reads itself, and what tasks found for it.
-        (slices, "matching", noted),
-        (small_change, "matching", noted),
-    ):
-        monkeypatch.setattr(home, name, capped(getattr(home, name), rows))
-    each = Jobs.each
-
-    def listened(self: Jobs, work: Callable[..., Any], *rest: Any, **options: Any) -> Any:  # noqa: ANN401
-        found = each(self, work, *rest, **options)
-        if work is slices.look:
-            noted(found)
-        return found
-
-    monkeypatch.setattr(Jobs, "each", listened)
-    return looked_up
-
-
-# A join, a union, a class, a recursion, a negation with a witness, groups, and a value that is compared.
-LARGE = """
-j: two(X, Z) :- <e>(X, Y), <e>(Y, Z) .
-u: two(X, Y) :- <e>(X, Y) .
-k: Heavy(X) :- <w>(X, "8") .
-r: after(X, Y) :- <s>(X, Y) .
-c: after(X, Y) :- after(X, Z), <s>(Z, Y) .
-n: Last(X) :- <s>(_, X), not <s>(X, _) .
-g: count(X, N) :- AGGREGATE(<e>(X, Y)) ON X WITH COUNT(Y) AS N .
-v: Many(X) :- count(X, N), N > 1 .
-"""
-SMALL_CHANGES = (
-    ("add", "<e>(n3, n100) . <s>(n4, n200) ."),
-    ("remove", "<e>(n3, n100) . <s>(n5, n6) ."),
-    ("add", '<w>(n7, "8") . <s>(n5, n6) . <e>(new, n3) .'),
-    ("remove", '<w>(n8, "8") . <s>(n4, n200) . <e>(n11, n77) .'),
-)
-
-
-def test_no_relation_ever_comes_to_the_driver(
-    tmp_path: Path, make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", ["rounds", "partitioned"])
+def test_a_change_costs_no_more_jobs_where_there_are_rules_that_it_does_not_reach(
+    way: str, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
-    path = tmp_path / "edges.nt"
-    lines = [f'<n{n}> <e> <n{n * 7 % 400}> .\n<n{n}> <w> "{n % 9}" .\n' for n in range(400)]
-    lines += [f"<n{n}> <s> <n{n + 1}> .\n" for n in range(400) if n % 5 != 4]
-    path.write_text("".join(lines))
-    options = Options(gather_rows=0, driver_rows=MOST_ROWS, split_bytes=4096, whole_rows=10)
-    engine = make_engine(options)
-    expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), KnowledgeBase(engine, Settings())
-    looked_up = cap_rows(monkeypatch)
-    for kb in (expected, found):
-        with kb.change() as change:
-            change.add_rules(LARGE)
-            change.load(str(path))
-    assert found.derived() == expected.derived()
-    assert change.report.net_counts()[0]["two"] == expected.derived()["two"] > MOST_ROWS
-    assert found.query("?- two(<n3>, X) .").rows == expected.query("?- two(<n3>, X) .").rows
-    assert not looked_up
-    visited = set()
-    for kind, text in SMALL_CHANGES:
-        told = []
-        for kb in (expected, found):
-            with kb.change() as change:
-                (change.add_facts if kind == "add" else change.remove_facts)(text)
-            told.append(change.report.net_counts())
-        assert told[0] == told[1], text
-        by_key = {
-            rule for node in change.report.nodes if "looked up by key" in node.means for rule in node.rules
-        }
-        assert by_key == {rule for node in change.report.nodes for rule in node.rules}, text
-        visited |= by_key
-    assert visited == set("jukrcngv")
-    # It is by key that rows were looked up, and few of them.
-    assert 0 < max(looked_up) <= MOST_ROWS
-    assert len(looked_up) >= 2 * len(SMALL_CHANGES)
-    # All of it is evaluated once more and compared, and the digest is that of every engine.
-    verified = found.verify()
-    assert verified.ok, verified
-    assert (verified.facts, verified.digest) == (len(expected.facts()), expected.verify().digest)
-    assert verified.facts > 10 * MOST_ROWS
-    # Whoever asks for all facts gets them, a batch at a time.
-    monkeypatch.undo()
-    assert found.facts() == expected.facts()
+    alone, beside, costs = RULES.partition("c:")[2], RULES, []
+    for rules in ("c:" + alone, beside):
+        engine = make_engine(Options(way=way))
+        kb = KnowledgeBase(engine, Settings())
+        changed(kb, engine, rules + "e(a, b) . e(b, c) . f(a, 1) .")
+        assert changed(kb, engine, "z(a, 1) .") == ([], 1)
+        costs.append(changed(kb, engine, "f(b, 2) ."))
+        assert kb.derived()["q"] == 2
+    assert costs[0] == costs[1]
+    assert costs[1][0] == ["c"]
 
 
 @dataclass
@@ -279,7 +166,7 @@ def test_how_far_a_job_is_has_nothing_to_do_with_others(
     one, other = (make_engine(Options()).jobs for _ in range(2))
     # The last task of the other job goes on while ours runs.
     done: list[int] = []
-    work = (time.sleep, [0.0] * 6 + [6.0], "waiting", ALONE, done.append)
+    work = (time.sleep, [0.0] * 6 + [3.5], "waiting", ALONE, done.append)
     beside = threading.Thread(target=other.each, args=work)
     beside.start()
     while 6 not in done:
@@ -401,9 +288,9 @@ def test_what_is_derived_is_written_once_and_told_without_a_job(
     # More came than is told at once: that would be all of it a second time.
     written = sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("rows-*.parquet"))
     assert written == 400 + 300 + 400 * 300
-    before = engine.jobs.count()
+    before = jobs_so_far(engine)
     assert change.report.net_counts() == ({"f": 400, "g": 300, "pair": 120_000}, {})
-    assert engine.jobs.count() == before
+    assert jobs_so_far(engine) == before
 
 
 def listen_to_regions(monkeypatch: pytest.MonkeyPatch) -> list[Region]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
 import zodiacedge as ze
 from maintenance.test_random_sessions import changes_of
-from spark.test_jobs import MOST_ROWS, cap_rows
+from spark.conftest import jobs_so_far
+from spark.driver_cap import MOST_ROWS, cap
 from store.conftest import PROGRAM, abandon, code
 from strategies import Seeded
 from strategies.changes import random_session
@@ -37,8 +37,6 @@ from zodiacedge.terms import string
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    import pyarrow as pa
 
     from zodiacedge.engine.spark.engine import SparkEngine
     from zodiacedge.language.ast import Fact
@@ -247,16 +245,7 @@ def test_tasks_alone_read_large_changes_of_the_log(
     tiny: SparkEngine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = log_large_changes(tiny, place)
-    cap_rows(monkeypatch)
-    read = pq.ParquetFile.read
-
-    def capped(*args: Any, **options: Any) -> pa.Table:  # noqa: ANN401 - stands for any call
-        table = read(*args, **options)
-        # Tasks are other processes.
-        assert len(table) <= MOST_ROWS
-        return table
-
-    monkeypatch.setattr(pq.ParquetFile, "read", capped)
+    cap(monkeypatch)
     kb = on(tiny, place)
     assert kb.version == 2
     assert kb.derived() == memory.derived()
@@ -267,8 +256,7 @@ def test_tasks_alone_read_large_changes_of_the_log(
     assert kb.verify("embedded").ok
     before = kb.at(1).facts()
     # So it is when one of them is undone.
-    cap_rows(monkeypatch)
-    monkeypatch.setattr(pq.ParquetFile, "read", capped)
+    cap(monkeypatch)
     kb.rollback(1)
     monkeypatch.undo()
     assert kb.facts() == before
@@ -332,7 +320,7 @@ def test_versions_are_compared_by_tasks_and_exported_some_facts_at_a_time(
     with kb.change() as change:
         change.remove_rules("r4")
     third = kb.at(4)
-    cap_rows(monkeypatch)
+    cap(monkeypatch)
     assert third.state.diff(before.state) == (came, expected[1])
 
 
@@ -462,11 +450,11 @@ def test_the_first_change_of_rules_after_opening_takes_over_what_rules_had(
         if name == "opened":
             kb.close()
             kb = on(engine, place / name)
-        before = engine.jobs.count()
+        before = jobs_so_far(engine)
         with kb.change() as change:
             change.add_rules(more)
         means = {frozenset(node.rules): node.means.partition(":")[0] for node in change.report.nodes}
-        told[name] = (means, engine.jobs.count() - before, kb.facts())
+        told[name] = (means, jobs_so_far(engine) - before, kb.facts())
         kb.close()
     # Two nodes become one, which starts from what they had: the same jobs, whether they were opened or not.
     assert told["in memory"] == told["opened"]

@@ -123,6 +123,14 @@ class Findings:
     total: int = 0
     kept: list[BadLine] = field(default_factory=list)
 
+    def wanted(self, bad: int) -> int:
+        """Return how many of so many more bad lines somebody wants, the first ones; others only count."""
+        return bad if self.notify else min(bad, self.keep - len(self.kept))
+
+    def count(self, bad: int) -> None:
+        """Count bad lines that nobody wants."""
+        self.total += bad
+
     def add(self, bad: BadLine) -> None:
         """Note one more bad line."""
         self.total += 1

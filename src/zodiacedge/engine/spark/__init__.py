@@ -39,11 +39,13 @@
     visible       what became visible in a change, and what is visible no more
     net           the same for whoever asks: counts and facts
     counting      how many facts several owners have, each once
+    choice        which rows of a relation somebody asks for
     lookup        rows back to facts
     question      a query answered in one task
     large_query   one on more than a task holds
     digest        a sum of what all visible facts say
     apart         where two versions differ, by sums of their files
+    diff          what one version has and another has not
     state         one version: names of files and counts; what can be asked of them
     engine        what users choose
     stored        rows as parts of a store, and back; tasks read and write its files

@@ -40,7 +40,7 @@ from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
     from zodiacedge.engine.spark.batch import SparkEffect
@@ -240,7 +240,7 @@ class _Work(Standing):
         if not outcome.exact:
             return False
         self.introduced |= keys.keys()
-        self._take(step, outcome)
+        self._take(step, outcome, parents)
         if outcome.told:
             came, went = (self._adopted(side) for side in (outcome.came, outcome.went))
             self.net = (
@@ -368,7 +368,7 @@ class _Work(Standing):
         ):
             want(wanted, relation, classes)
 
-    def _take(self, step: Step, outcome: Outcome) -> None:
+    def _take(self, step: Step, outcome: Outcome, parents: Collection[frozenset[str]]) -> None:
         place = self.place
         for keys, found in outcome.segments.items():
             kept = self.before.segments.get(keys, Segment())
@@ -383,7 +383,7 @@ class _Work(Standing):
         self.seconds.update(outcome.seconds)
         if len(step.nodes) == len(self.homes):
             self.counted = outcome.counted
-        self._report(step, outcome.runs)
+        self._report(step, outcome.runs, parents)
 
     def _compacted(self, segment: Segment) -> Segment:
         place, turn = self.place, self.settings.turn
@@ -398,12 +398,18 @@ class _Work(Standing):
             raise AssertionError(key)
         return Relation.of_rows(aggregate)
 
-    def _report(self, step: Step, runs: Sequence[NodeRun]) -> None:
+    def _report(self, step: Step, runs: Sequence[NodeRun], parents: Collection[frozenset[str]]) -> None:
         """Tell how nodes were brought up to date in one task; on some rows it knew nothing of others."""
         options = self.place.options
         if step.looked_up is None:
             where = f"{IN_ONE_TASK}: {reason(options.way, step.rows, options.gather_rows)}"
-            self.runs += [replace(run, means=f"{run.means}, {where}") for run in runs]
+            told = {run.rules: replace(run, means=f"{run.means}, {where}") for run in runs}
+            for node in step.nodes:
+                labels = self.labels(node)
+                if labels in told and self.has_other_parents(frozenset(node.rules), parents):
+                    # The task knew nothing of what the node had when its rules were in another one.
+                    told[labels] = replace(told[labels], moved=None)
+            self.runs += told.values()
             return
         where = f"{IN_ONE_TASK} on {step.looked_up.count:,} rows, looked up by key: {step.rows:,} rows in all"
         facts = {self.labels(node): self.segments[frozenset(node.rules)].rows for node in step.nodes}

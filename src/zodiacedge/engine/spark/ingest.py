@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -47,6 +47,8 @@ _TASKS_PER_CORE = 16
 _LEAST_BYTES = 1 << 20
 # Rows of one relation that a task keeps before it makes them distinct.
 _TRIPLES_TOGETHER = 1 << 18
+# So many bad lines are told at once.
+_BAD_TOGETHER = 4096
 _BAD = pa.schema(
     [
         ("line", pa.int64()),
@@ -132,9 +134,7 @@ def ingest(place: Place, load: Load) -> Rows:
         lines = facts = 0
         for _, one in group:
             facts += one.facts
-            for bad in _bad_lines(reading_of.source.name, one.bad_lines, lines):
-                reading_of.bad += 1
-                reading_of.findings.add(bad)
+            _take_bad_lines(reading_of, one.bad_lines, lines)
             lines += one.lines
         load.note(reading_of, facts, time.monotonic() - started)
     load.conclude()
@@ -175,13 +175,22 @@ def _bundles(place: Place, splits: Sequence[Split]) -> Iterator[Bundle]:
     yield Bundle(tuple(together), folder, hashing)
 
 
-def _bad_lines(file: str, found: Part, lines: int) -> Iterator[BadLine]:
-    if found.rows:
-        # They may be as many as there are lines, so no more than some stand in memory.
-        for batch in read_batches(found.path):
-            for row in batch.to_pylist():
-                unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"
-                yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
+def _take_bad_lines(one: FileReading, found: Part, lines: int) -> None:
+    """Count the bad lines of a split, behind so many lines of its file; those that are wanted are read."""
+    wanted = one.findings.wanted(found.rows)
+    if wanted:
+        for bad in islice(_bad_lines(one.source.name, found, lines, min(wanted, _BAD_TOGETHER)), wanted):
+            one.findings.add(bad)
+    one.findings.count(found.rows - wanted)
+    one.bad += found.rows
+
+
+def _bad_lines(file: str, found: Part, lines: int, together: int) -> Iterator[BadLine]:
+    # They may be as many as there are lines, so no more than some stand in memory.
+    for batch in read_batches(found.path, together):
+        for row in batch.to_pylist():
+            unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"
+            yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
 
 
 def read_bundle(bundle: Bundle) -> Piece:

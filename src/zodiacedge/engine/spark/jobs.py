@@ -12,19 +12,18 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pickle import PicklingError
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from zodiacedge.engine.handover import ALONE, Handover
 from zodiacedge.engine.spark.scratch import all_or_nothing, remove_files
 from zodiacedge.engine.spark.session import Cluster, cores
-from zodiacedge.errors import ZodiacError
+from zodiacedge.errors import Diagnostic, LimitReached, UsageProblem, ZodiacError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
-
-    from zodiacedge.errors import Diagnostic
 
 _Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
@@ -39,6 +38,19 @@ class Failure:
 
     kind: type[ZodiacError]
     diagnostics: tuple[Diagnostic, ...]
+
+
+OUT_OF_MEMORY = Failure(
+    LimitReached,
+    (
+        Diagnostic(
+            "E006",
+            "a task on Spark ran out of memory; nothing was changed",
+            "give Python workers more of it (spark.executor.memoryOverhead), or let tasks take fewer rows "
+            "(gather_rows); a registered function may also want too much",
+        ),
+    ),
+)
 
 
 class Done(NamedTuple, Generic[_Result]):
@@ -62,6 +74,8 @@ class Guarded(Generic[_Given, _Result]):
                     result = self.work(one)
             except ZodiacError as problem:
                 yield Failure(type(problem), tuple(problem.diagnostics))
+            except MemoryError:
+                yield OUT_OF_MEMORY
             else:
                 yield Done(result, tuple(files))
 
@@ -182,7 +196,10 @@ class Jobs:
             context.cancelJobsWithTag(tag)
             wait((job,))
             raise
-        return job.result()
+        try:
+            return job.result()
+        except PicklingError as error:
+            raise _cannot_be_sent(error) from error
 
     def _done(self, tag: str) -> int:
         """Count the tasks that are done in jobs with a tag: others may have jobs in this session, too."""
@@ -193,3 +210,13 @@ class Jobs:
         jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
         stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
         return sum(stage.numCompletedTasks for stage in stages if stage)
+
+
+def _cannot_be_sent(error: PicklingError) -> UsageProblem:
+    return UsageProblem(
+        Diagnostic(
+            "U026",
+            f"a registered function or aggregate cannot be sent to Spark's tasks: {error}",
+            "let it make locks, connections and open files itself, when it is called",
+        )
+    )

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
 
 _ROW_GROUP = 1 << 17
-_BATCH = 4096
 # Removing a file is retried by nobody: the folder goes at the end anyway.
 _GONE = (OSError, pa.ArrowException)
 
@@ -290,11 +289,11 @@ def read_table(path: str, columns: Sequence[str] | None = None, filters: object 
     return pq.read_table(place, columns=columns, filters=filters, filesystem=system)
 
 
-def read_batches(path: str) -> Iterator[pa.RecordBatch]:
-    """Yield what a file of the folder holds, some rows at a time."""
+def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield what a file of the folder holds, so many rows at a time."""
     system, place = located(path)
     with system.open_input_file(place) as source:
-        yield from pq.ParquetFile(source).iter_batches(_BATCH)
+        yield from pq.ParquetFile(source).iter_batches(rows)
 
 
 def located(uri: str) -> tuple[fs.FileSystem, str]:

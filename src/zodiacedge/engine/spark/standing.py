@@ -123,6 +123,12 @@ class Standing:
                 found.add(old)
         return found
 
+    def has_other_parents(self, keys: frozenset[str], known: Collection[frozenset[str]]) -> bool:
+        """Whether rules of a node that is new were in others before than some that are known."""
+        if keys in self.before.segments:
+            return False
+        return any(self._old_homes[key] not in known for key in keys if key in self._old_homes)
+
     def merged_in(self, keys: frozenset[str]) -> list[frozenset[str]]:
         """Return the nodes that came together in a new one with all their rules."""
         parents = self.parents({keys}) if keys not in self.segments else set()

@@ -25,6 +25,7 @@ from zodiacedge.engine.embedded.store import Store
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.columns import Reader, Translation, segment_of, union
+from zodiacedge.engine.spark.jobs import OUT_OF_MEMORY
 from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, all_or_nothing
 from zodiacedge.engine.spark.vocabulary import Hashing, Terms, write_terms
 from zodiacedge.errors import Diagnostic, ZodiacError
@@ -233,9 +234,15 @@ def told(work: Callable[[], dict[str, object]]) -> pa.RecordBatch:
         with all_or_nothing():
             found = work()
     except ZodiacError as problem:
-        findings = [(one.code, one.message, one.note) for one in problem.diagnostics]
-        found = {"failed": type(problem).__name__, "diagnostics": findings}
+        found = _failed(type(problem), problem.diagnostics)
+    except MemoryError:
+        found = _failed(OUT_OF_MEMORY.kind, OUT_OF_MEMORY.diagnostics)
     return pa.RecordBatch.from_pydict({"told": pa.array([json.dumps(found)], pa.string())})
+
+
+def _failed(kind: type[ZodiacError], diagnostics: Iterable[Diagnostic]) -> dict[str, object]:
+    findings = [(one.code, one.message, one.note) for one in diagnostics]
+    return {"failed": kind.__name__, "diagnostics": findings}
 
 
 def _watch(rounds: int, facts: int) -> None:
