@@ -16,6 +16,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 import zodiacedge as ze
 from spark.conftest import CLUSTER, jobs_so_far
+from strategies.waiting import until
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark import attempt
@@ -164,13 +165,12 @@ def test_how_far_a_job_is_has_nothing_to_do_with_others(
     make_engine: Callable[[Options], SparkEngine],
 ) -> None:
     one, other = (make_engine(Options()).jobs for _ in range(2))
-    # The last task of the other job goes on while ours runs.
+    # The last task of the other job goes on while ours runs. Spark does not tell of tasks that end together.
     done: list[int] = []
-    work = (time.sleep, [0.0] * 6 + [3.5], "waiting", ALONE, done.append)
+    work = (time.sleep, [0.3] * 6 + [3.5], "waiting", ALONE, done.append)
     beside = threading.Thread(target=other.each, args=work)
     beside.start()
-    while 6 not in done:
-        time.sleep(0.05)
+    until(lambda: max(done, default=0) > 1)
     told: list[int] = []
     one.each(time.sleep, [1.5], "waiting", watch=told.append)
     beside.join()
