@@ -7,11 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from spark.conftest import CLUSTER
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.dictionary import Dictionary
+from zodiacedge.engine.spark import scratch
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.scratch import Folder
@@ -63,6 +65,18 @@ def test_terms_come_back_from_their_columns(tmp_path: Path) -> None:
     other.encode(IRI("first"))
     enter(Terms((part,)).read(), other)
     assert {other.decode(n) for n in range(len(other))} == {IRI("first"), *TERMS}
+
+
+def test_of_many_terms_no_more_than_a_row_group_is_held_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "_ROW_GROUP", 100)
+    dictionary = entries(map(integer, range(1000)))
+    part = write_terms(Folder(str(tmp_path)), columns_of(dictionary, Hashing()))
+    wanted = Hashing().keys(dictionary)[:400]
+    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    assert set(Terms((part,)).decode(wanted).values()) == set(map(integer, range(400)))
+    assert pq.ParquetFile(part.path).num_row_groups == 10
 
 
 def test_a_fingerprint_is_the_same_in_another_process_and_another_with_another_seed() -> None:

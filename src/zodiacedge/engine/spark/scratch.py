@@ -289,6 +289,15 @@ def read_table(path: str, columns: Sequence[str] | None = None, filters: object 
     return pq.read_table(place, columns=columns, filters=filters, filesystem=system)
 
 
+def read_groups(path: str) -> Iterator[pa.Table]:
+    """Yield what a file of the folder holds, a row group at a time."""
+    system, place = located(path)
+    with system.open_input_file(place) as source:
+        file = pq.ParquetFile(source)
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number)
+
+
 def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
     """Yield what a file of the folder holds, so many rows at a time."""
     system, place = located(path)

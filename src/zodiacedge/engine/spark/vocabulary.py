@@ -18,7 +18,7 @@ import pyarrow as pa
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.fingerprints import MOST_BITS, fingerprints
 from zodiacedge.engine.embedded.layout import K_OTHER
-from zodiacedge.engine.spark.scratch import Folder, Part, read_table
+from zodiacedge.engine.spark.scratch import Folder, Part, read_groups, read_table
 from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_term
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
-# So few are looked for by themselves; more are found by reading all.
+# So few are looked for by themselves; more are found by reading all, a row group at a time.
 FEW = 256
 
 
@@ -227,8 +227,10 @@ def _entries(part: Part, keys: Keys | None, within: Stretch | None) -> pa.Table:
         return read_table(part.path, filters=bounds).cast(SCHEMA)
     if len(keys) <= FEW:
         return read_table(part.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
-    found = read_table(part.path, filters=bounds)
-    return found.filter(pa.array(np.isin(found["id"].to_numpy(), keys))).cast(SCHEMA)
+    # There may be many times as many as are asked for, and the driver asks too.
+    pieces = read_groups(part.path) if within is None else [read_table(part.path, filters=bounds)]
+    found = [one.filter(pa.array(np.isin(one["id"].to_numpy(), keys))) for one in pieces]
+    return pa.concat_tables(found).cast(SCHEMA)
 
 
 @dataclass(frozen=True)
