@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 from zodiacedge.engine.handover import ALONE, Handover
-from zodiacedge.engine.spark.scratch import all_or_nothing, remove_files
+from zodiacedge.engine.spark.scratch import JOB, Scratch, all_or_nothing, remove_files
 from zodiacedge.engine.spark.session import Cluster, cores
 from zodiacedge.errors import Diagnostic, LimitReached, UsageProblem, ZodiacError
 
@@ -30,6 +31,8 @@ _Result = TypeVar("_Result")
 _LOOK_SECONDS = 0.02
 _TELL_SECONDS = 0.5
 _MOST_AT_ONCE = 4
+# A worker whose job was ended hears of it within this time.
+_LATE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,10 @@ class Jobs:
     group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
     _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
     _otherwise: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
+
+    _scratches: WeakSet[Scratch] = field(default_factory=WeakSet, repr=False, compare=False)
+    _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """Jobs that were ended, and when."""
 
     @contextmanager
     def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
@@ -177,12 +184,14 @@ class Jobs:
 
         def grouped() -> _Result:
             context.setJobGroup(self.group, why, interruptOnCancel=True)
+            context.setLocalProperty(JOB, tag)
             context.addJobTag(tag)
             try:
                 return action()
             finally:
                 context.removeJobTag(tag)
 
+        self._sweep()
         job = self._threads.submit(grouped)
         next_look = time.monotonic() + _TELL_SECONDS
         try:
@@ -195,11 +204,29 @@ class Jobs:
             # Others may have jobs of this group too.
             context.cancelJobsWithTag(tag)
             wait((job,))
+            self._ended[tag] = time.monotonic()
+            self._sweep()
             raise
         try:
             return job.result()
         except PicklingError as error:
             raise _cannot_be_sent(error) from error
+        except Exception:
+            self._ended[tag] = time.monotonic()
+            self._sweep()
+            raise
+
+    def clean_up(self, scratch: Scratch) -> None:
+        """Remove from a folder what jobs leave there that were ended."""
+        self._scratches.add(scratch)
+
+    def _sweep(self) -> None:
+        """Remove what jobs left that were ended, and what workers wrote that heard of it late."""
+        for tag, when in list(self._ended.items()):
+            for scratch in list(self._scratches):
+                scratch.sweep(tag)
+            if time.monotonic() > when + _LATE_SECONDS:
+                self._ended.pop(tag, None)
 
     def _done(self, tag: str) -> int:
         """Count the tasks that are done in jobs with a tag: others may have jobs in this session, too."""

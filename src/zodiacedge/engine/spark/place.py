@@ -63,7 +63,9 @@ class Place:
     @cached_property
     def scratch(self) -> Scratch:
         """The folder, made when first asked for."""
-        return Scratch(self.scratch_uri)
+        found = Scratch(self.scratch_uri)
+        self.jobs.clean_up(found)
+        return found
 
     def keys(self, terms: Iterable[Term]) -> dict[Term, int]:
         """Return the fingerprints of terms that rules mention: there are few of them, asked for often."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 import weakref
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     Keys = NDArray[np.int64]
 
+JOB = "zodiacedge.job"
+"""The property of Spark's that tells a task the name of its job."""
 _ROW_GROUP = 1 << 17
 # Removing a file is retried by nobody: the folder goes at the end anyway.
 _GONE = (OSError, pa.ArrowException)
@@ -198,8 +201,8 @@ class Folder(NamedTuple):
     uri: str
 
     def new_file(self, kind: str, ending: str = "") -> str:
-        """Return a place for a new file."""
-        path = f"{self.uri}/{kind}-{uuid.uuid4().hex}{ending}"
+        """Return a place for a new file; a task's has the name of its job in it."""
+        path = f"{self.uri}/{kind}-{_job_of_this_task()}{uuid.uuid4().hex}{ending}"
         noted = _NOTED.get()
         if noted is not None:
             noted.append(path)
@@ -260,6 +263,24 @@ class Scratch:
             # The folder goes at the end, with all that is in it.
             finalizer.atexit = False
         return part
+
+    def sweep(self, job: str) -> None:
+        """Remove what the tasks of a job wrote that came to nothing."""
+        system, place = located(self.folder.uri)
+        try:
+            there = system.get_file_info(fs.FileSelector(place, allow_not_found=True))
+        except _GONE:
+            return
+        remove_files(f"{self.folder.uri}/{one.base_name}" for one in there if job in one.base_name)
+
+
+def _job_of_this_task() -> str:
+    """Return what `jobs` calls the job of this task; nothing in the driver."""
+    # A task has imported it, and knows where it is; the driver need not.
+    pyspark = sys.modules.get("pyspark")
+    task = pyspark.TaskContext.get() if pyspark else None
+    job = task.getLocalProperty(JOB) if task else None
+    return f"{job}-" if job else ""
 
 
 def table_of(columns: Sequence[Keys]) -> pa.Table:
