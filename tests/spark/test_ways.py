@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark.test_shared_suite import follow
-from zodiacedge.engine.api import Settings
+from zodiacedge.engine.api import Moved, Settings
 from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
@@ -155,3 +155,20 @@ def test_what_a_region_reads_and_is_expected_to_derive() -> None:
     # Members of two classes are read, and what the node had is what it is expected to have.
     sizes.add(rules[2:], Segment({Relation("x", 2): Content.of(Part("", 3))}))
     assert sizes.total == 480 + 9 + 3
+
+
+def test_a_node_that_splits_gains_nothing_whichever_ways_its_heirs_take(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    kb = KnowledgeBase(make_engine(Options(gather_rows=30, look_up_from=10**6)), Settings())
+    with kb.change() as change:
+        change.add_rules(
+            "a: p() :- q(X) . b: p() :- p(), big(X, Y) . c: q(z) :- p(), s(X) . q(x1) . s(x1) ."
+        )
+        change.add_facts("\n".join(f"big(x1, y{n}) ." for n in range(40)))
+    with kb.change() as change:
+        change.remove_rules("c")
+    runs = {run.rules: run for run in change.report.nodes}
+    assert "in one task" in runs["a",].means
+    assert "in one task" not in runs["b",].means
+    assert runs["a",].counted() in {None, Moved()}
