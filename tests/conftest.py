@@ -41,20 +41,18 @@ settings.register_profile(
 settings.load_profile("zodiac")
 
 
-class _SparkTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Hands out tests one by one, but those on Spark all to one worker: a session is dear to start."""
+class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Hands out tests one by one, but those on Spark a file at a time: a session is dear to start."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/spark/"):
-            return "spark"
-        # What a module of these sets up takes a process or two.
-        return nodeid.partition("::")[0] if nodeid.startswith("tests/processes/") else nodeid
+        dear = nodeid.startswith(("tests/spark/", "tests/processes/"))
+        return nodeid.partition("::")[0] if dear else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Choose who runs which test, where `--dist loadgroup` asks for groups."""
-    return _SparkTogether(config, log) if config.getoption("dist") == "loadgroup" else None
+    return _FilesTogether(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 # An engine keeps nothing between two runs; a fixture of the session serves hypothesis too.

@@ -1,4 +1,4 @@
-"""What the tests on Spark share: one session for all of them, in one worker process."""
+"""What the tests on Spark share: one session for all of them in each worker process."""
 
 from __future__ import annotations
 
