@@ -41,7 +41,7 @@ from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
     from zodiacedge.engine.spark.batch import SparkEffect
@@ -144,7 +144,8 @@ class _Work(Standing):
             stated=self.stated,
             segments=self.segments,
             terms=self.terms,
-            names=self.names.with_terms({key: term for term, key in self.keys.items()}),
+            # What only rules of other nodes mention is in no file, if the rules came from a store.
+            names=self.names.with_terms({key: term for term, key in self._mentioned(done).items()}),
             runs=tuple(self.runs),
             dropped=self.dropped,
             registry=self.settings.registry,
@@ -156,6 +157,11 @@ class _Work(Standing):
         visible = Visible(self.before, after, self.effect.sifted, self.touched, self.keys)
         net = self.net
         return SparkAttempt(after, SparkNet(after, visible.net if net is None else lambda: net))
+
+    def _mentioned(self, nodes: Collection[int]) -> Mapping[Term, int]:
+        """Return the fingerprints of what the rules of some nodes mention."""
+        rules = (self.rules[key] for keys, node in self.homes.items() if node.id in nodes for key in keys)
+        return self.place.keys(term for rule in rules for term in constants(rule))
 
     def _taken(self, step: Step, *, net: bool) -> bool:
         """Bring nodes up to date; tell whether that could be done."""
@@ -255,7 +261,7 @@ class _Work(Standing):
         keys = frozenset(node.rules)
         rules = self.rules_of(node)
         place, settings = self.place, self.settings
-        self._introduce(rules.values())
+        self._introduce()
         others = sum(one.rows for k, one in self.segments.items() if k != keys)
         first = next(iter(rules.values()))
         name = first.label or format_rule(first)
@@ -308,7 +314,7 @@ class _Work(Standing):
         start = time.perf_counter()
         nodes = step.nodes
         rules = [self.rules_of(node) for node in nodes]
-        self._introduce(rule for one in rules for rule in one.values())
+        self._introduce()
         own = {frozenset(node.rules) for node in nodes}
         after = owners_of(self.stated, {k: one for k, one in self.segments.items() if k not in own})
         setting = Setting(self.place, self.settings, self.keys, after, after, _unwatched)
@@ -346,10 +352,12 @@ class _Work(Standing):
             self.dropped.pop(key, None)
         self.dropped.update(dropped)
 
-    def _introduce(self, rules: Iterable[Rule]) -> None:
-        """Make terms known that rules mention for the first time."""
-        place = self.place
-        keys = place.keys(term for rule in rules for term in constants(rule))
+    def _introduce(self) -> None:
+        """Make terms known that rules mention for the first time.
+
+        Those of all rules: a term that one mentions may be what another computes.
+        """
+        place, keys = self.place, self.keys
         new = [term for term, key in keys.items() if self.names.known.get(key) != term]
         if new:
             dictionary = Dictionary()
