@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import zodiacedge as ze
 from spark.conftest import CLUSTER
+from strategies import evaluate_text
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.spark import scratch
@@ -24,7 +26,7 @@ from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.terms import IRI, BlankNode, Literal, boolean, decimal, double, integer, literal, string
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from zodiacedge.terms import Term
@@ -177,3 +179,34 @@ def test_decoding_needs_no_order() -> None:
     hashing = Hashing()
     table = columns_of(entries(TERMS), hashing)
     assert set(decoded(table).values()) == set(TERMS)
+
+
+def test_a_term_that_one_rule_mentions_may_be_what_another_computes(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    text = """
+        p(a, b) .
+        r1: h(X, V) :- AGGREGATE(p(X, Y), W := concat("t", "u")) ON X WITH MAX(W) AS V .
+        r2: q(X, Y) :- p(X, Y), Y != "tu" .
+    """
+    evaluated = evaluate_text(text, engine=make_engine(Options(way="rounds")))
+    assert evaluated.facts() == ['h(a, "tu")', "q(a, b)"]
+
+
+def test_what_rules_of_a_store_mention_is_known_when_it_is_written(
+    spark: SparkEngine, tmp_path: Path
+) -> None:
+    assert spark.jobs.cores == 2
+    with ze.open(tmp_path / "s", create=True) as kb, kb.change() as change:
+        change.add_rules("""
+            r1: h(X, V) :- p(X, Y), V := concat("t", "u") .
+            r2: q(X, Y) :- p(X, Y), Y != "tu" .
+            r3: w(X, Y) :- z(X, Y) .
+        """)
+    with ze.open(tmp_path / "s", engine="spark") as kb:
+        # The first change visits other rules; the second computes what one of these mentions.
+        for facts in ("z(c, d) .", "p(a, b) ."):
+            with kb.change() as change:
+                change.add_facts(facts)
+        assert kb.query("?- h(X, V) .").rows == ((IRI("a"), Literal("tu")),)
+        assert kb.verify("reference").ok

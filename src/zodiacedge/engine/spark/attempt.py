@@ -257,7 +257,7 @@ class _Work(Standing):
         keys = frozenset(node.rules)
         rules = self.rules_of(node)
         place, settings = self.place, self.settings
-        self._introduce(rules.values())
+        self._introduce()
         others = sum(one.rows for k, one in self.segments.items() if k != keys)
         first = next(iter(rules.values()))
         name = first.label or format_rule(first)
@@ -310,7 +310,7 @@ class _Work(Standing):
         start = time.perf_counter()
         nodes = step.nodes
         rules = [self.rules_of(node) for node in nodes]
-        self._introduce(rule for one in rules for rule in one.values())
+        self._introduce()
         own = {frozenset(node.rules) for node in nodes}
         after = owners_of(self.stated, {k: one for k, one in self.segments.items() if k not in own})
         setting = Setting(self.place, self.settings, self.keys, after, after, _unwatched)
@@ -348,11 +348,13 @@ class _Work(Standing):
             self.dropped.pop(key, None)
         self.dropped.update(dropped)
 
-    def _introduce(self, rules: Iterable[Rule]) -> None:
-        """Make terms known that rules mention for the first time."""
+    def _introduce(self) -> None:
+        """Make terms known that rules mention for the first time.
+
+        Those of all rules: a term that one mentions may be what another computes.
+        """
         place = self.place
-        keys = place.keys(term for rule in rules for term in constants(rule))
-        new = [term for term in keys if term not in self.introduced]
+        new = [term for term in self.keys if term not in self.introduced]
         if new:
             dictionary = Dictionary()
             dictionary.encode_all(new)
