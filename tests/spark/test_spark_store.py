@@ -290,6 +290,7 @@ def test_parts_with_the_same_rows_share_a_file_beside_the_log(tiny: SparkEngine,
         assert reader.explicit_counts() == {"first": 30, "second": 30}
 
 
+@pytest.mark.soak
 def test_versions_are_compared_by_tasks_and_exported_some_facts_at_a_time(
     tiny: SparkEngine, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,13 +8,9 @@
     cells     terms as cells of a table
     read      files in, batches of facts and a report out
     rows      facts from Python values
-<<<<<<< HEAD
     ordered   rows in the total order, on disk where they are many
-    write     facts to a folder, with rdftext and names beside it
-=======
     write     facts to a folder
     rdftext, names  triples as text, and names of files for predicates
->>>>>>> helpC
     export    the folder of an export: staged, listed in predicates.json, moved into place
     report    bad lines, counts, progress
     quarantine  where bad lines go

@@ -25,6 +25,7 @@ same code that made them, so a version is a commit and the records behind it, wh
     log       records: checksums, what a torn record is
     log_file  records that are appended to a file, with group commit
     log_objects  records that are objects, the first of a version wins
+    log_parts  facts of large changes, in files beside the log
     entry     what a record says
     records   what a record says, or why it is none
     terms     parts as facts
