@@ -78,6 +78,10 @@ class BlankNode:
 
     label: str
 
+    def __hash__(self) -> int:
+        """Return another hash than that of the IRI with the same text: sums of hashes tell facts apart."""
+        return hash(("_:", self.label))
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:

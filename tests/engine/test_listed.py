@@ -14,18 +14,20 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine, ReferenceMaterialisation
 from zodiacedge.graph.hrdg import HyperGraph
 from zodiacedge.language.ast import Fact, Predicate, fact
-from zodiacedge.terms import IRI, integer
+from zodiacedge.terms import IRI, BlankNode, integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from zodiacedge.engine.api import Engine
 
+# A blank node has the text of an IRI.
+TERMS = (IRI("n0"), IRI("n1"), BlankNode("n0"))
 FACTS = tuple(
-    fact(name, *(IRI(f"n{n}") for n in (one, other)[:arity]))
+    fact(name, *(one, other)[:arity])
     for name, arity in (("p", 2), ("q", 2), ("C", 1))
-    for one in range(3)
-    for other in range(3)
+    for one in TERMS
+    for other in TERMS
 )
 some = st.frozensets(st.sampled_from(FACTS))
 

@@ -229,7 +229,6 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path: Path) -> None:
 def test_a_master_of_other_machines_needs_a_folder_that_all_see() -> None:
     script = """
 import sys
-import threading
 import zodiacedge as ze
 for master in ("spark://nowhere:7077", "yarn", "k8s://https://nowhere:6443"):
     ze.open(engine="spark", master=master, scratch="/shared")

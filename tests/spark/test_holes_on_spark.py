@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 HOLES = cases(test_holes)
 # Each costs dozens of jobs: one with every run of the tests, all with the long ones.
 _ALWAYS = "test_what_a_removed_rule_derived_does_not_live_on_the_rules_that_stay-0"
+assert _ALWAYS in HOLES
 
 
 def sessions() -> list[list[Change]]:

@@ -23,10 +23,11 @@ from zodiacedge.cli.app import zodiac
 from zodiacedge.cli.output import export
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.choose import Policy
+from zodiacedge.engine.spark.jobs import Jobs
 from zodiacedge.engine.spark.keeping import SparkKeeping
 from zodiacedge.engine.spark.place import Options
 from zodiacedge.engine.spark.state import SparkState
-from zodiacedge.errors import StoreProblem, ZodiacError
+from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, ZodiacError
 from zodiacedge.io import ordered
 from zodiacedge.knowledge import KnowledgeBase
 from zodiacedge.store import replay
@@ -245,6 +246,15 @@ def test_tasks_alone_read_large_changes_of_the_log(
     tiny: SparkEngine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = log_large_changes(tiny, place)
+
+    def refuse(*_: object) -> None:
+        raise UsageProblem(Diagnostic("U014", "there is no Java"))
+
+    # What keeps tasks from reading them is no damage of the store.
+    with monkeypatch.context() as patch:
+        patch.setattr(Jobs, "each", refuse)
+        with pytest.raises(UsageProblem, match="U014"):
+            on(tiny, place, writable=False)
     cap(monkeypatch)
     kb = on(tiny, place)
     assert kb.version == 2

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.io.problems import writing
+from zodiacedge.io.problems import reading, writing
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, BlankNode, Literal, Term, order_key
 
@@ -116,7 +116,7 @@ class _Run:
         place = self.places[predicate]
         while True:
             # Opened each time: there may be more runs than a process may have files open.
-            with self.path.open("rb") as stream:
+            with reading(self.path), self.path.open("rb") as stream:
                 stream.seek(place)
                 (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
                 data = stream.read(length)

@@ -163,7 +163,7 @@ def _staying(
 ) -> frozenset[Predicate]:
     """Return the predicates of explicit facts without those that lose their last one.
 
-    Facts that are left are found by listing them, so this is asked only where a name comes at another arity.
+    Whether one is left is looked up, so this is asked only where a name comes at another arity.
     """
     leaving = {fact.predicate for fact in change.remove_facts}
     doubtful = stated & leaving.union(*(batch.predicates() for batch in change.unloaded))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from zodiacedge.errors import ZodiacError
+from zodiacedge.errors import EvaluationProblem, LimitReached, UsageProblem, ZodiacError
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
 from zodiacedge.maintenance.change import Change
@@ -158,6 +158,9 @@ def _reading(record: Record) -> Iterator[None]:
     """Tell what is wrong with a record as what it is: damage of the log."""
     try:
         yield
+    except (UsageProblem, LimitReached, EvaluationProblem):
+        # Not the record's fault: there is no Java to read its files with, say.
+        raise
     except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
         why = f"its facts cannot be read: {error}"
         raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error

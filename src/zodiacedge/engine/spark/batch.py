@@ -248,7 +248,7 @@ class SparkEffect:
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
         """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
-        relation = Relation(atom.relation, len(atom.args))
+        relation = Relation.of(atom)
         content = self.after.content(relation)
         keys = self.place.keys(mentioned((atom,)))
         choice = Choice.of(atom, keys, typed=relation.typed)

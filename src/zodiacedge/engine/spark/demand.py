@@ -180,7 +180,7 @@ class _Node:
         self._walk = walk
         self._rules = rules
         self._keys = frozenset(rules)
-        self._heads = {_relation(rule.head) for rule in rules.values()}
+        self._heads = {Relation.of(rule.head) for rule in rules.values()}
         self._spots = [_Spot(key, *one) for key, rule in rules.items() for one in readings(rule)]
         self._orders: dict[int, dict[Variable, int]] = {}
         self._groups: set[tuple[str, Row]] = set()
@@ -189,7 +189,7 @@ class _Node:
     def follow(self) -> None:
         """Follow what may come and go through the node's rules."""
         walk = self._walk
-        reads = {_relation(spot.atom) for spot in self._spots}
+        reads = {Relation.of(spot.atom) for spot in self._spots}
         waiting = [
             (relation, row, lost)
             for relation in reads
@@ -200,7 +200,7 @@ class _Node:
         for lost in (False, True):
             for spot in self._spots:
                 if spot.inner:
-                    rows = [row for one, row, how in waiting if one == _relation(spot.atom) and how is lost]
+                    rows = [row for one, row, how in waiting if one == Relation.of(spot.atom) and how is lost]
                     self._touch_groups(spot, rows)
         found = self._heads_of_groups()
         done: set[_Item] = set()
@@ -226,7 +226,7 @@ class _Node:
             by_kind.setdefault((relation, lost), []).append(row)
         for (relation, lost), rows in by_kind.items():
             for spot in self._spots:
-                if not spot.inner and _relation(spot.atom) == relation:
+                if not spot.inner and Relation.of(spot.atom) == relation:
                     rule = self._rules[spot.key]
                     bindings = self._at(spot, rows)
                     # What comes under a negation takes away, what goes gives.
@@ -263,7 +263,7 @@ class _Node:
     def _support(self, relation: Relation, rows: Sequence[Row]) -> None:
         """Follow facts that may go back to all that may support them."""
         for rule in self._rules.values():
-            if _relation(rule.head) == relation:
+            if Relation.of(rule.head) == relation:
                 names = self._names(rule.body, rule.head)
                 starts = self._matched(rule.head.args, rows, names)
                 self._expanded(rule, rule.body, None, starts, names)
@@ -358,7 +358,7 @@ class _Node:
     ) -> list[_Binding]:
         source: Source
         if isinstance(conjunct, Atom):
-            source, args = _relation(conjunct), conjunct.args
+            source, args = Relation.of(conjunct), conjunct.args
         else:
             source = next(key for key, one in self._rules.items() if one is rule)
             args = (*conjunct.groups, *(fold.target for fold in conjunct.folds))
@@ -383,7 +383,7 @@ class _Node:
         return expected(self._walk.known.size(conjunct), conjunct, columns)
 
     def _want_witnesses(self, atom: Atom, binding: _Binding, names: Mapping[Variable, int]) -> None:
-        self._walk.want(_relation(atom), *self._known_columns(atom.args, binding, names))
+        self._walk.want(Relation.of(atom), *self._known_columns(atom.args, binding, names))
 
     def _known_columns(
         self, args: Sequence[Argument], binding: _Binding, names: Mapping[Variable, int]
@@ -425,7 +425,7 @@ class _Node:
 
     def _heads_from(self, rule: Rule, bindings: Iterable[_Binding], *, lost: bool) -> list[_Item]:
         names = self._names(rule.body, rule.head)
-        relation, keys = _relation(rule.head), self._walk.keys
+        relation, keys = Relation.of(rule.head), self._walk.keys
         heads = (
             tuple(one[names[arg]] if isinstance(arg, Variable) else keys[arg] for arg in rule.head.args)
             for one in bindings
@@ -445,7 +445,3 @@ class _Node:
 
 def _fits(row: Row, vague: Row) -> bool:
     return all(one in {None, value} for value, one in zip(row, vague, strict=True))
-
-
-def _relation(atom: Atom) -> Relation:
-    return Relation.of(atom)

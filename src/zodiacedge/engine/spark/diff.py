@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.apart import relations_apart
 from zodiacedge.engine.spark.lookup import Lookup
+from zodiacedge.engine.spark.nodes import owners_of
 from zodiacedge.engine.spark.scratch import Content
-from zodiacedge.engine.spark.visible import compared
+from zodiacedge.engine.spark.visible import changes_between
 from zodiacedge.engine.spark.vocabulary import Terms
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ def diff(before: SparkState, after: SparkState) -> tuple[frozenset[Fact], frozen
     relations = relations_apart(before, after, ALONE)
     if not relations:
         return frozenset(), frozenset()
-    sides = compared(before, after, dict.fromkeys(relations))
     # Either version may have terms that the other never heard of.
-    lookup = Lookup(after.place, Terms(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts)))))
+    terms = Terms(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts))))
+    old, new = (owners_of(state.stated, state.segments) for state in (before, after))
+    sides = changes_between(after.place, old, new, dict.fromkeys(relations), terms)
+    lookup = Lookup(after.place, terms)
     came, went = (
         frozenset(
             fact for relation, parts in side.items() for fact in lookup.facts(relation, [Content.of(*parts)])

@@ -83,11 +83,13 @@ class Frames:
         # Looking the files up takes Spark longer than many a join.
         known = self._place.frames
         key = (width, *paths)
-        if key not in known:
-            if len(known) >= _MOST_KNOWN:
-                known.pop(next(iter(known)), None)
-            known[key] = self.session.read.schema(schema(width)).parquet(*paths)
-        return known[key]
+        found = known.get(key)
+        if found is None:
+            # Other threads may ask and forget, too.
+            for oldest in list(known)[: len(known) + 1 - _MOST_KNOWN]:
+                known.pop(oldest, None)
+            found = known[key] = self.session.read.schema(schema(width)).parquet(*paths)
+        return found
 
     def content(self, relation: Relation, content: Content) -> DataFrame:
         """Return the rows of a content, each once."""

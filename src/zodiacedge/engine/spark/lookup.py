@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.spark.choice import ALL, Choice
@@ -19,7 +18,7 @@ from zodiacedge.engine.spark.columns import Reader, Translation, union
 from zodiacedge.engine.spark.counting import count
 from zodiacedge.engine.spark.frames import Frames, in_tables, manifest_row
 from zodiacedge.engine.spark.merge import terms_frame
-from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, Segment, located
+from zodiacedge.engine.spark.scratch import Content, Folder, Part, Relation, Segment, read_batches
 from zodiacedge.engine.spark.vocabulary import Terms, enter_rows
 from zodiacedge.language.ast import Fact
 
@@ -158,10 +157,8 @@ class Lookup:
         )
         parts = [place.adopt(Part(row["path"], row["rows"])) for row in told]
         for part in parts:
-            system, path = located(part.path)
-            with system.open_input_file(path) as source:
-                for batch in pq.ParquetFile(source).iter_batches(_TOGETHER):
-                    yield from facts_of(relation, batch)
+            for batch in read_batches(part.path, _TOGETHER):
+                yield from facts_of(relation, batch)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ JOB = "zodiacedge.job"
 """The property of Spark's that tells a task the name of its job."""
 _ROW_GROUP = 1 << 17
 # Removing a file is retried by nobody: the folder goes at the end anyway.
-_GONE = (OSError, pa.ArrowException)
+_GONE = (OSError, ValueError, pa.ArrowException)
 
 
 class Relation(NamedTuple):
@@ -266,8 +266,8 @@ class Scratch:
 
     def sweep(self, job: str) -> None:
         """Remove what the tasks of a job wrote that came to nothing."""
-        system, place = located(self.folder.uri)
         try:
+            system, place = located(self.folder.uri)
             there = system.get_file_info(fs.FileSelector(place, allow_not_found=True))
         except _GONE:
             return
@@ -277,8 +277,8 @@ class Scratch:
 def _job_of_this_task() -> str:
     """Return what `jobs` calls the job of this task; nothing in the driver."""
     # A task has imported it, and knows where it is; the driver need not.
-    pyspark = sys.modules.get("pyspark")
-    task = pyspark.TaskContext.get() if pyspark else None
+    context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
+    task = context.get() if context else None
     job = task.getLocalProperty(JOB) if task else None
     return f"{job}-" if job else ""
 
@@ -355,8 +355,8 @@ def all_or_nothing() -> Iterator[list[str]]:
 def remove_files(paths: Iterable[str]) -> None:
     """Remove files that nobody will ever ask for."""
     for path in paths:
-        system, place = located(path)
         try:
+            system, place = located(path)
             system.delete_file(place)
         except _GONE:
             continue

@@ -22,6 +22,7 @@ from zodiacedge.engine.embedded.store import Terms as TableTerms
 from zodiacedge.engine.embedded.table import Table
 from zodiacedge.engine.keeping import BadPartError, PartFile
 from zodiacedge.engine.parts import PartKey
+from zodiacedge.engine.spark.choice import Choice
 from zodiacedge.engine.spark.columns import Reader, Translation
 from zodiacedge.engine.spark.frames import Frames, in_tables
 from zodiacedge.engine.spark.merge import terms_frame
@@ -202,7 +203,7 @@ def write_by_plan(place: Place, held: Held, terms: Terms, write: PartWriter) -> 
     relation = held.holder.relation
     frame = Frames(place).content(relation, held.content)
     if held.classes is not None:
-        frame = frame.where(f"c1 in ({', '.join(map(str, sorted(held.classes)))})")
+        frame = frame.where(Choice(held.classes).condition)
     named = terms_frame(place, terms).dropDuplicates(["id"])
     for n in range(relation.arity):
         frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")

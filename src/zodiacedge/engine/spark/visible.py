@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zodiacedge.engine.spark.compare import Parts
+    from zodiacedge.engine.spark.nodes import Owners
     from zodiacedge.engine.spark.place import Place
     from zodiacedge.engine.spark.scratch import Part, Relation, Segment
     from zodiacedge.engine.spark.sift import Sifted
     from zodiacedge.engine.spark.state import SparkState
+    from zodiacedge.engine.spark.vocabulary import Terms
     from zodiacedge.terms import Term
 
 
@@ -86,18 +88,18 @@ class Visible:
             found = small_change.visible_changes(scope)
             if found is not None:
                 return found
-        return compared(self.before, self.after, unclear)
+        return changes_between(place, old, new, unclear, self.after.terms)
 
 
-def compared(before: SparkState, after: SparkState, wanted: Wanted) -> tuple[Parts, Parts]:
+def changes_between(
+    place: Place, old: Owners, new: Owners, wanted: Wanted, terms: Terms
+) -> tuple[Parts, Parts]:
     """Compare what is visible of some relations in two versions of one place: in one task, else by a plan."""
-    place = before.place
-    old, new = (owners_of(state.stated, state.segments) for state in (before, after))
     rows = max(rows_of(wanted, side.values()) for side in (old, new))
     if not place.options.gathers(rows):
         return compare.visible_changes(place, tuple(wanted), old, new)
     inputs = inputs_for(wanted, old.values(), new.values())
-    work = Region({}, {}, inputs, {}, after.terms, place.scratch.folder, place.hashing, net=inf)
+    work = Region({}, {}, inputs, {}, terms, place.scratch.folder, place.hashing, net=inf)
     outcome = place.jobs.one(region.run, work, "comparing what is visible")
     return _adopted(place, outcome.came), _adopted(place, outcome.went)
 
