@@ -135,7 +135,8 @@ def test_random_sessions_on_what_is_looked_up(
     follow(seed, make_engine(Options(look_up_from=-1, whole_rows=seed % 2 * 5)))
 
 
-@pytest.mark.parametrize("seed", [200, *(pytest.param(n, marks=pytest.mark.soak) for n in range(201, 240))])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(200, 240))
 def test_random_sessions_by_plans_and_on_what_is_looked_up(
     seed: int, make_engine: Callable[[Options], SparkEngine]
 ) -> None:

@@ -196,6 +196,7 @@ def large(count: int, first: int = 0) -> list[tuple[object, ...]]:
     return facts
 
 
+@pytest.mark.soak
 def test_what_no_task_holds_is_written_by_plans_and_logged_in_files(tiny: SparkEngine, place: Path) -> None:
     memory = ze.open()
     kb = on(tiny, place)
@@ -263,7 +264,6 @@ def test_tasks_alone_read_large_changes_of_the_log(
     assert kb.explicit_counts()["edge"] == 250 > MOST_ROWS
     monkeypatch.undo()
     agree(kb, memory)
-    assert kb.verify("embedded").ok
     before = kb.at(1).facts()
     # So it is when one of them is undone.
     cap(monkeypatch)

@@ -135,8 +135,8 @@ def test_a_change_with_a_clash_fails_and_leaves_all_as_it_was(options: Options, 
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param(Options(), id="small", marks=pytest.mark.soak),
-        pytest.param(Options(way="rounds", gather_rows=0), id="large"),
+        pytest.param(Options(), id="small"),
+        pytest.param(Options(way="rounds", gather_rows=0), id="large", marks=pytest.mark.soak),
     ],
 )
 def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: Options, java: None) -> None:  # noqa: ARG001

@@ -140,6 +140,7 @@ def test_what_looks_at_all_classes(spark: SparkEngine) -> None:
         assert found.visible() == expected.visible()
 
 
+@pytest.mark.soak
 def test_constants_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
     # Joins of relations so wide take Spark long: they come, and that is all.
     agree(make_engine(Options(way="rounds")), in_and_out(constants())[:1])
