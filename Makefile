@@ -22,7 +22,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 UV      ?= $(firstword $(wildcard $(BIN)/uv) uv)
 JAVA    ?= openjdk-17-jre-headless
-BENCHES := $(filter-out bench/_%,$(sort $(wildcard bench/*.py)))
+BENCHES := $(sort $(wildcard bench/programs/*.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench docs soak lock clean java
@@ -82,15 +82,15 @@ java:
 			exit 1; \
 		fi; }
 
-$(STAMP): $(LOCK) pyproject.toml
+$(STAMP): $(LOCK) pyproject.toml bench/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "ZodiacEdge needs Python 3.11 or newer: name one with make PYTHON=python3.12 (or whatever yours is called)." >&2; \
 		exit 1; }
 	@echo "Installing the locked dependencies into $(VENV) (a minute or so, only when they change) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes --requirement $(LOCK)
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) install --no-deps --no-build-isolation --editable . --editable ./bench
 	@echo "Compiling the kernels (a minute or so, only when they change) ..."
-	@$(BIN)/python -m zodiacedge.engine.embedded.warm
+	@$(BIN)/python -m zodiacedge.engine.embedded.warm_up
 	@$(BIN)/python -m compileall -q src/zodiacedge
 	@touch $@

@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.session import need_java
+from zodiacedge.engine.spark.cluster.session import need_java
 from zodiacedge.errors import UsageProblem
 
 if TYPE_CHECKING:

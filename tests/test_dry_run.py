@@ -9,7 +9,7 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
 from zodiacedge.errors import CheckProblem, UsageProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import fact
 from zodiacedge.terms import IRI
 

@@ -13,7 +13,7 @@ import zodiacedge as ze
 from zodiacedge.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from zodiacedge.transaction import Facts
+    from zodiacedge.kb.transaction import Facts
 
 COLUMNS = {"a": [1, 2], "b": ["x", "y"]}
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 import zodiacedge as ze
+from zodiacedge.cli.session_format import parse_session, shortfalls
 from zodiacedge.engine.api import Settings
-from zodiacedge.engines import ENGINES
+from zodiacedge.engine.select import ENGINES
 from zodiacedge.errors import (
     CheckProblem,
     EvaluationProblem,
@@ -21,11 +22,10 @@ from zodiacedge.errors import (
     SyntaxProblem,
     UsageProblem,
 )
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.kb.report import per_predicate
 from zodiacedge.language.ast import Predicate, fact
-from zodiacedge.maintenance.change import Change
-from zodiacedge.maintenance.report import per_predicate
-from zodiacedge.maintenance.session import parse_session, shortfalls
 from zodiacedge.terms import IRI, integer, string
 
 if TYPE_CHECKING:
@@ -473,7 +473,7 @@ def _while_reporting(kb: KnowledgeBase) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("zodiacedge.maintenance.work_out.mistaken_constants", interrupt)
+        patch.setattr("zodiacedge.kb.apply.mistaken_constants", interrupt)
         change(kb, "r2: t(X) :- q(X) .  q(b) .")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zodiacedge.layers import Layers
+from zodiacedge.util.cow_dict import Layers
 
 _KEYS = st.integers(0, 12)
 _STEPS = st.lists(

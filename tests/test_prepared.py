@@ -16,9 +16,9 @@ from strategies.scale import examples
 from strategies.schema import term
 from zodiacedge.engine.api import Settings
 from zodiacedge.errors import CheckProblem, LoadProblem, SyntaxProblem, UsageProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.printer import format_term
-from zodiacedge.maintenance.change import Change
 from zodiacedge.terms import BlankNode, integer, string
 
 if TYPE_CHECKING:

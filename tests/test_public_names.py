@@ -45,7 +45,7 @@ def test_open_takes_what_the_knowledge_base_takes() -> None:
 @pytest.mark.parametrize("option", [{"create": True}, {"read_only": True}, {"at": 1}])
 def test_options_of_a_store_want_a_store(option: dict[str, int]) -> None:
     with pytest.raises(UsageProblem) as caught:
-        ze.open(**option)  # type: ignore[arg-type]
+        ze.open(**option)  # type: ignore[call-overload]
     (found,) = caught.value.diagnostics
     assert found.code == "U008"
 

@@ -9,12 +9,12 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.errors import CheckProblem, UsageProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Predicate, fact
-from zodiacedge.maintenance.change import Change
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
-from zodiacedge.engine.embedded.store import Relation
+from zodiacedge.engine.embedded.storage.database import Relation
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.reference import ReferenceEngine, ReferenceMaterialisation
 from zodiacedge.errors import UsageProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Predicate, fact
-from zodiacedge.maintenance.change import Change
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_an_engine_that_is_no_text_is_refused(engine: Engine, against: object) -
     with pytest.raises(UsageProblem, match="U013: expected a text"):
         made(engine).verify(against=against)  # type: ignore[arg-type]
     with pytest.raises(UsageProblem, match="U001: there is no engine"):
-        ze.open(engine=against)  # type: ignore[arg-type]
+        ze.open(engine=against)  # type: ignore[call-overload]
 
 
 def test_the_digest_depends_on_the_facts_alone() -> None:

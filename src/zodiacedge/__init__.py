@@ -2,11 +2,29 @@
 
 Rules and facts come and go while it runs, and their consequences are kept exact::
 
-    rule text ─language→ syntax tree ─checks→ ─graph→ rule graph ─engine→ facts
-    facts ─io→ terms ──────────────────────────────────────────────┘
-                 ─maintenance→ changes ─knowledge base→ query · report
+    rule text ─language→ syntax tree ─graph→ hyper rule dependency graph ─plan→ join orders
+    facts ─────io──────→ batches ─────engine→ materialisation ─kb→ changes · queries · reports
+                                                               ─store→ versions on disk
 
-The folders are the stages, in that order; `docs/architecture.md` tells more. Most users need `open`::
+The folders are the stages, in reading order; `docs/architecture.md` tells more:
+
+    errors     the exception tree; a diagnostic is data
+    util       data structures that know nothing of Datalog
+    terms      IRIs, blank nodes and literals
+    language   rule text to checked syntax tree
+    graph      the hyper rule dependency graph
+    plan       join orders
+    io         facts in and out of files
+    engine     reference, embedded and Spark: evaluation and incremental maintenance
+    kb         the knowledge base: changes, queries, reports
+    store      a knowledge base that outlives its process
+    opening    `ze.open`
+    pipeline   streams into a store, slices out of it
+    workloads  programs and data of the demo, the benchmarks and the tests
+    cli        the command `zodiac`
+    demo       the wind farm
+
+Most users need `open`::
 
     import zodiacedge as ze
 
@@ -22,18 +40,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zodiacedge.answers import Answers, Prepared
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic, ZodiacError
-    from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.query import Answers, Prepared
+    from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.kb.subscribe import Notice, Subscription
+    from zodiacedge.kb.transaction import Transaction
+    from zodiacedge.kb.verify import Difference, Verification
     from zodiacedge.language.ast import Fact, Predicate, Rule
-    from zodiacedge.maintenance.report import ChangeReport
-    from zodiacedge.maintenance.subscribe import Notice, Subscription
-    from zodiacedge.maintenance.verify import Difference, Verification
     from zodiacedge.opening import open_kb as open  # noqa: A004 - ze.open reads as it should
-    from zodiacedge.store.entry import Entry
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+    from zodiacedge.store.log.entry import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
-    from zodiacedge.transaction import Transaction
 
 __version__ = "0.1.0"
 __all__ = [
@@ -52,6 +71,7 @@ __all__ = [
     "Predicate",
     "Prepared",
     "Rule",
+    "StoredKnowledgeBase",
     "Subscription",
     "Transaction",
     "Verification",
@@ -60,18 +80,19 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "zodiacedge.answers": ("Answers", "Prepared"),
+    "zodiacedge.kb.query": ("Answers", "Prepared"),
     "zodiacedge.engine.limits": ("Limits",),
     "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
-    "zodiacedge.knowledge": ("KnowledgeBase",),
+    "zodiacedge.kb.knowledge_base": ("KnowledgeBase",),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
-    "zodiacedge.maintenance.report": ("ChangeReport",),
-    "zodiacedge.maintenance.subscribe": ("Notice", "Subscription"),
-    "zodiacedge.maintenance.verify": ("Difference", "Verification"),
+    "zodiacedge.kb.report": ("ChangeReport",),
+    "zodiacedge.kb.subscribe": ("Notice", "Subscription"),
+    "zodiacedge.kb.verify": ("Difference", "Verification"),
     "zodiacedge.opening": ("open",),
-    "zodiacedge.store.entry": ("Entry",),
+    "zodiacedge.store.knowledge_base": ("StoredKnowledgeBase",),
+    "zodiacedge.store.log.entry": ("Entry",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
-    "zodiacedge.transaction": ("Transaction",),
+    "zodiacedge.kb.transaction": ("Transaction",),
 }
 
 if not TYPE_CHECKING:

@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from zodiacedge.engine.api import Elsewhere, Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
-from zodiacedge.engines import engine_named, keeping_of
+from zodiacedge.engine.select import engine_named, keeping_of
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.knowledge import KnowledgeBase
-from zodiacedge.store.arguments import given_version
+from zodiacedge.kb.arguments import given_version
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
     from zodiacedge.engine.api import Progress
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 
+@overload
+def open_kb(
+    path: None = None,
+    *,
+    create: bool = False,
+    read_only: bool = False,
+    at: int | None = None,
+    functions: Iterable[Callable[..., object] | Function] = (),
+    aggregates: Iterable[Callable[..., object] | Fold] = (),
+    engine: str = "embedded",
+    master: str = "",
+    scratch: str = "",
+    seed: int = 0,
+    limits: Limits | None = None,
+    strict: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> KnowledgeBase: ...
+@overload
+def open_kb(
+    path: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    read_only: bool = False,
+    at: int | None = None,
+    functions: Iterable[Callable[..., object] | Function] = (),
+    aggregates: Iterable[Callable[..., object] | Fold] = (),
+    engine: str = "embedded",
+    master: str = "",
+    scratch: str = "",
+    seed: int = 0,
+    limits: Limits | None = None,
+    strict: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> StoredKnowledgeBase: ...
 def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     path: str | os.PathLike[str] | None = None,
     *,
@@ -63,25 +98,25 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     chosen = engine_named(engine, master, scratch, seed)
     if progress and isinstance(chosen, Elsewhere):
         chosen.tell(progress)
-    kb = KnowledgeBase(chosen, settings)
-    if path is not None:
-        keeping = keeping_of(engine)
-        from zodiacedge.store.durable import DurableStore  # noqa: PLC0415 - only who has one pays for it
-        from zodiacedge.store.layout import MARKER  # noqa: PLC0415
-        from zodiacedge.store.place import located  # noqa: PLC0415
+    if path is None:
+        if create or read_only or at is not None:
+            hint = "name its folder: ze.open('farm')"
+            raise UsageProblem(Diagnostic("U008", "create, read_only and at are for stores", hint))
+        return KnowledgeBase(chosen, settings)
+    keeping = keeping_of(engine)
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase  # noqa: PLC0415 - loads Delta and Arrow
+    from zodiacedge.store.layout import MARKER  # noqa: PLC0415 - as above
+    from zodiacedge.store.location.base import located  # noqa: PLC0415 - as above
+    from zodiacedge.store.store import DurableStore  # noqa: PLC0415 - as above
 
-        at = None if at is None else given_version(at)
-        writable = not read_only and at is None
-        place = located(path)
-        if create and isinstance(chosen, Elsewhere) and not place.has(MARKER):
-            # Nobody wants a new store that he cannot fill.
-            chosen.refuse_if_missing()
-        kb.open_store(DurableStore.open(place, create=create, writable=writable, keeping=keeping), at)
-    elif create or read_only or at is not None:
-        raise UsageProblem(
-            Diagnostic("U008", "create, read_only and at are for stores", "name its folder: ze.open('farm')")
-        )
-    return kb
+    at = None if at is None else given_version(at)
+    writable = not read_only and at is None
+    place = located(path)
+    if create and isinstance(chosen, Elsewhere) and not place.has(MARKER):
+        # Nobody wants a new store that he cannot fill.
+        chosen.refuse_if_missing()
+    store = DurableStore.open(place, create=create, writable=writable, keeping=keeping)
+    return StoredKnowledgeBase(chosen, settings, store, at)
 
 
 def _name(call: Callable[..., object]) -> str:

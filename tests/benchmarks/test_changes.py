@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from zodiacedge.benchmarks import suites
-from zodiacedge.benchmarks.changes import ChangeFigure, Changes, Experiment, Published, Step
-from zodiacedge.benchmarks.edits import Edit
-from zodiacedge.benchmarks.embedded import NO_MODULES, OURS, EmbeddedTrial
-from zodiacedge.benchmarks.graph_changes import edges
-from zodiacedge.benchmarks.harness import Expected, Measurement, Run, WrongCountError, measure
-from zodiacedge.benchmarks.live import knowledge_base
-from zodiacedge.benchmarks.lubm_changes import last, publications, rules
-from zodiacedge.benchmarks.paper_changes import data, deletion, ds1, insertion, rs3
-from zodiacedge.benchmarks.suites import Options
-from zodiacedge.benchmarks.tables import change_table
-from zodiacedge.benchmarks.targets import bar, change_verdicts
-from zodiacedge.benchmarks.task import Task, graph_tasks, lubm_task
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.workloads import paper
+from zodiacedge_bench import suites
+from zodiacedge_bench.changes.changes import ChangeFigure, Changes, Experiment, Published, Step
+from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.changes.graphs import edges
+from zodiacedge_bench.changes.lubm import last, publications, rules
+from zodiacedge_bench.changes.paper import data, deletion, ds1, insertion, rs3
+from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial
+from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError, measure
+from zodiacedge_bench.measure.live import knowledge_base
+from zodiacedge_bench.measure.task import Task, graph_tasks, lubm_task
+from zodiacedge_bench.report.tables import change_table
+from zodiacedge_bench.report.targets import bar, change_verdicts
+from zodiacedge_bench.suites import Options
 
 SMALL = Options(runs=1, small=True)
 CHAINS = Task("rs2 n=4", paper.rule_set(2), lambda: paper.ds2(4), Expected())

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.benchmarks import suites
-from zodiacedge.benchmarks.churn import (
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.terms import integer
+from zodiacedge_bench import suites
+from zodiacedge_bench.changes.churn import (
     AnyFact,
     Draw,
     churn_facts,
@@ -18,18 +20,16 @@ from zodiacedge.benchmarks.churn import (
     links_drawn,
     links_task,
 )
-from zodiacedge.benchmarks.edits import Edit
-from zodiacedge.benchmarks.harness import Expected, Run, WrongCountError
-from zodiacedge.benchmarks.latency import Latencies
-from zodiacedge.benchmarks.suites import Options
-from zodiacedge.benchmarks.targets import latency_verdicts
-from zodiacedge.benchmarks.task import Task, lubm_task
-from zodiacedge.language.ast import Fact, fact
-from zodiacedge.terms import integer
+from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.measure.harness import Expected, Run, WrongCountError
+from zodiacedge_bench.measure.latency import Latencies
+from zodiacedge_bench.measure.task import Task, lubm_task
+from zodiacedge_bench.report.targets import latency_verdicts
+from zodiacedge_bench.suites import Options
 
 if TYPE_CHECKING:
-    from zodiacedge.benchmarks.edits import Committed
-    from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge_bench.changes.edits import Committed
 
 SMALL = Options(small=True)
 # From start(0) on, everything follows; from any other fact next to nothing.

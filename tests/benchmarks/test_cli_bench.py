@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from zodiacedge.benchmarks import plots
-from zodiacedge.cli.bench import command
+from zodiacedge_bench.command import command
+from zodiacedge_bench.report import plots
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def test_json_is_the_only_thing_on_standard_output(folder: Path) -> None:
 
 
 def test_peers_that_are_not_installed_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zodiacedge.benchmarks.peers.prolog.Prolog.version", lambda _self: "")
+    monkeypatch.setattr("zodiacedge_bench.peers.prolog.Prolog.version", lambda _self: "")
     done = bench("peers", "--small", "--only", "closure", "--peer", "swi-prolog", "--runs", "1")
     assert done.exit_code == 0, done.output
     assert "not installed: swi-prolog" in done.stdout
@@ -128,7 +128,7 @@ def test_churn_tells_percentiles_and_writes_every_latency(folder: Path) -> None:
 
 
 def test_a_state_that_differs_ends_with_1_and_no_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zodiacedge.benchmarks.task.Task.without", lambda task, *_labels: task)
+    monkeypatch.setattr("zodiacedge_bench.measure.task.Task.without", lambda task, *_labels: task)
     done = bench("paper", "--small", "--only", "deletion", "--runs", "1")
     assert done.exit_code == 1
     assert done.stdout == ""
@@ -137,7 +137,9 @@ def test_a_state_that_differs_ends_with_1_and_no_time(folder: Path, monkeypatch:
 
 
 def test_a_wrong_count_ends_with_1_and_no_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zodiacedge.benchmarks.embedded.EmbeddedTrial.counts", lambda _self: {"path": 1458})
+    monkeypatch.setattr(
+        "zodiacedge_bench.measure.embedded.EmbeddedTrial.counts", lambda _self: {"path": 1458}
+    )
     done = bench("graphs", "--small", "--only", "closure", "--runs", "1")
     assert done.exit_code == 1
     assert done.stdout == ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from zodiacedge.benchmarks.embedded import EmbeddedTrial, Loaded
-from zodiacedge.benchmarks.fingerprint import Fingerprint, fingerprint
-from zodiacedge.benchmarks.harness import Expected, WrongCountError
-from zodiacedge.benchmarks.live import knowledge_base, store_of
-from zodiacedge.benchmarks.task import Task, paper_task
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import IRI, integer
+from zodiacedge_bench.measure.embedded import EmbeddedTrial, Loaded
+from zodiacedge_bench.measure.fingerprint import Fingerprint, fingerprint
+from zodiacedge_bench.measure.harness import Expected, WrongCountError
+from zodiacedge_bench.measure.live import knowledge_base, store_of
+from zodiacedge_bench.measure.task import Task, paper_task
 
 A, B, C = map(IRI, "abc")
 

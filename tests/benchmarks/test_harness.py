@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from zodiacedge.benchmarks.harness import Expected, Measurement, Run, WrongCountError, measure
+from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError, measure
 
 
 @dataclass

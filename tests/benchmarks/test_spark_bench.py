@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from zodiacedge.benchmarks.harness import Expected, Measurement, Run, WrongCountError
-from zodiacedge.benchmarks.machine import this_machine
-from zodiacedge.benchmarks.spark import measured
-from zodiacedge.benchmarks.spark.clock import Window, family_seconds, timed
-from zodiacedge.benchmarks.spark.events import read_log
-from zodiacedge.benchmarks.spark.growth import Size
-from zodiacedge.benchmarks.spark.leaf import LEAVES, LeafFigure
-from zodiacedge.benchmarks.spark.loops import NAIVE, TUNED
-from zodiacedge.benchmarks.spark.measured import SparkFigure, measure_on_spark
-from zodiacedge.benchmarks.spark.report import SparkReport
-from zodiacedge.benchmarks.spark.targets import SPARK
-from zodiacedge.benchmarks.task import lubm_task
-from zodiacedge.cli.bench import command
+from zodiacedge_bench.command import command
+from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError
+from zodiacedge_bench.measure.machine import this_machine
+from zodiacedge_bench.measure.task import lubm_task
+from zodiacedge_bench.spark import measured
+from zodiacedge_bench.spark.clock import Window, family_seconds, timed
+from zodiacedge_bench.spark.events import read_log
+from zodiacedge_bench.spark.growth import Size
+from zodiacedge_bench.spark.leaf import LEAVES, LeafFigure
+from zodiacedge_bench.spark.loops import NAIVE, TUNED
+from zodiacedge_bench.spark.measured import SparkFigure, measure_on_spark
+from zodiacedge_bench.spark.report import SparkReport
+from zodiacedge_bench.spark.targets import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

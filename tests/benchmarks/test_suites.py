@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.benchmarks import suites
-from zodiacedge.benchmarks.embedded import NO_MODULES, OURS, EmbeddedTrial, Loaded, Memory
-from zodiacedge.benchmarks.harness import Expected, Measurement, Run, WrongCountError, measure
-from zodiacedge.benchmarks.machine import this_machine
-from zodiacedge.benchmarks.peers import PEERS, Peer
-from zodiacedge.benchmarks.peers.clingo import DIALECT
-from zodiacedge.benchmarks.peers.portable import portable
-from zodiacedge.benchmarks.report import Figure, Report
-from zodiacedge.benchmarks.suites import Options
-from zodiacedge.benchmarks.targets import memory_verdicts, speed_verdicts
-from zodiacedge.benchmarks.task import Task, graph_tasks, lubm_files_task, lubm_task, paper_task
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.language.ast import fact
 from zodiacedge.terms import IRI, Literal, integer
 from zodiacedge.workloads import lubm
+from zodiacedge_bench import suites
+from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial, Loaded, Memory
+from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError, measure
+from zodiacedge_bench.measure.machine import this_machine
+from zodiacedge_bench.measure.task import Task, graph_tasks, lubm_files_task, lubm_task, paper_task
+from zodiacedge_bench.peers import PEERS, Peer
+from zodiacedge_bench.peers.clingo import DIALECT
+from zodiacedge_bench.peers.portable import portable
+from zodiacedge_bench.report.report import Figure, Report
+from zodiacedge_bench.report.targets import memory_verdicts, speed_verdicts
+from zodiacedge_bench.suites import Options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +122,7 @@ def test_lubm_reads_csv_files_and_their_expected_counts(tmp_path: Path) -> None:
 
 
 def test_peers_compares_on_the_same_facts_and_lists_who_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zodiacedge.benchmarks.peers.nemo.Nemo.version", lambda _self: "")
+    monkeypatch.setattr("zodiacedge_bench.peers.nemo.Nemo.version", lambda _self: "")
     pytest.importorskip("clingo")
     report = suites.peers(replace(SMALL, only=("rs2",)), ("clingo", "nemo"))
     assert [figure.engine for figure in report.figures] == [OURS, NO_MODULES, "clingo"]
@@ -134,7 +134,7 @@ def test_peers_compares_on_the_same_facts_and_lists_who_is_missing(monkeypatch: 
 
 def test_a_peer_that_derives_something_else_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("clingo")
-    monkeypatch.setattr("zodiacedge.benchmarks.peers.clingo.ClingoTrial.counts", lambda _self: {"path": 1})
+    monkeypatch.setattr("zodiacedge_bench.peers.clingo.ClingoTrial.counts", lambda _self: {"path": 1})
     with pytest.raises(WrongCountError, match=r"clingo on closure \(small\) derives wrong facts: path"):
         suites.peers(replace(SMALL, only=("closure",)), ("clingo",))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.engines import ENGINES
+from zodiacedge.engine.select import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from zodiacedge.demo.diagnosis import diagnose
 from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.workloads import farm
-from zodiacedge.workloads.diagnosis import diagnose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +103,7 @@ def test_without_java_the_demo_says_so_and_goes_on(
     empty.mkdir()
     monkeypatch.setenv("PATH", str(empty))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("zodiacedge.engine.spark.session._active", lambda: None)
+    monkeypatch.setattr("zodiacedge.engine.spark.cluster.session._active", lambda: None)
     done = zodiac("demo", "--turbines", "12")
     assert done.code == 0
     assert "Without Spark: Spark needs Java 17 or newer, and there is no Java." in done.out

@@ -15,7 +15,7 @@ import pytest
 
 from zodiacedge.cli.console import Console
 from zodiacedge.engine.api import Progress
-from zodiacedge.engines import ENGINES
+from zodiacedge.engine.select import ENGINES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +137,13 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["zodiacedge.cli.app", "click", "zodiacedge.errors", "zodiacedge.cli.check", "zodiacedge.language"],
+    [
+        "zodiacedge.cli.app",
+        "click",
+        "zodiacedge.errors",
+        "zodiacedge.cli.program.check",
+        "zodiacedge.language",
+    ],
 )
 def test_ctrl_c_while_python_loads_the_command_shows_no_traceback(tmp_path: Path, module: str) -> None:
     (tmp_path / "a.rules").write_text("p(a) .\n")

@@ -43,10 +43,10 @@ def farm(zodiac: Zodiac, save: Save) -> str:
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [
-        ("zodiacedge.knowledge.work_out", ("apply", "--add-facts", "reading=noon.csv")),
-        ("zodiacedge.knowledge.work_out", ("rollback", "1")),
-        ("zodiacedge.knowledge.verified", ("verify",)),
-        ("zodiacedge.knowledge.resolve_query", ("query", "?- alarm(T) .")),
+        ("zodiacedge.kb.knowledge_base.work_out", ("apply", "--add-facts", "reading=noon.csv")),
+        ("zodiacedge.kb.knowledge_base.work_out", ("rollback", "1")),
+        ("zodiacedge.kb.knowledge_base.verified", ("verify",)),
+        ("zodiacedge.kb.knowledge_base.resolve_query", ("query", "?- alarm(T) .")),
     ],
 )
 def test_ctrl_c_ends_a_command_on_a_store_with_130_and_leaves_the_store_as_it_was(

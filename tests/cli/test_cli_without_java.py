@@ -33,7 +33,7 @@ def no_java(
     monkeypatch.setenv("PATH", str(tmp_path_factory.mktemp("no programs")))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     # Another test may have started it in this process.
-    monkeypatch.setattr("zodiacedge.engine.spark.session._running", str)
+    monkeypatch.setattr("zodiacedge.engine.spark.cluster.session._running", str)
     return files(folder)
 
 

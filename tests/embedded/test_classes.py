@@ -7,10 +7,10 @@ import random
 import pytest
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded import attempt, classes, programs
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.maintain import delta_query, equivalence, propagate
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 RULES = """
 r1: near(X, Y) :- near(Y, X) .
@@ -28,13 +28,13 @@ TERMS = {"plain": [0, 1, 2, 3, 4, 5, "a", "b", "c"], "equal": [0, 1, 1.0, 2, 2.0
 @pytest.mark.parametrize("terms", TERMS)
 def test_random_pairs_in_and_out(guard: str, terms: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int | None] = []
-    reexamine = classes.reexamine
+    reexamine = equivalence.reexamine
 
     def counted(*args: object) -> int | None:
         looked.append(reexamine(*args))  # type: ignore[arg-type]
         return looked[-1]
 
-    monkeypatch.setattr(attempt, "reexamine", counted)
+    monkeypatch.setattr(propagate, "reexamine", counted)
     for seed in range(15):
         dice = random.Random(seed)
         kbs = [
@@ -71,14 +71,14 @@ def test_other_classes_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
         c.add_rules(RULES.format(guard=""))
         c.add_facts([(10 * n + i, 10 * n + i + 1) for n in range(300) for i in range(5)], "beside")
     read: list[int] = []
-    ask = programs.ask
+    ask = delta_query.ask
 
     def counted(*args: object, **named: object) -> object:
         rows = ask(*args, **named)  # type: ignore[arg-type]
         read.append(len(rows))
         return rows
 
-    monkeypatch.setattr(classes, "ask", counted)
+    monkeypatch.setattr(equivalence, "ask", counted)
     with kb.change() as c:
         c.remove_facts([("beside", 502, 503)])
     assert read

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded import attempt, copies
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.maintain import projection, propagate
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.embedded.shape import NodeShape
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
 
 _RULES = {
     "copy": "p(X, Y) :- q(X, Y) .",
@@ -34,7 +34,7 @@ _RULES = {
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[NodeShape]:
     """The nodes that were followed as copies."""
     found: list[NodeShape] = []
-    follow = copies.follow
+    follow = projection.follow
 
     def told(*args: object) -> int | None:
         grown = follow(*args)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[NodeShape]:
             found.append(args[1])  # type: ignore[arg-type]
         return grown
 
-    monkeypatch.setattr(attempt, "follow", told)
+    monkeypatch.setattr(propagate, "follow", told)
     return found
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zodiacedge.engine.embedded import dictionary as implementation
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.embedded.layout import K_DOUBLE, K_INTEGER
+from zodiacedge.engine.embedded.kernels.layout import K_DOUBLE, K_INTEGER
+from zodiacedge.engine.embedded.terms import dictionary as implementation
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.terms import (
     INTEGER_MAX,
     INTEGER_MIN,
@@ -142,7 +142,7 @@ def test_a_text_larger_than_the_arena_is_encoded() -> None:
 def test_the_same_code_runs_without_a_compiler() -> None:
     script = (
         "from embedded.test_dictionary import check_many\n"
-        "from zodiacedge.engine.embedded.compiled import COMPILED\n"
+        "from zodiacedge.engine.embedded.kernels.jit import COMPILED\n"
         "assert not COMPILED\n"
         "check_many(600)\n"
     )

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.engine.embedded.layout import MASK_COLUMNS, MOST_COLUMNS
-from zodiacedge.engine.embedded.reads import NodeReads
-from zodiacedge.engine.embedded.store import NO_CLASS, Part
-from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.kernels.layout import MASK_COLUMNS, MOST_COLUMNS
+from zodiacedge.engine.embedded.machine.sources import NodeReads
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part
+from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Limits
-from zodiacedge.engines import ENGINES
+from zodiacedge.engine.select import ENGINES
 from zodiacedge.errors import EvaluationProblem, LimitReached
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.plan.algebra import Read
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 CLASSES = "s(X, Y) :- s(Y, X) . s(X, Y) :- s(X, Z), s(Z, Y) ."
 

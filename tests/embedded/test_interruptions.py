@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from zodiacedge.engine.embedded import dictionary, table
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.storage import table
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.terms import dictionary
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.terms import IRI, integer
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded import attempt, keep
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
-from zodiacedge.engine.embedded.store import Relation, Segment
+from zodiacedge.engine.embedded.maintain import patch_segment, propagate
+from zodiacedge.engine.embedded.storage.database import Relation, Segment
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,13 +62,13 @@ def test_tables_stay_and_hold_what_the_evaluation_gave() -> None:
 def test_a_dry_run_leaves_what_is_known_of_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     (kb,) = _loaded(EmbeddedEngine(means="give up"))
     kept: list[Segment] = []
-    take = keep.keep
+    take = patch_segment.keep
 
     def told(*args: object) -> None:
         take(*args)  # type: ignore[arg-type]
         kept.append(args[1])  # type: ignore[arg-type]
 
-    monkeypatch.setattr(attempt, "keep", told)
+    monkeypatch.setattr(propagate, "keep", told)
     known = {keys: (one.seconds, one.tries) for keys, one in _segments(kb).items()}
     kb.dry_run(add_facts=[("near", 3, 4)])
     assert kept
@@ -93,15 +93,15 @@ def test_how_much_differs_is_not_asked_where_looking_is_too_dear(monkeypatch: py
     def refuse(*_args: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(keep, "Pair", refuse)
-    assert not keep.can_keep(old, new, lambda _seconds: False)
+    monkeypatch.setattr(patch_segment, "Pair", refuse)
+    assert not patch_segment.can_keep(old, new, lambda _seconds: False)
     with pytest.raises(AssertionError):
-        keep.can_keep(old, new, lambda _seconds: True)
+        patch_segment.can_keep(old, new, lambda _seconds: True)
 
 
 def _asked(old: Segment, new: Segment) -> list[float]:
     seconds: list[float] = []
-    keep.can_keep(old, new, lambda one: not seconds.append(one))  # type: ignore[func-returns-value]
+    patch_segment.can_keep(old, new, lambda one: not seconds.append(one))  # type: ignore[func-returns-value]
     return seconds
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 import zodiacedge
-from zodiacedge.engine.spark.session import package_archive
+from zodiacedge.engine.spark.cluster.session import package_archive
 
 pytestmark = pytest.mark.slow
 
 PACKAGE = Path(zodiacedge.__file__).parent
 # How many kernels were taken from the cache, how many were compiled, and where the package was found.
 PROGRAM = """
-from zodiacedge.engine.embedded.compiled import power
+from zodiacedge.engine.embedded.kernels.jit import power
 import zodiacedge
 assert power(2.0, 3.0) == 8.0
 stats = power.stats

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from strategies import Seeded, examples
 from strategies.dice import Drawn
 from strategies.evaluation import evaluate
-from zodiacedge.engine.embedded import modules, node
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.modules import Module, Shape, recognise
+from zodiacedge.engine.embedded.evaluate import modules, seminaive
+from zodiacedge.engine.embedded.evaluate.modules import Module, Shape, recognise
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.language.ast import fact
 from zodiacedge.language.checks import Subject, check
@@ -196,7 +196,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[Shape]:
         real(module, *rest)  # type: ignore[arg-type]
 
     real = modules.evaluate
-    monkeypatch.setattr(node, "evaluate_module", spy)
+    monkeypatch.setattr(seminaive, "evaluate_module", spy)
     return seen
 
 
@@ -237,7 +237,7 @@ def test_soak_modules(name: str) -> None:
 def test_modules_run_without_a_compiler() -> None:
     script = (
         "from embedded.test_modules import PROGRAMS, agrees\n"
-        "from zodiacedge.engine.embedded.compiled import COMPILED\n"
+        "from zodiacedge.engine.embedded.kernels.jit import COMPILED\n"
         "assert not COMPILED\n"
         "for seed, (_, text) in enumerate(PROGRAMS.values()): agrees(seed, text)\n"
     )

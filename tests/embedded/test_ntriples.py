@@ -17,12 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zodiacedge.engine.embedded import ntriples
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples, read_ntriples, triple_batches
+from zodiacedge.engine.embedded.ingest.ntriples import reader
+from zodiacedge.engine.embedded.ingest.ntriples.reader import (
+    TripleReader,
+    group_triples,
+    read_ntriples,
+    triple_batches,
+)
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.errors import LoadProblem
-from zodiacedge.io.lines import FileReading, ReadOptions
-from zodiacedge.io.rdf import read_rdf
+from zodiacedge.io.formats.lines import FileReading, ReadOptions
+from zodiacedge.io.formats.rdf import read_rdf
 from zodiacedge.io.report import BadLine, Findings
 from zodiacedge.io.sources import Format, SourceFile, expand
 from zodiacedge.language.ast import Fact
@@ -397,7 +402,7 @@ def test_a_document_may_be_cut_anywhere() -> None:
 
 def test_everything_grows_when_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("_PIECE", 200), ("_OUT_ROWS", 3), ("_BAD_LINES", 2), ("_MORE_TERMS", 1)):
-        monkeypatch.setattr(ntriples, name, size)
+        monkeypatch.setattr(reader, name, size)
     long = b'<a> <p> "' + b"text" * 5000 + b'\\n" .\n'
     agree(
         mutated(1, 300) + b"\n" + long + b"bad " * 3000 + b"\n" + long.replace(b"t", b"d") + mutated(2, 300)
@@ -514,9 +519,9 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
 
 _SCRIPT = """
 import sys
-from zodiacedge.engine.embedded.compiled import COMPILED
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.embedded.ntriples import TripleReader, group_triples
+from zodiacedge.engine.embedded.kernels.jit import COMPILED
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 assert not COMPILED
 dictionary = Dictionary()
 data = sys.stdin.buffer.read()

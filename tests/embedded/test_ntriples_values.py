@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from zodiacedge.engine.embedded import ntriples
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.embedded.ntriples import TripleReader
+from zodiacedge.engine.embedded.ingest.ntriples import reader
+from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.terms import (
     INTEGER_RANGES,
     XSD_BOOLEAN,
@@ -185,8 +185,8 @@ def test_booleans_have_four_forms() -> None:
 
 
 def test_values_left_to_the_host_find_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ntriples, "_LATER", 3)
-    monkeypatch.setattr(ntriples, "_LATER_TEXT", 40)
+    monkeypatch.setattr(reader, "_LATER", 3)
+    monkeypatch.setattr(reader, "_LATER_TEXT", 40)
     lexicals = [digits * n for n in (1, 10, 19, 30, 50, 400) for digits in ("1", "2", "1")]
     check_literals(lexicals, XSD_DECIMAL)
     check_literals([f"2024-01-01T00:00:00.{text}" for text in lexicals], XSD_DATETIME)

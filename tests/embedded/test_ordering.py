@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zodiacedge.engine.embedded.ordering import in_order
+from zodiacedge.engine.embedded.kernels.counting_sort import in_order
 
 _ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60)
 

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from strategies import Seeded, examples
 from strategies.dice import Drawn
-from zodiacedge.engine.embedded import table as table_module
-from zodiacedge.engine.embedded.compiled import MEMORY, words
-from zodiacedge.engine.embedded.layout import (
+from zodiacedge.engine.embedded.kernels.hashing import slot_of
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
+from zodiacedge.engine.embedded.kernels.layout import (
     FULL_DENOMINATOR,
     FULL_NUMERATOR,
     I_HEAD_COUNT,
@@ -48,8 +48,9 @@ from zodiacedge.engine.embedded.layout import (
     T_SLOT_COUNT,
     T_SLOTS,
 )
-from zodiacedge.engine.embedded.rowset import find_chain, find_row, hash_row, slot_of
-from zodiacedge.engine.embedded.table import Table, count_distinct
+from zodiacedge.engine.embedded.storage import table as table_module
+from zodiacedge.engine.embedded.storage.hash_index import find_chain, find_row, hash_row
+from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -317,7 +318,7 @@ def test_many_long_histories() -> None:
 def test_the_same_code_runs_without_a_compiler() -> None:
     script = (
         "from embedded.test_table import Seeded, play, random_history\n"
-        "from zodiacedge.engine.embedded.compiled import COMPILED\n"
+        "from zodiacedge.engine.embedded.kernels.jit import COMPILED\n"
         "assert not COMPILED\n"
         "for seed in range(5_000, 5_030):\n"
         "    play(random_history(Seeded(seed), steps=30, most_rows=8))\n"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.embedded.host import HostFunction
-from zodiacedge.engine.embedded.text_columns import in_columns
-from zodiacedge.engine.novalue import NoValue
+from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
+from zodiacedge.engine.embedded.expressions.text_vectorised import in_columns
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.values import evaluate
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.expressions import evaluate
 from zodiacedge.language.ast import Call
 from zodiacedge.terms import (
     IRI,

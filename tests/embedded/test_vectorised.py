@@ -17,9 +17,9 @@ from sklearn.linear_model import LinearRegression
 import zodiacedge as ze
 from strategies import evaluate_text
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded import host
-from zodiacedge.engine.embedded.dictionary import Dictionary
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.expressions import host_functions
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.errors import EvaluationProblem
@@ -154,13 +154,13 @@ def test_more_rows_than_a_batch_go_in_few_calls() -> None:
     counted = Counted(lambda values: pc.multiply(values, 2))
     found = on_embedded(counted, MANY + APPLIED)
     assert sum(counted.rows) == 100_000
-    assert max(counted.rows) <= host.BATCH
+    assert max(counted.rows) <= host_functions.BATCH
     assert len(counted.rows) <= 4
     assert found.answer("?- q(99999, Y) .") == ["199998"]
 
 
 def test_what_comes_before_an_answer_of_the_host_does_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "_ROOM", 8)
+    monkeypatch.setattr(host_functions, "_ROOM", 8)
     found = on_embedded(lambda values: values, facts("p", [str(n) for n in range(50)]) + APPLIED)
     assert sum(found.result.derived_counts().values()) == 50
 
@@ -172,7 +172,7 @@ def test_a_fold_counts_what_the_host_knew_before_once() -> None:
 
 
 def test_a_batch_has_a_bounded_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "BATCH", 8)
+    monkeypatch.setattr(host_functions, "BATCH", 8)
     counted = Counted(lambda values: values)
     on_embedded(counted, facts("p", [str(n) for n in range(20)]) + APPLIED)
     assert counted.rows == [8, 8, 4]
@@ -210,7 +210,7 @@ def test_terms_of_all_kinds_are_the_same_in_batches_of_any_size(
 ) -> None:
     text = facts("e", [", ".join(pair) for pair in pairs])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "BATCH", size)
+        patch.setattr(host_functions, "BATCH", size)
         same(show, text + "r: q(X, Z, Y) :- e(X, Z), Y := func:f(X, Z) .")
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.store import Store
+from zodiacedge.engine.embedded.storage.database import Store
 from zodiacedge.errors import CheckProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.parser import ground, parse_head, parse_program
 from zodiacedge.language.printer import format_atom
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.api import Engine
-    from zodiacedge.engine.embedded.store import Relation
+    from zodiacedge.engine.embedded.storage.database import Relation
     from zodiacedge.language.ast import Atom, Fact
 
 BEFORE = """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zodiacedge.engine import listed
+from zodiacedge.engine import state_compare
 from zodiacedge.engine.api import Settings, State
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine, ReferenceMaterialisation
@@ -76,7 +76,7 @@ class Arriving(ReferenceMaterialisation):
 
 
 def test_what_two_states_share_is_not_held() -> None:
-    came, went = listed.diff(Arriving(numbers=range(5000)), Arriving(numbers=range(3, 5005)))
+    came, went = state_compare.diff(Arriving(numbers=range(5000)), Arriving(numbers=range(3, 5005)))
     assert {one.args[1] for one in came} == {integer(number) for number in range(5000, 5005)}
     assert {one.args[1] for one in went} == {integer(number) for number in range(3)}
     # One fact in 32,000 shares the share of one that differs.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import zodiacedge as ze
 from fuzz.mutate import NUMBERS, harmed, harmed_text
 from zodiacedge.errors import ZodiacError
-from zodiacedge.store import log
-from zodiacedge.store.folder import FolderPlace
-from zodiacedge.store.snapshot import checked_document
+from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.log import record_format
+from zodiacedge.store.table.commit_info import checked_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ def _look(dice: Random, place: Path, states: frozenset[tuple[object, ...]] | Non
             seen = _seen(kb)
             if states is None:
                 kb.verify()
-            if kb.store and kb.store.writable:
+            if kb.store.writable:
                 with kb.change() as c:
                     c.add_facts("edge(x, y) .")
             list(kb.log())
@@ -120,19 +120,21 @@ def forged(dice: Random, folder: Path) -> None:
 
 
 def _forge_record(dice: Random, place: Path) -> None:
-    files = log.files(FolderPlace(place))
+    files = record_format.files(FolderPlace(place))
     if not files:
         return
-    records = [record.payload for record in log.read_files(FolderPlace(place), files[-1:], ends=True)]
+    records = [
+        record.payload for record in record_format.read_files(FolderPlace(place), files[-1:], ends=True)
+    ]
     path = place / files[-1][1]
     chosen = dice.randrange(len(records))
     records[chosen] = _forged_payload(dice, records[chosen])
-    data = path.read_bytes()[: log.HEADER_BYTES]
+    data = path.read_bytes()[: record_format.HEADER_BYTES]
     chain = data[-16:]
     for payload in records:
-        chain = log.chained(chain, payload)
+        chain = record_format.chained(chain, payload)
         length = struct.pack("<Q", len(payload))
-        data += length + struct.pack("<I", zlib.crc32(length)) + chain + payload + log.END
+        data += length + struct.pack("<I", zlib.crc32(length)) + chain + payload + record_format.END
     path.write_bytes(data)
 
 

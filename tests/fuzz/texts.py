@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fuzz.mutate import harmed_text
+from zodiacedge.cli.session_format import parse_session
 from zodiacedge.errors import ZodiacError
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
@@ -14,7 +15,6 @@ from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import parse_query, parse_rule, read_program
 from zodiacedge.language.printer import format_query, format_rule
 from zodiacedge.language.safety import resolve
-from zodiacedge.maintenance.session import parse_session
 
 if TYPE_CHECKING:
     from random import Random

@@ -16,16 +16,16 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from zodiacedge.graph import HyperGraph
-from zodiacedge.graph.layout import Box, arrange
-from zodiacedge.graph.show import to_dict, to_dot, to_json, to_text
-from zodiacedge.graph.svg import to_svg
+from zodiacedge.graph.draw.layout import Box, arrange
+from zodiacedge.graph.draw.show import to_dict, to_dot, to_json, to_text
+from zodiacedge.graph.draw.svg import to_svg
 from zodiacedge.language.ast import Atom, Rule, Variable
 from zodiacedge.language.parser import parse_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.graph.layout import Layout
+    from zodiacedge.graph.draw.layout import Layout
 
 GRAPHS = Path(__file__).parent.parent / "golden" / "graphs"
 FORMATS: dict[str, Callable[[HyperGraph], str]] = {".txt": to_text, ".dot": to_dot, ".json": to_json}
@@ -186,5 +186,7 @@ def test_thousands_of_nodes_are_drawn_in_reasonable_time(shape: str) -> None:
 
 
 def test_the_layout_library_loads_only_when_something_is_drawn() -> None:
-    code = "import sys, zodiacedge.graph.svg; sys.exit(any(m.startswith('grandalf') for m in sys.modules))"
+    code = (
+        "import sys, zodiacedge.graph.draw.svg; sys.exit(any(m.startswith('grandalf') for m in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from zodiacedge.cli.session_format import parse_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import EvaluationProblem, LimitReached
-from zodiacedge.knowledge import KnowledgeBase
-from zodiacedge.maintenance.session import parse_session
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import Engine
-    from zodiacedge.maintenance.report import ChangeReport
+    from zodiacedge.kb.report import ChangeReport
 
 
 def on_both(engine: Engine) -> pytest.MarkDecorator:

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from strategies.beside import EMBEDDED
+from zodiacedge.cli.session_format import Step, parse_session, shortfalls
 from zodiacedge.engine.api import Settings
 from zodiacedge.errors import ZodiacError
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.printer import format_rule
-from zodiacedge.maintenance.change import Change
-from zodiacedge.maintenance.session import Step, parse_session, shortfalls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.engine.api import Engine
     from zodiacedge.errors import Diagnostic
+    from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Rule
-    from zodiacedge.maintenance.report import ChangeReport
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 PAPER = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"

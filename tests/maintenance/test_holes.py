@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from strategies.beside import EMBEDDED
+from zodiacedge.cli.session_format import findings, parse_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.printer import format_atom
-from zodiacedge.maintenance.session import findings, parse_session
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import Engine

@@ -8,10 +8,10 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, LimitReached
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact
 from zodiacedge.terms import integer
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from strategies.beside import EMBEDDED, Expected, played
+from zodiacedge.kb.change import Change
 from zodiacedge.language.parser import parse_program
-from zodiacedge.maintenance.change import Change
 from zodiacedge.workloads.paper import USUAL_TEMPERATURE, data_set, rule_set, temperature, turbine
 
 if TYPE_CHECKING:

@@ -15,21 +15,21 @@ from strategies import Seeded
 from strategies.changes import RandomSession, random_session
 from strategies.scale import examples, first_seed
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.choose import MEANS
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.maintain.strategy import MEANS
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import ZodiacError
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Rule
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
-from zodiacedge.maintenance.change import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zodiacedge.engine.api import Moved
-    from zodiacedge.maintenance.report import ChangeReport
+    from zodiacedge.kb.report import ChangeReport
 
 pytestmark = pytest.mark.slow
 

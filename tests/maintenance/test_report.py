@@ -13,10 +13,10 @@ from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import Diagnostic
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.kb.report import ChangeReport
 from zodiacedge.language.ast import Predicate
 from zodiacedge.language.parser import parse_program
-from zodiacedge.maintenance.report import ChangeReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ import zodiacedge as ze
 from zodiacedge.engine.api import Engine, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 _RULES = "a: p(X, Y) :- e(X, Y) . b: p(X, Z) :- p(X, Y), e(Y, Z) . c: q(X) :- p(X, X) ."
 _FACTS = "e(1, 2) . e(2, 3) . e(3, 1) . e(3, 3) ."

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from zodiacedge.cli.session_format import Expectation, Step, findings, parse_session, shortfalls
 from zodiacedge.errors import Diagnostic, SyntaxProblem
 from zodiacedge.language.ast import Fact, Rule, fact
 from zodiacedge.language.printer import format_rule
-from zodiacedge.maintenance.session import Expectation, Step, findings, parse_session, shortfalls
 from zodiacedge.terms import IRI, string
 
 A, B = IRI("a"), IRI("b")

@@ -18,8 +18,8 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import ZodiacError
-from zodiacedge.knowledge import KnowledgeBase
-from zodiacedge.maintenance.change import Change
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from strategies.waiting import SECONDS, until
-from zodiacedge.maintenance.turn import Turn
-from zodiacedge.maintenance.uninterrupted import uninterrupted
+from zodiacedge.kb.turn import Turn
+from zodiacedge.util.uninterrupted import uninterrupted
 
 
 def held(turn: Turn) -> bool:

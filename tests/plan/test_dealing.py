@@ -8,7 +8,7 @@ import pytest
 
 from strategies import Seeded, evaluate_program, examples, random_program
 from strategies.evaluation import evaluate
-from zodiacedge.engine.spark.dealing import Neighbours, source_of
+from zodiacedge.engine.spark.partition.analysis import Neighbours, source_of
 from zodiacedge.language.ast import Atom
 from zodiacedge.language.printer import format_term
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from strategies import Evaluated
-    from zodiacedge.engine.spark.dealing import Dealing
+    from zodiacedge.engine.spark.partition.analysis import Dealing
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Fact
 

@@ -21,11 +21,11 @@ from processes.executor_killer import Killer, executors
 from spark import test_parts, test_small_changes
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.warm import warm
+from zodiacedge.engine.embedded.warm_up import warm
+from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.session import Cluster
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 PROGRAMS = ("aggregates", "dropped_bindings", "mutual_recursion")
 SESSIONS = ("mixed_transaction", "support_in_a_circle")

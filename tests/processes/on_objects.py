@@ -14,18 +14,18 @@ from processes.streamer import QUICK
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.keeping import SparkKeeping
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.knowledge import KnowledgeBase
-from zodiacedge.store.durable import DurableStore
-from zodiacedge.store.place import located
+from zodiacedge.engine.spark.persistence.adapter import SparkKeeping
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+from zodiacedge.store.location.base import located
+from zodiacedge.store.store import DurableStore
 
 
-def on(engine: SparkEngine, address: str) -> KnowledgeBase:
+def on(engine: SparkEngine, address: str) -> StoredKnowledgeBase:
     """Open a store on Spark."""
-    kb = KnowledgeBase(engine, Settings())
-    kb.open_store(DurableStore.open(located(address), create=True, writable=True, keeping=SparkKeeping()))
-    return kb
+    store = DurableStore.open(located(address), create=True, writable=True, keeping=SparkKeeping())
+    return StoredKnowledgeBase(engine, Settings(), store)
 
 
 def loaded(engine: SparkEngine | EmbeddedEngine, files: str) -> tuple[list[str], object]:

@@ -11,13 +11,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import zodiacedge as ze
-from zodiacedge.engine.spark.session import Cluster
-from zodiacedge.store.durable import DurableStore
-from zodiacedge.store.log_file import FileLog
-from zodiacedge.stream import Reading, Stream
+from zodiacedge.engine.spark.cluster.session import Cluster
+from zodiacedge.pipeline.stream import Reading, Stream
+from zodiacedge.store.log.local import FileLog
+from zodiacedge.store.store import DurableStore
 
 if TYPE_CHECKING:
-    from zodiacedge.stream import Applied
+    from zodiacedge.pipeline.stream import Applied
 
 QUICK = Cluster(
     "local[1]",

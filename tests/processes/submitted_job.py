@@ -9,9 +9,9 @@ import json
 import sys
 
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.session import Cluster
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 RULES = "b: path(X, Y) :- e(X, Y) . t: path(X, Y) :- path(X, Z), e(Z, Y) . e(a, b) . e(b, c) . e(c, d) ."
 
@@ -28,7 +28,7 @@ def main() -> None:
         import sys as there  # noqa: PLC0415 - the executor's, not the driver's
 
         import zodiacedge  # noqa: PLC0415
-        from zodiacedge.engine.embedded.compiled import COMPILED  # noqa: PLC0415
+        from zodiacedge.engine.embedded.kernels.jit import COMPILED  # noqa: PLC0415
 
         return str(zodiacedge.__file__), there.executable, COMPILED
 

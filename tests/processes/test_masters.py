@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import UsageProblem
 
 _JOB = """

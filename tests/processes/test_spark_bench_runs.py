@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from zodiacedge.benchmarks.spark.growth import FACTORS
-from zodiacedge.benchmarks.spark.leaf import LEAVES
-from zodiacedge.benchmarks.spark.loops import NAIVE, TUNED
-from zodiacedge.benchmarks.spark.targets import SPARK
+from zodiacedge_bench.spark.growth import FACTORS
+from zodiacedge_bench.spark.leaf import LEAVES
+from zodiacedge_bench.spark.loops import NAIVE, TUNED
+from zodiacedge_bench.spark.targets import SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path

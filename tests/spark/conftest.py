@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.session import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.engine.spark.place import Options
+    from zodiacedge.engine.spark.storage.workspace import Options
 
 HERE = Path(__file__).resolve().parent
 # Many small jobs on little data: compiling them thoroughly would take longer than running them.

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 from pyspark.core.rdd import RDD
 from pyspark.sql.classic.dataframe import DataFrame
 
-from zodiacedge.engine.spark import keeping, slices
-from zodiacedge.engine.spark.jobs import Jobs
+from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.lookup import by_key
+from zodiacedge.engine.spark.persistence import adapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,11 +81,11 @@ def cap(monkeypatch: pytest.MonkeyPatch) -> Reached:
 
     def noted(self: Jobs, work: Callable[..., Any], *rest: Any, **options: Any) -> Any:  # noqa: ANN401
         found = each(self, work, *rest, **options)
-        if work is slices.look:
+        if work is by_key.look:
             reached.looked_up += [len(columns[0]) for rows in found for _, columns in rows or ()]
         return found
 
     monkeypatch.setattr(Jobs, "each", noted)
     # A store of any size is read by tasks.
-    monkeypatch.setattr(keeping, "_BYTES_PER_TASK", 1 << 14)
+    monkeypatch.setattr(adapter, "_BYTES_PER_TASK", 1 << 14)
     return reached

@@ -8,10 +8,10 @@ import pytest
 
 from spark.conftest import jobs_so_far
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

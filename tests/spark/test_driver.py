@@ -8,7 +8,7 @@ import zodiacedge as ze
 from spark.driver_cap import MOST_ROWS, cap
 from spark.test_spark_store import on
 from store.conftest import abandon
-from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pytest
 
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.knowledge import KnowledgeBase
-    from zodiacedge.maintenance.report import ChangeReport
-    from zodiacedge.transaction import Transaction
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.kb.transaction import Transaction
 
 # A relation has many times as many rows as may reach the driver, and many times as many bytes.
 NODES = 1500
@@ -98,7 +98,7 @@ def test_no_relation_ever_comes_to_the_driver(
     report = both((expected, found), lambda c: fill(c, path))
     assert report.net_counts()[0]["two"] == expected.derived()["two"] > 10 * MOST_ROWS
     assert found.derived() == expected.derived()
-    found.fold()
+    found.flush()
     # Rules that come and go, tried before; who subscribed to one class gets no members of another.
     heard: list[ze.Notice] = []
     found.subscribe("Heavy/1", heard.append)

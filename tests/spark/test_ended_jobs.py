@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.place import Place
-from zodiacedge.engine.spark.scratch import Folder, Relation
+from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.storage.files import Folder, Relation
+from zodiacedge.engine.spark.storage.workspace import Place
 
 if TYPE_CHECKING:
     from zodiacedge.engine.spark.engine import SparkEngine

@@ -8,11 +8,12 @@ import numpy as np
 
 from spark.test_spark_terms import entries
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark import compact, sift
-from zodiacedge.engine.spark.columns import Reader, Translation
-from zodiacedge.engine.spark.compact import compacted
-from zodiacedge.engine.spark.scratch import Content, Folder, Relation
-from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, write_terms
+from zodiacedge.engine.spark.ingest import fact_delta
+from zodiacedge.engine.spark.storage import compaction
+from zodiacedge.engine.spark.storage.compaction import compacted
+from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
+from zodiacedge.engine.spark.storage.files import Content, Folder, Relation
+from zodiacedge.engine.spark.storage.terms import Hashing, Terms, columns_of, write_terms
 from zodiacedge.terms import integer
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def test_small_files_stay_before_and_behind_the_large_ones(
     spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = spark.empty().place
-    monkeypatch.setattr(compact, "_LARGE", 4)
+    monkeypatch.setattr(compaction, "_LARGE", 4)
     content = Content()
     # 7 comes by itself and goes with many, 1 goes by itself and comes back with many.
     for came, numbers in (
@@ -88,7 +89,7 @@ def test_many_small_files_of_terms_become_one(tmp_path: Path) -> None:
     tables = [columns_of(entries([integer(n), integer(n + 1)]), hashing) for n in range(20)]
     known = Terms(tuple(write_terms(folder, table) for table in tables))
     new = write_terms(folder, columns_of(entries([integer(7), integer(99)]), hashing))
-    found = sift.run(sift.Sift({}, {}, {}, Terms((new,)), known, folder, hashing))
+    found = fact_delta.run(fact_delta.Sift({}, {}, {}, Terms((new,)), known, folder, hashing))
     assert found.small_terms is not None
     assert found.small_terms.rows == 21
     assert [part.rows for part in found.terms] == [1]

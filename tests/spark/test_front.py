@@ -19,12 +19,12 @@ from spark.conftest import CLUSTER
 from zodiacedge.cli.app import zodiac
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.spark import engine as spark_engine
+from zodiacedge.engine.spark.cluster.session import Cluster, need_java, package_archive
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.session import Cluster, need_java, package_archive
-from zodiacedge.engine.spark.vocabulary import Hashing
+from zodiacedge.engine.spark.storage.terms import Hashing
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import LimitReached, UsageProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 from engine.test_golden_programs import PROGRAMS, differences
 from maintenance.test_golden_sessions import SESSIONS, play, steps_of
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.choose import Policy
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,16 +10,16 @@ import pytest
 from maintenance import test_holes
 from strategies.beside import Expected, played
 from strategies.borrowed import at_once, cases
+from zodiacedge.cli.session_format import parse_session
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.maintenance.session import parse_session
+from zodiacedge.engine.spark.storage.workspace import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.engine.api import Engine
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.maintenance.change import Change
+    from zodiacedge.kb.change import Change
 
 HOLES = cases(test_holes)
 # Each costs dozens of jobs: one with every run of the tests, all with the long ones.

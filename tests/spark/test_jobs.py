@@ -19,22 +19,22 @@ from spark.conftest import CLUSTER, jobs_so_far
 from strategies.waiting import until
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark import attempt
+from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.frames import Frames
-from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.region import Region
+from zodiacedge.engine.spark.evaluate.embedded_task import Region
+from zodiacedge.engine.spark.maintain import propagate
 from zodiacedge.engine.spark.state import SparkState
+from zodiacedge.engine.spark.storage.dataframes import Frames
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import ZodiacError
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import Row
 
-    from zodiacedge.transaction import Transaction
+    from zodiacedge.kb.transaction import Transaction
 
 RULES = "a: p(X, Y) :- e(X, Y) . b: p(X, Y) :- p(X, Z), e(Z, Y) . c: q(X) :- f(X, Y) .\n"
 
@@ -324,7 +324,7 @@ def test_what_nobody_has_any_more_counts_for_what_one_task_reads(
 def test_what_is_told_at_once_leaves_out_no_relation_that_moved(
     make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempt, "_TOLD_AT_ONCE", 20)
+    monkeypatch.setattr(propagate, "_TOLD_AT_ONCE", 20)
     kb = KnowledgeBase(make_engine(Options()), Settings())
     with kb.change() as change:
         change.add_rules("c: q(X, Y) :- f(X, Y) . f(a, b) . z(a, b) .")

@@ -16,17 +16,17 @@ import zstandard
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.spark.ingest import read_bundle
-from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.ingest.read_files import read_bundle
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import LoadProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.engine.spark.ingest import Bundle
+    from zodiacedge.engine.spark.ingest.read_files import Bundle
 
 # Lines of all lengths, so that splits of a few bytes cut them everywhere.
 LINES = [

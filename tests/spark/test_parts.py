@@ -15,17 +15,17 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.dealing import Neighbours, dealing
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.scratch import read_table
+from zodiacedge.engine.spark.partition.analysis import Neighbours, dealing
 from zodiacedge.engine.spark.state import SparkState
+from zodiacedge.engine.spark.storage.files import read_table
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import EvaluationProblem, LimitReached
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.safety import resolve
-from zodiacedge.maintenance.change import Change
 from zodiacedge.terms import iri
 
 if TYPE_CHECKING:

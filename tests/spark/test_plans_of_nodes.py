@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.choose import Policy
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.maintain.strategy import Policy
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,10 +14,10 @@ from strategies import Seeded
 from strategies.changes import random_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import ZodiacError
-from zodiacedge.knowledge import KnowledgeBase
-from zodiacedge.maintenance.change import Change
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,11 +13,11 @@ from spark.conftest import jobs_so_far
 from spark.test_shared_suite import follow
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.spark.compact import compacted
-from zodiacedge.engine.spark.place import Options, Place
-from zodiacedge.engine.spark.scratch import Content, Folder, Relation, read_part
-from zodiacedge.engine.spark.slices import Slice, TooManyError, matching
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.spark.lookup.by_key import Slice, TooManyError, matching
+from zodiacedge.engine.spark.storage.compaction import compacted
+from zodiacedge.engine.spark.storage.files import Content, Folder, Relation, read_part
+from zodiacedge.engine.spark.storage.workspace import Options, Place
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

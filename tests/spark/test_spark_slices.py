@@ -9,8 +9,8 @@ import pytest
 import zodiacedge as ze
 from store.test_slice import FARM
 from zodiacedge.engine.api import Settings
-from zodiacedge.fleet import publish
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.pipeline.publish_slices import publish
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,17 +22,18 @@ from strategies.changes import random_session
 from zodiacedge.cli.app import zodiac
 from zodiacedge.cli.output import export
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.choose import Policy
-from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.keeping import SparkKeeping
-from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.persistence.adapter import SparkKeeping
 from zodiacedge.engine.spark.state import SparkState
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, ZodiacError
 from zodiacedge.io import ordered
-from zodiacedge.knowledge import KnowledgeBase
-from zodiacedge.store import replay
-from zodiacedge.store.durable import DurableStore
-from zodiacedge.store.place import located
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+from zodiacedge.store.location.base import located
+from zodiacedge.store.store import DurableStore
+from zodiacedge.store.versions import replay
 from zodiacedge.terms import string
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.kb.transaction import Transaction
     from zodiacedge.language.ast import Fact
-    from zodiacedge.transaction import Transaction
 
     Step = Callable[[Transaction], None]
 
@@ -61,12 +62,12 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "farm.zodiac"
 
 
-def on(engine: SparkEngine, place: Path, *, writable: bool = True, at: int | None = None) -> KnowledgeBase:
+def on(
+    engine: SparkEngine, place: Path, *, writable: bool = True, at: int | None = None
+) -> StoredKnowledgeBase:
     """Open a store on Spark, or make it."""
-    kb = KnowledgeBase(engine, Settings())
-    there = DurableStore.open(located(place), create=True, writable=writable, keeping=SparkKeeping())
-    kb.open_store(there, at)
-    return kb
+    store = DurableStore.open(located(place), create=True, writable=writable, keeping=SparkKeeping())
+    return StoredKnowledgeBase(engine, Settings(), store, at)
 
 
 def segments(kb: KnowledgeBase) -> dict[frozenset[str], frozenset[Fact]]:
@@ -359,7 +360,7 @@ def test_vacuum_sweeps_files_beside_the_log_that_no_version_needs(tiny: SparkEng
     with on(tiny, place) as kb:
         with kb.change() as change:
             change.add_facts(large(30))
-        kb.fold()
+        kb.flush()
         first = beside()
         with kb.change() as change:
             change.add_facts(large(30, 100))

@@ -14,15 +14,23 @@ import zodiacedge as ze
 from spark.conftest import CLUSTER
 from strategies import evaluate_text
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.dictionary import Dictionary
-from zodiacedge.engine.spark import scratch
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.scratch import Folder
 from zodiacedge.engine.spark.state import SparkState
-from zodiacedge.engine.spark.vocabulary import Hashing, Terms, columns_of, decoded, enter, unseen, write_terms
+from zodiacedge.engine.spark.storage import files
+from zodiacedge.engine.spark.storage.files import Folder
+from zodiacedge.engine.spark.storage.terms import (
+    Hashing,
+    Terms,
+    columns_of,
+    decoded,
+    enter,
+    unseen,
+    write_terms,
+)
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import EvaluationProblem
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.terms import IRI, BlankNode, Literal, boolean, decimal, double, integer, literal, string
 
 if TYPE_CHECKING:
@@ -72,7 +80,7 @@ def test_terms_come_back_from_their_columns(tmp_path: Path) -> None:
 def test_of_many_terms_no_more_than_a_row_group_is_held_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scratch, "_ROW_GROUP", 100)
+    monkeypatch.setattr(files, "_ROW_GROUP", 100)
     dictionary = entries(map(integer, range(1000)))
     part = write_terms(Folder(str(tmp_path)), columns_of(dictionary, Hashing()))
     wanted = Hashing().keys(dictionary)[:400]
@@ -83,7 +91,8 @@ def test_of_many_terms_no_more_than_a_row_group_is_held_at_a_time(
 
 def test_a_fingerprint_is_the_same_in_another_process_and_another_with_another_seed() -> None:
     script = (
-        "from zodiacedge.engine.spark.vocabulary import Hashing\nfrom zodiacedge.terms import IRI, integer\n"
+        "from zodiacedge.engine.spark.storage.terms import Hashing\n"
+        "from zodiacedge.terms import IRI, integer\n"
         "print(Hashing().key(IRI('http://e/a')), Hashing().key(integer(2)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

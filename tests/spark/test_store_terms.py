@@ -8,14 +8,14 @@ import pytest
 
 import zodiacedge as ze
 from spark.test_spark_store import agree, on
-from zodiacedge.engine.spark.place import Options
+from zodiacedge.engine.spark.storage.workspace import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.transaction import Transaction
+    from zodiacedge.kb.transaction import Transaction
 
     Step = Callable[[Transaction], None]
 

@@ -15,15 +15,15 @@ from spark.arriving import farm, landing, names, reading
 from spark.conftest import CLUSTER
 from store.conftest import bucket, code, endpoint
 from zodiacedge.cli.app import zodiac
-from zodiacedge.engine.spark.arrivals import Arrivals, Landing
+from zodiacedge.engine.spark.streaming.file_stream import Arrivals, Landing
 from zodiacedge.errors import LoadProblem, StoreProblem, UsageProblem
-from zodiacedge.stream import Applied, Reading, Stream
+from zodiacedge.pipeline.stream import Applied, Reading, Stream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zodiacedge.engine.spark.arrivals import Batch
     from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.engine.spark.streaming.file_stream import Batch
 
 __all__ = ["bucket", "endpoint", "farm", "landing"]
 

@@ -24,8 +24,8 @@ from strategies.borrowed import Small, cases, in_and_out, programs, together
 from strategies.evaluation import evaluate
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Atom, Binding, Comparison, Rule, Variable, fact
 from zodiacedge.terms import integer
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Engine
     from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.kb.change import Change
     from zodiacedge.language.ast import Conjunct, Fact
-    from zodiacedge.maintenance.change import Change
 
 MODULES = (
     test_reference_values,

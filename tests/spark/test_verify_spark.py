@@ -12,13 +12,13 @@ import pytest
 from test_verify import FACTS, RULES
 from zodiacedge.engine.api import Apart, Settings
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.listed import summed
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.digest import digest
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.scratch import TYPED, Relation, Segment, held, read_part, table_of
+from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.state import SparkState
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, held, read_part, table_of
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.engine.state_compare import summed
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import IRI, RDF_TYPE, iri
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Engine
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.maintenance.verify import Verification
+    from zodiacedge.kb.verify import Verification
 
 NEAR = Relation("near", 2)
 

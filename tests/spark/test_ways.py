@@ -8,14 +8,14 @@ import pytest
 
 from spark.test_shared_suite import follow
 from zodiacedge.engine.api import Moved, Settings
-from zodiacedge.engine.embedded.choose import Policy
+from zodiacedge.engine.embedded.maintain.strategy import Policy
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.place import Options
-from zodiacedge.engine.spark.scratch import TYPED, Content, Part, Relation, Segment
-from zodiacedge.engine.spark.sizes import Sizes
+from zodiacedge.engine.spark.maintain.estimates import Sizes
+from zodiacedge.engine.spark.storage.files import TYPED, Content, Part, Relation, Segment
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import EvaluationProblem, LimitReached
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.parser import parse_program
 from zodiacedge.terms import iri
 

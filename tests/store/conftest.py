@@ -71,9 +71,8 @@ def logged(farm: Path) -> Path:
     return farm
 
 
-def abandon(kb: ze.KnowledgeBase) -> None:
+def abandon(kb: ze.StoredKnowledgeBase) -> None:
     """Let go of a store as a killed process does: nothing is folded."""
-    assert kb._store is not None
     kb._folds.wait()
     kb._store.close()
 

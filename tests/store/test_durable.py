@@ -14,12 +14,12 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, abandon, code
-from zodiacedge.store import log
+from zodiacedge.store.log import record_format
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zodiacedge.store.place import Place
+    from zodiacedge.store.location.base import Place
 
 
 def test_a_store_opens_as_it_was_closed(place: Path) -> None:
@@ -285,7 +285,7 @@ def test_all_name_the_same_versions_that_are_kept_after_a_vacuum(farm: Path) -> 
             with kb.change() as c:
                 c.add_facts([("edge", n, n)])
             if n == 2:
-                kb.fold()
+                kb.flush()
         first = kb.vacuum(timedelta(0)).first_version
         with kb.change() as c:
             c.add_facts("edge(y, z) .")
@@ -328,11 +328,11 @@ def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
 def test_who_reads_the_log_is_not_disturbed_by_sweeping(
     farm: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
 ) -> None:
-    really = log.files
+    really = record_format.files
 
     def swept_meanwhile(place: Place) -> list[tuple[int, str]]:
         found = really(place)
-        monkeypatch.setattr(log, "files", really)
+        monkeypatch.setattr(record_format, "files", really)
         # Another process, or another thread of the writer.
         with ze.open(farm) if read_only else nullcontext(kb) as writer:
             for _ in range(2):
@@ -342,7 +342,7 @@ def test_who_reads_the_log_is_not_disturbed_by_sweeping(
         return found
 
     with ze.open(farm, read_only=read_only) as kb:
-        monkeypatch.setattr(log, "files", swept_meanwhile)
+        monkeypatch.setattr(record_format, "files", swept_meanwhile)
         assert [entry.version for entry in kb.log()] == [5]
 
 
@@ -357,7 +357,7 @@ def test_a_dry_sweep_tells_and_removes_nothing(farm: Path) -> None:
         assert (swept.files, swept.bytes, swept.first_version) == (told.files, told.bytes, 3)
 
 
-def whole_or_not_kept(kb: ze.KnowledgeBase, version: int) -> bool:
+def whole_or_not_kept(kb: ze.StoredKnowledgeBase, version: int) -> bool:
     try:
         return kb.at(version).verify().ok
     except ze.ZodiacError as problem:
@@ -435,7 +435,7 @@ def test_a_node_without_facts_is_maintained_in_a_store_that_was_opened_again(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However quickly it was evaluated.
-    monkeypatch.setattr("zodiacedge.engine.embedded.choose._SECONDS_TO_PLAN", 0)
+    monkeypatch.setattr("zodiacedge.engine.embedded.maintain.strategy._SECONDS_TO_PLAN", 0)
     with ze.open(place, create=True) as kb, kb.change() as c:
         c.add_rules("near(X, Y) :- near(Y, X) .  near(X, Z) :- near(X, Y), near(Y, Z) .")
     with ze.open(place) as again:

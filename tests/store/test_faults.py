@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import zodiacedge as ze
 from store.conftest import abandon, code
-from zodiacedge.store.table import FactTable
+from zodiacedge.store.table.delta_table import FactTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -228,7 +228,7 @@ def test_what_another_program_did_to_the_table_is_undone_by_the_next_fold(farm: 
         with kb.change() as change:
             change.add_facts("edge(far, away) .")
         after = kb.facts()
-        kb.fold()
+        kb.flush()
     assert before < after
     with ze.open(farm) as kb:
         assert kb.facts() == after
@@ -306,7 +306,7 @@ def test_a_full_disk_behind_a_commit_is_no_second_truth(place: Path) -> None:
     kb = ze.open(place, create=True)
     with kb.change() as c:
         c.add_facts([(f"p{n}", n, m) for n in range(60) for m in range(3)])
-    kb.fold()
+    kb.flush()
     checkpoints = list((place / "_delta_log").glob("*.checkpoint.parquet"))
     assert checkpoints == []
     for n in range(105):
@@ -314,7 +314,7 @@ def test_a_full_disk_behind_a_commit_is_no_second_truth(place: Path) -> None:
             c.add_facts([("q", n, n)])
         # A commit fits, a checkpoint does not.
         with no_file_longer_than(9_000):
-            kb.fold()
+            kb.flush()
     assert not list((place / "_delta_log").glob("*.checkpoint.parquet"))
     kb.close()
     with ze.open(place) as again:
@@ -328,7 +328,7 @@ def test_a_full_disk_that_takes_no_commit_is_told_as_one(place: Path) -> None:
         c.add_rules("\n".join(f"r{n}: q(X, Y) :- p(X, Y), X > {n} ." for n in range(300)))
         c.add_facts("p(1, 2) .")
     with no_file_longer_than(9_000), pytest.raises(ze.ZodiacError, match="make room") as caught:
-        kb.fold()
+        kb.flush()
     assert code(caught.value) == "D007"
     with kb.change() as c:
         c.add_facts("p(2, 3) .")

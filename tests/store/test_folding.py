@@ -14,14 +14,14 @@ import zodiacedge as ze
 from store.conftest import abandon, code
 from strategies.waiting import until
 from zodiacedge.store.problems import unwritable
-from zodiacedge.store.table import FactTable
+from zodiacedge.store.table.delta_table import FactTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from zodiacedge.store.snapshot import Snapshot
-    from zodiacedge.store.table import Built, Renewed
+    from zodiacedge.store.table.commit_info import Snapshot
+    from zodiacedge.store.table.delta_table import Built, Renewed
 
 _SHORT = 5_000
 
@@ -48,7 +48,7 @@ class SlowTable:
 
 
 @pytest.fixture
-def kb(place: Path) -> Iterator[ze.KnowledgeBase]:
+def kb(place: Path) -> Iterator[ze.StoredKnowledgeBase]:
     found = ze.open(place, create=True)
     assert found.store is not None
     found.store.fold_bytes = _SHORT
@@ -58,7 +58,7 @@ def kb(place: Path) -> Iterator[ze.KnowledgeBase]:
     found.close()
 
 
-def grow(kb: ze.KnowledgeBase) -> None:
+def grow(kb: ze.StoredKnowledgeBase) -> None:
     """Make a change of about a fifth of what is folded."""
     with kb.change() as c:
         c.add_facts([("edge", kb.version, kb.version + 1), ("note", kb.version, "x" * 100)])
@@ -69,7 +69,7 @@ def log_bytes(place: Path) -> int:
 
 
 def test_changes_are_acknowledged_while_the_table_is_written(
-    kb: ze.KnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
+    kb: ze.StoredKnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = SlowTable(monkeypatch)
     while not table.begun.acquire(blocking=False):
@@ -97,7 +97,7 @@ def test_changes_are_acknowledged_while_the_table_is_written(
 
 
 def test_the_log_stays_bounded_while_the_table_is_slow(
-    kb: ze.KnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
+    kb: ze.StoredKnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = SlowTable(monkeypatch)
     done = 0
@@ -152,7 +152,7 @@ def test_a_table_that_cannot_be_written_hinders_no_change_and_closing_tells(
 
 
 def test_closing_and_sweeping_wait_for_what_is_under_way(
-    kb: ze.KnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
+    kb: ze.StoredKnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = SlowTable(monkeypatch)
     while not table.begun.acquire(blocking=False):
@@ -169,7 +169,7 @@ def test_closing_and_sweeping_wait_for_what_is_under_way(
         assert again.verify().ok
 
 
-def test_what_is_folded_beside_is_in_the_table_in_the_end(kb: ze.KnowledgeBase, place: Path) -> None:
+def test_what_is_folded_beside_is_in_the_table_in_the_end(kb: ze.StoredKnowledgeBase, place: Path) -> None:
     for _ in range(40):
         grow(kb)
     until(lambda: not kb._folds.busy)
@@ -200,7 +200,7 @@ def test_a_part_of_too_many_files_that_loses_all_its_facts_is_gone(
     farm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As many appended files would be: each part is to be written anew.
-    monkeypatch.setattr("zodiacedge.store.durable._MOST_FILES", 0)
+    monkeypatch.setattr("zodiacedge.store.store._MOST_FILES", 0)
     with ze.open(farm) as kb:
         with kb.change() as c:
             c.remove_facts("edge(a, b) .  edge(b, c) .  edge(c, d) .")

@@ -17,9 +17,9 @@ from deltalake import DeltaTable
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store import log
-from zodiacedge.store.folder import FolderPlace
-from zodiacedge.store.snapshot import checked_document
+from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.log import record_format
+from zodiacedge.store.table.commit_info import checked_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,16 +56,16 @@ def forge_part(store: Path, relation: str, data: bytes) -> None:
 def forge_record(store: Path, forge: Callable[[bytes], bytes]) -> None:
     """Change the last record of the log, and make its checksums fit."""
     place = FolderPlace(store)
-    records = list(log.read_files(place, log.files(place)[-1:], ends=True))
+    records = list(record_format.read_files(place, record_format.files(place)[-1:], ends=True))
     last, path = records[-1], store / records[-1].file
     data = path.read_bytes()
-    chain = data[log.HEADER_BYTES - 16 : log.HEADER_BYTES]
+    chain = data[record_format.HEADER_BYTES - 16 : record_format.HEADER_BYTES]
     for record in records[:-1]:
-        chain = log.chained(chain, record.payload)
+        chain = record_format.chained(chain, record.payload)
     payload = forge(last.payload)
     length = struct.pack("<Q", len(payload))
-    front = length + struct.pack("<I", zlib.crc32(length)) + log.chained(chain, payload)
-    path.write_bytes(data[: last.offset] + front + payload + log.END)
+    front = length + struct.pack("<I", zlib.crc32(length)) + record_format.chained(chain, payload)
+    path.write_bytes(data[: last.offset] + front + payload + record_format.END)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 HEIR = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.location.lock import WriterLock
 lock = WriterLock(Path(sys.argv[1]) / "_lock")
 child = subprocess.Popen(
     [sys.executable, "-c", "import time; time.sleep(600)"],

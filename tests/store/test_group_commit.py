@@ -12,7 +12,7 @@ import pytest
 import zodiacedge as ze
 from store.conftest import abandon
 from strategies.waiting import until
-from zodiacedge.store.durable import DurableStore
+from zodiacedge.store.store import DurableStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

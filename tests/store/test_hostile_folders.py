@@ -10,9 +10,9 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.fleet import Device, publish
+from zodiacedge.pipeline.publish_slices import Device, publish
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER
-from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.location.lock import WriterLock
 
 PRECIOUS = b"years of work\n"
 

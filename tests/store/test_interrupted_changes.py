@@ -10,7 +10,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import abandon
-from zodiacedge import knowledge
+from zodiacedge.kb import knowledge_base
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ class Interruption:
 
     def __call__(self, frame: FrameType, event: str, _about: object) -> Interruption | None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if not (any(one in file for one in _WHERE) or (file == knowledge.__file__ and name in _STEPS)):
+        if not (any(one in file for one in _WHERE) or (file == knowledge_base.__file__ and name in _STEPS)):
             return None
         if event == "line":
             self.lines += 1

@@ -8,10 +8,10 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, abandon, code
-from zodiacedge.engine.embedded.keeping import EmbeddedKeeping
-from zodiacedge.engine.keeping import PartFile
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedKeeping
+from zodiacedge.engine.persistence import PartFile
 from zodiacedge.errors import StoreProblem
-from zodiacedge.store import replay
+from zodiacedge.store.versions import replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from zodiacedge.engine.api import Effect
-    from zodiacedge.engine.keeping import PartWriter
     from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.persistence import PartWriter
 
     Side = Iterable[tuple[PartKey, pa.Table | PartFile]]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.making import make
-from zodiacedge.store.place import located
-from zodiacedge.store.snapshot import Snapshot
+from zodiacedge.store.create import make
+from zodiacedge.store.location.base import located
+from zodiacedge.store.table.commit_info import Snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 import zodiacedge as ze
 from store.conftest import code
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER
-from zodiacedge.store.lock import WriterLock
+from zodiacedge.store.location.lock import WriterLock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # Makes one store after the other, and says so before it begins and when it is done.
 MAKER = """
 import sys, zodiacedge as ze
-from zodiacedge.store.durable import DurableStore
-from zodiacedge.store.folder import FolderPlace
+from zodiacedge.store.store import DurableStore
+from zodiacedge.store.location.local import FolderPlace
 from pathlib import Path
 for n in range(100_000):
     print(n, flush=True)

@@ -12,7 +12,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.part_files import FEW_ROWS, TOGETHER, pieces_of
+from zodiacedge.store.table.parquet_files import FEW_ROWS, TOGETHER, pieces_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,9 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, add_logged, code, make_farm
-from zodiacedge.store import log_objects, sweep
-from zodiacedge.store.place import Listed, Place, located
+from zodiacedge.store.location.base import Listed, Place, located
+from zodiacedge.store.log import object_store
+from zodiacedge.store.versions import vacuum
 
 WRITER = Path(__file__).with_name("object_writer.py")
 
@@ -181,7 +182,7 @@ def test_the_second_of_two_writers_is_refused_and_nothing_of_its_change_is_seen(
 
 
 def test_the_same_change_at_the_same_moment_is_still_two(farm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zodiacedge.store.durable._now", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr("zodiacedge.store.store._now", lambda: "2026-01-01T00:00:00.000+00:00")
     with ze.open(farm) as first, ze.open(farm) as second:
         add(first, "edge(x, y) .")
         assert refusal(second, "edge(x, y) .") == "D018"
@@ -316,7 +317,7 @@ def test_nothing_young_is_swept_because_others_may_be_about_to_name_it(logged: s
 
 
 def test_what_no_version_needs_is_swept_when_it_is_old(logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "YOUNG", timedelta(0))
+    monkeypatch.setattr(vacuum, "YOUNG", timedelta(0))
     place = located(logged)
     left = "relation=p-1-0000000000000000/segment=explicit/left.parquet"
     place.write(left, b"")
@@ -337,15 +338,15 @@ def test_a_writer_that_slept_while_its_version_was_swept_is_refused(
     logged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asleep = ze.open(logged)
-    monkeypatch.setattr(sweep, "YOUNG", timedelta(0))
+    monkeypatch.setattr(vacuum, "YOUNG", timedelta(0))
     with ze.open(logged) as kb:
         add(kb, "edge(x, y) .")
-        kb.fold()
+        kb.flush()
         add(kb, "edge(y, z) .")
-        kb.fold()
+        kb.flush()
         kb.vacuum(timedelta(0))
     assert f"_wal/{6:020d}.log" not in [one.name for one in logs(logged)]
-    monkeypatch.setattr(log_objects, "_SLEPT", -1.0)
+    monkeypatch.setattr(object_store, "_SLEPT", -1.0)
     assert refusal(asleep, "edge(z, z) .") == "D018"
 
 

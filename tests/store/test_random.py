@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import zodiacedge as ze
 from store.conftest import abandon
 from strategies import RandomSession, examples, sessions
-from zodiacedge.engine.embedded import stored
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.kb.change import Change
 from zodiacedge.language.ast import fact
 from zodiacedge.language.canonical import rule_key
-from zodiacedge.maintenance.change import Change
-from zodiacedge.store.durable import FOLD_BYTES
-from zodiacedge.store.terms import facts_in
+from zodiacedge.store.log.terms import facts_in
+from zodiacedge.store.store import FOLD_BYTES
 from zodiacedge.terms import BlankNode, from_python, iri, literal, string
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def test_every_term_comes_back_a_column_at_a_time_and_one_by_one(rows: list[tupl
     facts |= {fact("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", *row) for row in rows}
     state = EmbeddedEngine().materialise({}, ze.open().graph(), facts, ze.open().settings)
     assert isinstance(state, EmbeddedState)
-    parts = list(stored.tables(state, stored.signatures(state)))
+    parts = list(columns.tables(state, columns.signatures(state)))
     assert {one for part in parts for one in facts_in(*part)} == facts
     again = EmbeddedEngine().empty()
     batch = again.batch()
     for part in parts:
-        stored.add_part(batch, *part)
+        columns.add_part(batch, *part)
     assert frozenset(again.store.facts(batch.distinct())) == facts
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.place import located
+from zodiacedge.store.location.base import located
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def test_what_cannot_name_a_store_is_refused(
 
 def test_versions_are_named_by_numbers_when_a_store_is_opened(farm: Path) -> None:
     with pytest.raises(ze.ZodiacError) as caught:
-        ze.open(farm, at="1")  # type: ignore[arg-type]
+        ze.open(farm, at="1")  # type: ignore[call-overload]
     assert code(caught.value) == "U013"
 
 

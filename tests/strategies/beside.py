@@ -7,17 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.choose import MEANS
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.maintain.strategy import MEANS
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.knowledge import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.engine.api import Engine
+    from zodiacedge.kb.change import Change
     from zodiacedge.language.ast import Fact
-    from zodiacedge.maintenance.change import Change
 
 # The embedded engine by every means, with modules and without, under names for messages; and maintained by
 # deleting all that is in doubt and deriving it again, in the place of proofs.

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.folds import accepts, fold
-from zodiacedge.engine.novalue import NoValue
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.values import compare, evaluate
+from zodiacedge.engine.scalar.aggregates import accepts, fold
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.expressions import compare, evaluate
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,

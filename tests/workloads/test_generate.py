@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from zodiacedge.cli.generate import command
-from zodiacedge.cli.programs import read_rules
+from zodiacedge.cli.program.generate import command
+from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.io import read_all
 from zodiacedge.language.ast import Fact
 from zodiacedge.workloads import graphs, lubm, paper

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import clingo
 import pytest
 
-from zodiacedge.cli.programs import read_rules
+from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.language.ast import Atom, Fact, Variable, fact
 from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI, string

@@ -1,10 +1,16 @@
-"""The command `zodiac`, one file per command.
+"""The command `zodiac`, one module per command.
 
-app       the group, exit codes, and how errors are shown
-console   what goes to standard output and standard error: text, tables, JSON, progress
-programs  rule files in, programs with findings out
-output    files that commands write
-check · run · graph · demo      the commands
+    console         standard output and standard error: text, tables, JSON, progress
+    app             the group of commands, exit codes, how errors are shown, plugins
+    options         options that several commands share
+    output          files that commands write
+    rule_files      rule files in, programs with diagnostics out
+    open_store      a store opened for a command
+    session_format  session files: changes and the net changes that they must give
+    program         commands on rule files
+    store           commands on stores
+
+Other distributions add commands by entry points of the group `zodiacedge.commands`.
 """
 
 from __future__ import annotations

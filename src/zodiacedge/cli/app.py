@@ -20,28 +20,31 @@ from zodiacedge.errors import ZodiacError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.metadata import EntryPoint
 
 _COMMANDS = {
-    "apply": "change rules and facts of a store as one transaction",
-    "bench": "measure, with every count checked before a time is printed",
-    "check": "parse and check rule files; all findings at once",
-    "demo": "the wind farm of the paper, with a story a newcomer can follow",
-    "diff": "what tells two versions of a store apart",
-    "export": "write the facts of a store to files, or a part of it as a store for a device",
-    "generate": "write the data sets of the benchmarks to files",
-    "graph": "draw the hyper rule dependency graph",
-    "init": "make a durable store",
-    "log": "who changed what in a store, version by version",
-    "plan": "show the join order of each rule, as a whole and for each change",
-    "query": "ask a store, its last version or an earlier one",
-    "rollback": "make a new version of a store that equals an earlier one",
-    "rules": "the rules in force in a store",
-    "run": "load, materialise, answer queries, export",
-    "stats": "rows and bytes of a store",
-    "stream": "follow a folder: each batch of files is one change of a store",
-    "vacuum": "fold the log of a store, and remove what no version needs",
-    "verify": "compare a store with an evaluation from nothing",
+    "apply": ("cli.store", "change rules and facts of a store as one transaction"),
+    "check": ("cli.program", "parse and check rule files; all findings at once"),
+    "demo": ("demo", "the wind farm of the paper, with a story a newcomer can follow"),
+    "diff": ("cli.store", "what tells two versions of a store apart"),
+    "export": ("cli.store", "write the facts of a store to files, or a part of it as a store for a device"),
+    "generate": ("cli.program", "write the data sets of the benchmarks to files"),
+    "graph": ("cli.program", "draw the hyper rule dependency graph"),
+    "init": ("cli.store", "make a durable store"),
+    "log": ("cli.store", "who changed what in a store, version by version"),
+    "plan": ("cli.program", "show the join order of each rule, as a whole and for each change"),
+    "query": ("cli.store", "ask a store, its last version or an earlier one"),
+    "rollback": ("cli.store", "make a new version of a store that equals an earlier one"),
+    "rules": ("cli.store", "the rules in force in a store"),
+    "run": ("cli.program", "load, materialise, answer queries, export"),
+    "stats": ("cli.store", "rows and bytes of a store"),
+    "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
+    "vacuum": ("cli.store", "fold the log of a store, and remove what no version needs"),
+    "verify": ("cli.store", "compare a store with an evaluation from nothing"),
 }
+# The group of entry points by which other distributions, such as the benchmarks, add commands.
+_PLUGINS = "zodiacedge.commands"
+_NOT_INSTALLED = {"bench": "Benchmarks come with the sources: `make bench`, or `pip install ./bench`."}
 _Command = TypeVar("_Command", bound="Callable[..., None]")
 
 
@@ -50,30 +53,42 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(_COMMANDS)
+        return sorted({*_COMMANDS, *_plugins()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        found: click.Command = import_module(f"zodiacedge.cli.{cmd_name}").command
-        return found
+        if cmd_name in _COMMANDS:
+            folder, _ = _COMMANDS[cmd_name]
+            module = "command" if folder == "demo" else cmd_name
+            command: click.Command = import_module(f"zodiacedge.{folder}.{module}").command
+            return command
+        plugin = _plugins().get(cmd_name)
+        return plugin.load() if plugin else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
+        described = {name: text for name, (_, text) in _COMMANDS.items()}
+        described |= {name: plugin.load().get_short_help_str(80) for name, plugin in _plugins().items()}
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(sorted(described.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from zodiacedge.errors import nearest  # noqa: PLC0415 - only where a name is wrong
 
-        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
-            near = nearest(args[0], tuple(_COMMANDS))
-            hint = f" Did you mean {near}?" if near else f" Commands: {', '.join(_COMMANDS)}."
-            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS and args[0] not in _plugins():
+            names = self.list_commands(ctx)
+            near = nearest(args[0], tuple(names))
+            hint = f"Did you mean {near}?" if near else f"Commands: {', '.join(names)}."
+            ctx.fail(f"There is no command {args[0]!r}. {_NOT_INSTALLED.get(args[0], hint)}")
         return super().resolve_command(ctx, args)
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to load, and seldom needed
+
+    return {plugin.name: plugin for plugin in entry_points(group=_PLUGINS)}
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

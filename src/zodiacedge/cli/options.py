@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zodiacedge.engines import ALL_ENGINES, STORE_ENGINES
+from zodiacedge.engine.select import ALL_ENGINES, STORE_ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ from zodiacedge.io import ExportReport, write_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zodiacedge.knowledge import KnowledgeBase
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,1 +1,16 @@
-"""Engines that evaluate programs; `reference` is the definition of right."""
+"""Engines that evaluate programs; `reference` is the definition of right.
+
+handover       where a long computation lets other threads in
+registry       functions and aggregates of the host
+limits         what one change may use up
+scalar         the meaning of expressions, functions and aggregates
+api            the interface that every engine has, and its laws
+factset        facts as Python sets, indexed by predicate
+parts          how the facts of a state are divided for a store
+persistence    what an engine offers to a store
+state_compare  states compared by listing their facts
+reference      evaluation on Python sets
+embedded       compiled kernels on columns of term ids, in one process
+spark          the same on a cluster
+select         the engines by name
+"""

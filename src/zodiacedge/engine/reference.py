@@ -17,13 +17,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine import listed
+from zodiacedge.engine import state_compare
 from zodiacedge.engine.api import Answer, Dropped, Moved, NodeRun, Progress, Settings, refuse_errors
 from zodiacedge.engine.factset import FactSet
-from zodiacedge.engine.folds import accepts, fold
 from zodiacedge.engine.limits import Meter
-from zodiacedge.engine.novalue import NoValue
-from zodiacedge.engine.values import compare, evaluate
+from zodiacedge.engine.scalar.aggregates import accepts, fold
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.expressions import compare, evaluate
 from zodiacedge.language.ast import (
     Aggregate,
     Argument,
@@ -178,7 +178,7 @@ class ReferenceMaterialisation:
 
     def digest(self, turn: Handover) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
-        return listed.digest(self, turn)
+        return state_compare.digest(self, turn)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible here only, and those that are in another version only."""
@@ -187,7 +187,7 @@ class ReferenceMaterialisation:
 
     def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
         """Yield where this state differs from another of the same program."""
-        return listed.apart(self, other, nodes, turn)
+        return state_compare.apart(self, other, nodes, turn)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,16 @@
-"""The rule dependency graph and its hyper-nodes, kept up to date as rules come and go.
+"""The rule dependency graph and its hyper-nodes, kept up to date as rules come and go (Algorithms 1 to 4).
 
 `HyperGraph.build(rules)` makes a graph from rules by key; `graph.update(added, removed)` returns the
 next graph and a `GraphChange`, or raises `StratificationProblem` and leaves the graph as it was.
 
-In reading order: `patterns` (an index of which atoms unify), `rdg` (which rules feed which), `digraph`
-(components and order of any graph), `draft` (an order that takes one more), `stratify`, `change` (what
-became of the nodes), `hrdg`, and the drawings `show`, `layout` and `svg`.
+    patterns  an index of atoms that unify
+    rdg       the rule dependency graph: which rules feed which
+    digraph   strongly connected components and topological order of any graph
+    draft     an order under construction: hyper-nodes merge and split
+    stratify  negative edges in a cycle are refused
+    change    what became of the hyper-nodes
+    hrdg      the hyper rule dependency graph
+    draw      the graph as text, DOT, JSON and SVG
 """
 
 from zodiacedge.graph.change import GraphChange, Lineage

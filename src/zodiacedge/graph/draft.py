@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from zodiacedge.graph.rdg import Walk
-from zodiacedge.layers import Layers
+from zodiacedge.util.cow_dict import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

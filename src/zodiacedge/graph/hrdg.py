@@ -19,7 +19,7 @@ from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
 from zodiacedge.language.unify import pattern_of, unify
-from zodiacedge.layers import Layers
+from zodiacedge.util.cow_dict import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

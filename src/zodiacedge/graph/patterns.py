@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.unify import Pattern, unify
-from zodiacedge.layers import Layers
+from zodiacedge.util.cow_dict import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

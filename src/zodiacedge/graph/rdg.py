@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.graph.digraph import ordered_components
-from zodiacedge.graph.multimap import Multimap
 from zodiacedge.graph.patterns import PatternIndex
 from zodiacedge.language.ast import Aggregate, Atom, Negation
 from zodiacedge.language.unify import Pattern, pattern_of
-from zodiacedge.layers import Layers
+from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_multimap import Multimap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from zodiacedge.errors import Diagnostic, StratificationProblem
-from zodiacedge.graph.names import predicate_name, rule_name
+from zodiacedge.graph.draw.names import predicate_name, rule_name
 from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import Walk
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable

@@ -1,38 +1,36 @@
 """Facts in and out of files: RDF formats, CSV, TSV, JSON lines, Parquet and Arrow.
 
-    places    where files are: paths, and URIs of what Arrow has a file system for
-    sources   which files: paths, folders, globs, relation=path, formats by extension
-    streams   bytes, compressed or not
-    lines     what every reader is given, and numbered lines
-    rdf, tabular, jsonl, arrow  one reader per family of formats
-    cells     terms as cells of a table
-    read      files in, batches of facts and a report out
-    rows      facts from Python values
-    ordered   rows in the total order, on disk where they are many
-    write     facts to a folder
-    rdftext, names  triples as text, and names of files for predicates
-    export    the folder of an export: staged, listed in predicates.json, moved into place
-    report    bad lines, counts, progress
-    quarantine  where bad lines go
-    problems  the codes I001 and on
+    problems    the codes I001 and on
+    places      paths, and URIs of what Arrow has a file system for
+    streams     bytes, compressed or not
+    sources     which files: paths, folders, globs, relation=path, formats by extension
+    report      bad lines, counts, progress
+    formats     one module per file format
+    read        files in, batches of facts and a report out
+    rows        facts from Python values
+    quarantine  files of bad lines
+    names       file names for predicates
+    ordered     rows in the total order, on disk where they are many
+    export      the folder of an export: staged, listed in predicates.json, moved into place
+    write       facts to a folder
 
 `pyoxigraph` and `pyarrow` are loaded when a file needs them, not before. Applying facts to a knowledge
-base, and drawing progress, is left to those who call.
+base, and drawing progress, is left to the callers.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.io.cells import read_cell, write_cell
 from zodiacedge.io.export import ExportReport, StagedExport, WrittenFile, staged_export
-from zodiacedge.io.lines import ReadOptions
+from zodiacedge.io.formats.cells import read_cell, write_cell
+from zodiacedge.io.formats.lines import ReadOptions
+from zodiacedge.io.formats.tabular import csv_line, tsv_line
 from zodiacedge.io.quarantine import quarantine
 from zodiacedge.io.read import Load, read, read_all
 from zodiacedge.io.report import BadLine, FileReport, LoadReport, Progress, ProgressCallback
 from zodiacedge.io.rows import facts_of_rows
 from zodiacedge.io.sources import Format, SourceFile, expand
-from zodiacedge.io.tabular import csv_line, tsv_line
 from zodiacedge.io.write import rdf_lines, write_facts
 
 if TYPE_CHECKING:
@@ -75,13 +73,13 @@ __all__ = [
 
 def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
     """Return the facts of an Arrow table's rows; refuse the table if a row is none."""
-    from zodiacedge.io import arrow  # noqa: PLC0415 - loads pyarrow
+    from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
 
     return arrow.facts_of_table(table, relation)
 
 
 def table_of(rows: Sequence[Sequence[Term]], names: Sequence[str]) -> pa.Table:
     """Return rows of terms as an Arrow table, typed where one type holds a column exactly."""
-    from zodiacedge.io import arrow  # noqa: PLC0415 - loads pyarrow
+    from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
 
     return arrow.table_of(rows, names)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Sized
 from typing import IO, TYPE_CHECKING, TypeVar
 
-from zodiacedge.io.jsonl import read_jsonl
-from zodiacedge.io.lines import FileReading, ReadOptions
+from zodiacedge.io.formats.jsonl import read_jsonl
+from zodiacedge.io.formats.lines import FileReading, ReadOptions
+from zodiacedge.io.formats.tabular import read_tabular
 from zodiacedge.io.problems import reading
 from zodiacedge.io.report import FileReport, Findings, LoadReport, Progress, strict_problem
 from zodiacedge.io.sources import RDF_FORMATS, Format, SourceFile, expand
 from zodiacedge.io.streams import open_source
-from zodiacedge.io.tabular import read_tabular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -152,11 +152,11 @@ def fact_batches(one: FileReading) -> Iterator[list[Fact]]:
 
 def _reader(form: Format) -> Callable[[IO[bytes], FileReading], Iterator[list[Fact]]]:
     if form in RDF_FORMATS:
-        from zodiacedge.io.rdf import read_rdf  # noqa: PLC0415 - loads pyoxigraph
+        from zodiacedge.io.formats.rdf import read_rdf  # noqa: PLC0415 - loads pyoxigraph
 
         return read_rdf
     if form in {Format.PARQUET, Format.ARROW}:
-        from zodiacedge.io.arrow import read_columnar  # noqa: PLC0415 - loads pyarrow
+        from zodiacedge.io.formats.arrow import read_columnar  # noqa: PLC0415 - loads pyarrow
 
         return read_columnar
     return read_jsonl if form is Format.JSONL else read_tabular

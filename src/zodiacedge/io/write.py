@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.io.export import ExportReport, staged_export
-from zodiacedge.io.jsonl import json_line
+from zodiacedge.io.formats.jsonl import json_line
+from zodiacedge.io.formats.rdftext import check_rdf, nt_lines, turtle_lines
+from zodiacedge.io.formats.tabular import tabular_lines
 from zodiacedge.io.names import file_names
 from zodiacedge.io.ordered import Relations, Row
 from zodiacedge.io.problems import problem, writing
-from zodiacedge.io.rdftext import check_rdf, nt_lines, turtle_lines
 from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import COMPRESSIONS, open_target
-from zodiacedge.io.tabular import tabular_lines
 
 if TYPE_CHECKING:
     import os
@@ -118,7 +118,7 @@ def _write_one(path: Path, layout: _Layout, predicate: Predicate, rows: Iterable
     counted = _Counted(rows)
     with open_target(path, "" if layout.columnar else layout.compression) as stream:
         if layout.columnar:
-            from zodiacedge.io.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
+            from zodiacedge.io.formats.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
 
             write_columnar(stream, layout.form, layout.compression, predicate.arity, list(counted))
         else:

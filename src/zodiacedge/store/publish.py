@@ -11,18 +11,18 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import StoreProblem
-from zodiacedge.store.disk import sync_folder
-from zodiacedge.store.folder import FolderPlace
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS
-from zodiacedge.store.lock import WriterLock
-from zodiacedge.store.objects import ObjectPlace
+from zodiacedge.store.location.atomic_files import sync_folder
+from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.lock import WriterLock
+from zodiacedge.store.location.object_store import ObjectPlace
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from zodiacedge.store.place import Place
+    from zodiacedge.store.location.base import Place
 
 
 _ENDING = ".new"

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from zodiacedge.io.arrow import PARQUET_CODECS
 from zodiacedge.io.export import ExportReport, staged_export
+from zodiacedge.io.formats.arrow import PARQUET_CODECS
 from zodiacedge.io.problems import problem, writing
 from zodiacedge.io.streams import COMPRESSIONS, open_target
 from zodiacedge.language.ast import Predicate

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine import listed
+from zodiacedge.engine import state_compare
 from zodiacedge.engine.api import materialised
-from zodiacedge.engine.embedded.attempt import Work
-from zodiacedge.engine.embedded.batch import EmbeddedBatch, EmbeddedEffect, rows_with
-from zodiacedge.engine.embedded.choose import Choice, Policy
-from zodiacedge.engine.embedded.net import EmbeddedNet
-from zodiacedge.engine.embedded.query import EmbeddedQuery
-from zodiacedge.engine.embedded.store import TYPED, Relation, Store, by_class
-from zodiacedge.engine.embedded.table import Table
+from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedEffect, rows_with
+from zodiacedge.engine.embedded.maintain.propagate import Work
+from zodiacedge.engine.embedded.maintain.strategy import Choice, Policy
+from zodiacedge.engine.embedded.storage.database import TYPED, Relation, Store, by_class
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.versions.net_change import EmbeddedNet
 from zodiacedge.engine.registry import Registry
 from zodiacedge.terms import RDF_TYPE, Term
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.api import Answer, Apart, Batch, Dropped, Effect, NodeRun, Settings, State
-    from zodiacedge.engine.embedded.shape import NodeShape
-    from zodiacedge.engine.embedded.versions import Draft
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+    from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.handover import Handover
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
@@ -189,15 +189,15 @@ class EmbeddedState:
 
     def digest(self, turn: Handover) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
-        return listed.digest(self, turn)
+        return state_compare.digest(self, turn)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible here only, and those that are in another version only."""
-        return listed.diff(before, self)
+        return state_compare.diff(before, self)
 
     def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
         """Yield where this state differs from another of the same program."""
-        return listed.apart(self, other, nodes, turn)
+        return state_compare.apart(self, other, nodes, turn)
 
 
 @dataclass(frozen=True)

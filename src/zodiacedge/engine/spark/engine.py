@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Progress, materialised
-from zodiacedge.engine.embedded.fingerprints import MOST_BITS
-from zodiacedge.engine.spark.jobs import Jobs
-from zodiacedge.engine.spark.place import Options, Place
-from zodiacedge.engine.spark.session import Cluster
+from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS
+from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.state import SparkState
-from zodiacedge.engine.spark.vocabulary import Hashing
+from zodiacedge.engine.spark.storage.terms import Hashing
+from zodiacedge.engine.spark.storage.workspace import Options, Place
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from zodiacedge.engine import listed
-from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.spark import question
-from zodiacedge.engine.spark.apart import apart
-from zodiacedge.engine.spark.attempt import SparkAttempt, work_out
-from zodiacedge.engine.spark.batch import SparkBatch, SparkEffect, class_predicate
-from zodiacedge.engine.spark.columns import mentioned
-from zodiacedge.engine.spark.diff import diff
-from zodiacedge.engine.spark.digest import digest
-from zodiacedge.engine.spark.inputs import inputs_of
-from zodiacedge.engine.spark.large_query import LargeQuery
-from zodiacedge.engine.spark.lookup import Lookup
-from zodiacedge.engine.spark.scratch import Relation, Segment, held
-from zodiacedge.engine.spark.vocabulary import Names, Terms
+from zodiacedge.engine import state_compare
+from zodiacedge.engine.spark.compare.checksums import apart
+from zodiacedge.engine.spark.compare.diff import diff
+from zodiacedge.engine.spark.compare.digest import digest
+from zodiacedge.engine.spark.evaluate.inputs import inputs_of
+from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkEffect, class_predicate
+from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.maintain.propagate import propagate
+from zodiacedge.engine.spark.query import one_task
+from zodiacedge.engine.spark.query.distributed import LargeQuery
+from zodiacedge.engine.spark.storage.embedded_tables import mentioned
+from zodiacedge.engine.spark.storage.files import Relation, Segment, held
+from zodiacedge.engine.spark.storage.version import SparkVersion
 from zodiacedge.language.ast import Predicate
 from zodiacedge.language.checks import body_atoms
 
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Answer, Apart, Batch, Dropped, Effect, NodeRun, Settings, State
     from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.place import Place
+    from zodiacedge.engine.spark.maintain.net_change import SparkNet
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
     from zodiacedge.terms import Term
@@ -39,25 +36,29 @@ _TOGETHER = 65_536
 
 
 @dataclass(frozen=True)
-class SparkState:
-    """One version of a knowledge base on Spark."""
+class SparkAttempt:
+    """A change that was evaluated and is not in force yet."""
 
-    place: Place
-    stated: Segment = field(default_factory=Segment)
-    segments: Mapping[frozenset[str], Segment] = field(default_factory=dict)
-    terms: Terms = field(default_factory=Terms)
-    names: Names = field(default_factory=lambda: Names({}))
-    introduced: frozenset[Term] = frozenset()
-    """Terms that rules mention, as far as the files of terms are known to have them."""
-    runs: tuple[NodeRun, ...] = ()
-    dropped: Mapping[str, Dropped] = field(default_factory=dict)
-    registry: Registry = field(default_factory=Registry)
-    rules: Mapping[str, Rule] = field(default_factory=dict)
-    """The rules by key, as far as they are known: what they were before a change matters to their heirs."""
-    seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
-    """How long evaluating nodes from nothing took the last time, as far as anybody knows."""
-    counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
-    """How many rows of a relation nodes derive, each once, by class or under 0: what a task told already."""
+    after: SparkState
+    net: SparkNet
+
+    @property
+    def runs(self) -> tuple[NodeRun, ...]:
+        """The nodes that were visited, in order."""
+        return self.after.runs
+
+    @property
+    def dropped(self) -> Mapping[str, Dropped]:
+        """Bindings that evaluation errors dropped, by rule key."""
+        return self.after.dropped
+
+    def commit(self) -> SparkState:
+        """Put the change in force."""
+        return self.after
+
+
+class SparkState(SparkVersion):
+    """What can be asked of one version of a knowledge base on Spark."""
 
     # Facts.
 
@@ -140,14 +141,6 @@ class SparkState:
                 found[predicate] = found.get(predicate, 0) + count
         return found
 
-    def named(self, keys: Iterable[int]) -> Mapping[int, Term]:
-        """Return what classes are called."""
-        asked = self.names.missing(keys)
-        if asked:
-            found = self.terms.decode(np.array(asked, np.int64))
-            return self.names.with_terms(found).known
-        return self.names.known
-
     # Questions.
 
     def holds(self, term: Term) -> bool:
@@ -173,7 +166,7 @@ class SparkState:
 
         def answered(values: Mapping[Variable, Term]) -> Answer:
             given = {v: values[v] for v in parameters}
-            asked = question.Question(
+            asked = one_task.Question(
                 query,
                 given,
                 keys | self.place.hashing.keys_of(given.values()),
@@ -183,7 +176,7 @@ class SparkState:
                 settings.registry,
                 settings.limits,
             )
-            return self.place.jobs.one(question.run, asked, "answering a query")
+            return self.place.jobs.one(one_task.run, asked, "answering a query")
 
         return answered
 
@@ -205,7 +198,7 @@ class SparkState:
         """Work out what a change leads to."""
         if not isinstance(effect, SparkEffect):
             raise TypeError(effect)
-        return work_out(self, rules, graph, effect, settings)
+        return SparkAttempt(*propagate(self, rules, graph, effect, settings))
 
     # Verification.
 
@@ -225,13 +218,13 @@ class SparkState:
         """Return the facts that are visible here only, and those that are in another version only."""
         if isinstance(before, SparkState) and before.place is self.place:
             return diff(before, self)
-        return listed.diff(before, self)
+        return state_compare.diff(before, self)
 
     def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
         """Yield where this state differs from another of the same program."""
         if isinstance(other, SparkState) and other.place is self.place:
             return apart(self, other, nodes, turn)
-        return listed.apart(self, other, nodes, turn)
+        return state_compare.apart(self, other, nodes, turn)
 
 
 def predicate_counts(

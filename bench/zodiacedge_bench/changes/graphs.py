@@ -1,0 +1,51 @@
+"""Closures under change: an edge that is there goes and comes, one that is not there comes and goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numpy.random import default_rng
+
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.language.printer import format_atom
+from zodiacedge_bench.changes.changes import Experiment, Step
+from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.measure.harness import Expected
+from zodiacedge_bench.measure.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# So many edges of each kind: what follows from one differs by orders of magnitude.
+_EDGES = 3
+_SEED = 11
+
+
+def edges(task: Task) -> Iterator[Experiment]:
+    """Some edges of a graph out and in again, and some others in and out again, on one knowledge base."""
+    there = list(task.make_facts())
+    random = default_rng(_SEED)
+    nodes = list(dict.fromkeys(one for edge in there for one in edge.args))
+    steps: list[Step] = []
+    for number in random.choice(len(there), _EDGES, replace=False).tolist():
+        edge = there[number]
+        rest = _with(task, f"without {format_atom(edge)}", [one for one in there if one != edge])
+        steps += [
+            Step(f"{format_atom(edge)} out", Edit(remove_facts=(edge,)), rest),
+            Step(f"{format_atom(edge)} in again", Edit(add_facts=(edge,)), task),
+        ]
+    known = set(there)
+    while len(steps) < 4 * _EDGES:
+        start, end = random.choice(len(nodes), 2).tolist()
+        edge = fact("edge", nodes[start], nodes[end])
+        if edge not in known:
+            more = _with(task, f"with {format_atom(edge)}", [*there, edge])
+            steps += [
+                Step(f"{format_atom(edge)} in", Edit(add_facts=(edge,)), more),
+                Step(f"{format_atom(edge)} out again", Edit(remove_facts=(edge,)), task),
+            ]
+    yield Experiment("change", task.name, task, tuple(steps))
+
+
+def _with(task: Task, name: str, facts: list[Fact]) -> Task:
+    return Task(f"{task.name} {name}", task.text, lambda: facts, Expected())

@@ -1,0 +1,130 @@
+"""The paper's experiments that change a materialisation: rules of RS2 and RS3, facts and rules of RS1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.workloads import paper
+from zodiacedge_bench.changes.changes import Experiment, Published, Step
+from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.measure.harness import Expected
+from zodiacedge_bench.measure.task import PAPER_SIZES, Task, paper_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from zodiacedge.language.ast import Fact
+
+    Labels = tuple[str, ...]
+
+SMALL_TURBINES = 50
+_TURBINES = 200
+_MORE = (10, 20, 30, 40, 50)
+_SINGLE = tuple((f"r{number}",) for number in range(1, 19))
+_SETS: tuple[Labels, ...] = (("r10", "r15", "r17"), ("r10", "r15", "r18"))
+# What the text says of its two figures; the pictures themselves give no numbers.
+_INSERTION: dict[Labels, Published] = dict.fromkeys((*_SINGLE, *_SETS), Published()) | {
+    ("r18",): Published(factor="375"),
+    ("r4",): Published(factor="5"),
+    ("r3",): Published(factor="below 1"),
+}
+_DELETION: dict[Labels, Published] = dict.fromkeys((*_SINGLE, *_SETS), Published()) | {
+    ("r18",): Published(factor="1,000")
+}
+# The two tables about RS3: seconds of the change, and how many times faster than the seconds beside them.
+_RS3_IN: dict[Labels, Published] = {
+    ("r6",): Published(0.2789, f"{24.134 / 0.2789:.0f}"),
+    ("r10_new",): Published(2.335, f"{24.134 / 2.335:.0f}"),
+}
+_RS3_OUT: dict[Labels, Published] = {
+    ("r6",): Published(7.304, f"{24.7 / 7.304:.1f}"),
+    ("r10_new",): Published(6.073, f"{23.347 / 6.073:.1f}"),
+}
+
+
+def insertion(*, small: bool) -> Iterator[Experiment]:
+    """Each rule of RS2, and two sets of three, into all the others."""
+    return _into("insertion", _rule_set(2, small=small), _some(_INSERTION) if small else _INSERTION)
+
+
+def deletion(*, small: bool) -> Iterator[Experiment]:
+    """The same rules out of all of RS2."""
+    return _out_of("deletion", _rule_set(2, small=small), _some(_DELETION) if small else _DELETION)
+
+
+def rs3(*, small: bool) -> Iterator[Experiment]:
+    """The two rules of RS3 that a negation depends on, in and out."""
+    task = _rule_set(3, small=small)
+    yield from _into("rs3", task, _RS3_IN)
+    yield from _out_of("rs3", task, _RS3_OUT)
+
+
+def ds1(*, small: bool) -> Iterator[Experiment]:
+    """RS1 on growing chains: a link in the middle goes and comes, and so do its two recursive rules."""
+    for turbines in (SMALL_TURBINES,) if small else PAPER_SIZES[1]:
+        task = paper_task(1, turbines)
+        middle = turbines // 2
+        fact = next(one for one in paper.ds1(turbines) if one.args[0] == paper.turbine(middle))
+        changed = [_fact_steps(task, fact, turbines)]
+        changed += [_rule_steps(task, (rule,), Published(), back=True) for rule in ("r1", "r2")]
+        for steps in changed:
+            yield Experiment("ds1", task.name, task, steps, turbines, "turbines")
+
+
+def data(*, small: bool) -> Iterator[Experiment]:
+    """RS1 on a chain of turbines: some percent more come, and go again."""
+    turbines = SMALL_TURBINES if small else _TURBINES
+    task = paper_task(1, turbines)
+    known = set(paper.ds1(turbines))
+    for percent in _MORE[::2] if small else _MORE:
+        total = turbines + turbines * percent // 100
+        more = tuple(one for one in paper.ds1(total) if one not in known)
+        longer = Task(f"rs1 n={total}", task.text, lambda total=total: paper.ds1(total), Expected())  # type: ignore[misc]
+        steps = (
+            Step("more in", Edit(add_facts=more), longer),
+            Step("more out", Edit(remove_facts=more), task),
+        )
+        yield Experiment(
+            "data", f"{task.name} and {percent} %", task, steps, percent, "percent more turbines"
+        )
+
+
+def _some(sets: Mapping[Labels, Published]) -> dict[Labels, Published]:
+    return {labels: sets[labels] for labels in (("r3",), ("r18",), _SETS[0])}
+
+
+def _rule_set(number: int, *, small: bool) -> Task:
+    return paper_task(number, SMALL_TURBINES if small else _TURBINES)
+
+
+def _into(name: str, task: Task, sets: Mapping[Labels, Published]) -> Iterator[Experiment]:
+    for labels, published in sets.items():
+        rest = task.without(*labels)
+        shown = ", ".join(labels)
+        steps = (
+            Step(f"{shown} in", Edit(add_rules=task.rule_texts(*labels)), task, published),
+            Step(f"{shown} out", Edit(remove_rules=labels), rest, shown=False),
+        )
+        yield Experiment(name, task.name, rest, steps)
+
+
+def _out_of(name: str, task: Task, sets: Mapping[Labels, Published]) -> Iterator[Experiment]:
+    for labels, published in sets.items():
+        yield Experiment(name, task.name, task, _rule_steps(task, labels, published, back=False))
+
+
+def _rule_steps(task: Task, labels: Labels, published: Published, *, back: bool) -> tuple[Step, ...]:
+    name = ", ".join(labels)
+    return (
+        Step(f"{name} out", Edit(remove_rules=labels), task.without(*labels), published),
+        Step(f"{name} in", Edit(add_rules=task.rule_texts(*labels)), task, shown=back),
+    )
+
+
+def _fact_steps(task: Task, fact: Fact, turbines: int) -> tuple[Step, ...]:
+    rest = [one for one in paper.ds1(turbines) if one != fact]
+    cut = Task(f"{task.name} without a link", task.text, lambda: rest, Expected())
+    return (
+        Step("link out", Edit(remove_facts=(fact,)), cut),
+        Step("link in", Edit(add_facts=(fact,)), task),
+    )

@@ -1,0 +1,155 @@
+"""The embedded engine from facts that are already encoded, and the memory that its state takes.
+
+Facts are encoded once. Each trial gets a store of its own, with copies of their rows, outside the clock; the
+clock sees planning, evaluation and counting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedState
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedEffect
+from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.embedded.storage.database import Relation, Segment, Store, Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.graph import HyperGraph
+    from zodiacedge.language.ast import Fact, Predicate, Rule
+    from zodiacedge.terms import Term
+
+OURS = "zodiac"
+NO_MODULES = "zodiac, no modules"
+_WORD = 2**64
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Explicit facts as a store holds them: terms in the order of their ids, and distinct rows of ids."""
+
+    terms: tuple[Term, ...]
+    rows: Mapping[Relation, NDArray[np.int32]]
+
+    @classmethod
+    def of(cls, facts: Iterable[Fact]) -> Loaded:
+        """Encode facts."""
+        batch = EmbeddedBatch(Store())
+        batch.add(facts)
+        store = Store(batch.store.terms, batch.distinct())
+        terms = tuple(map(store.dictionary.decode, range(len(store.dictionary))))
+        return cls(terms, {name: table.rows.copy() for name, table in store.explicit.tables.items()})
+
+    def __len__(self) -> int:
+        """Return the number of facts."""
+        return sum(map(len, self.rows.values()))
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hashes of the terms."""
+        return term_hashes(self.terms)
+
+    def store(self) -> Store:
+        """Return a new store with these facts, and nothing else."""
+        terms, explicit = Terms(), Segment()
+        terms.dictionary.encode_all(self.terms)
+        for relation, rows in self.rows.items():
+            explicit.table(relation).insert(rows)
+        return Store(terms, explicit)
+
+
+def copied(store: Store) -> Store:
+    """Return a new store with the explicit facts of another, and the same terms."""
+    explicit = Segment()
+    for relation, table in store.explicit.tables.items():
+        explicit.table(relation).insert(table.rows)
+    return Store(store.terms, explicit)
+
+
+def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
+    """Return the hashes of terms, as Python makes them in this process."""
+    return np.fromiter((hash(term) % _WORD for term in terms), np.uint64)
+
+
+class EmbeddedTrial:
+    """One evaluation from scratch."""
+
+    def __init__(self, store: Store, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool) -> None:
+        """Take a store of its own, with facts and nothing else."""
+        self._state = EmbeddedState(store, policy=Policy(modules))
+        self._rules = rules
+        self._graph = graph
+        self._counts: Mapping[Predicate, int] = {}
+
+    @property
+    def store(self) -> Store:
+        """The tables, all of them once the work is done."""
+        return self._state.store
+
+    def work(self) -> None:
+        """Evaluate node after node, and count."""
+        nothing = EmbeddedEffect(self.store, Segment(), Segment())
+        self._state = self._state.attempt(self._rules, self._graph, nothing, Settings()).commit()
+        self._counts = self._state.derived_counts()
+
+    def counts(self) -> dict[str, int]:
+        """Return the derived facts per predicate."""
+        return {predicate.name: count for predicate, count in self._counts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Allocated bytes of a materialisation, as its arrays tell them."""
+
+    workload: str
+    explicit_rows: int
+    explicit_row_bytes: int
+    explicit_index_bytes: int
+    segment_rows: int
+    segment_row_bytes: int
+    segment_index_bytes: int
+    complete_index_bytes: int
+    """The same once every row-set is there; evaluation leaves out those that nobody asked for."""
+    terms: int
+    dictionary_bytes: int
+
+    @property
+    def bytes_per_row(self) -> float:
+        """Bytes per stored segment row, with its indexes and a row-set."""
+        return (self.segment_row_bytes + self.complete_index_bytes) / max(self.segment_rows, 1)
+
+
+def memory(workload: str, store: Store) -> Memory:
+    """Return what a store allocated; its row-sets are built on the way."""
+    rows, row_bytes, index_bytes = _allocated(store.segments.values())
+    for segment in store.segments.values():
+        for table in segment.tables.values():
+            table.need_rows()
+    complete_index_bytes = _allocated(store.segments.values())[-1]
+    explicit_rows, explicit_row_bytes, explicit_index_bytes = _allocated([store.explicit])
+    return Memory(
+        workload,
+        explicit_rows=explicit_rows,
+        explicit_row_bytes=explicit_row_bytes,
+        explicit_index_bytes=explicit_index_bytes,
+        segment_rows=rows,
+        segment_row_bytes=row_bytes,
+        segment_index_bytes=index_bytes,
+        complete_index_bytes=complete_index_bytes,
+        terms=len(store.dictionary),
+        dictionary_bytes=store.dictionary.nbytes,
+    )
+
+
+def _allocated(segments: Iterable[Segment]) -> tuple[int, int, int]:
+    tables = [table for segment in segments for table in segment.tables.values()]
+    sizes = [table.nbytes for table in tables]
+    return sum(map(len, tables)), sum(rows for rows, _ in sizes), sum(finders for _, finders in sizes)

@@ -1,0 +1,67 @@
+"""How long each of many small changes takes: not the best of them, but half of them, most, and the worst."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zodiacedge_bench.measure.harness import Run
+
+PERCENTILES = (50, 95, 99)
+# The first changes after loading build indexes and assemble programs that all others use.
+FIRST = 100
+_ENOUGH = 5 * FIRST
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """The changes of one kind, in the order in which they were made."""
+
+    workload: str
+    change: str
+    runs: tuple[Run, ...]
+    left_out: int = 0
+    """Changes that were made and do not count, because too much followed from them."""
+    first: bool = False
+    """Whether these are the first changes after loading, which no target is about."""
+
+    def by_age(self) -> tuple[Latencies, ...]:
+        """Return the first changes and the later ones apart, where there are enough of them."""
+        if len(self.runs) < _ENOUGH:
+            return (self,)
+        begin = replace(self, change=f"{self.change}, first {FIRST}", runs=self.runs[:FIRST], first=True)
+        return begin, replace(self, runs=self.runs[FIRST:])
+
+    def percentile(self, percent: int) -> float:
+        """Return the wall time that so many percent of the changes stay within."""
+        return _percentile([run.seconds for run in self.runs], percent)
+
+    def cpu_percentile(self, percent: int) -> float:
+        """Return the processor time that so many percent of the changes stay within."""
+        return _percentile([run.cpu_seconds for run in self.runs], percent)
+
+    @property
+    def worst(self) -> float:
+        """The longest wall time."""
+        return max(run.seconds for run in self.runs)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "workload": self.workload,
+            "change": self.change,
+            "changes": len(self.runs),
+            "left_out": self.left_out,
+            **{f"p{percent}_seconds": self.percentile(percent) for percent in PERCENTILES},
+            "worst_seconds": self.worst,
+            **{f"p{percent}_cpu_seconds": self.cpu_percentile(percent) for percent in PERCENTILES},
+            "seconds": [run.seconds for run in self.runs],
+            "cpu_seconds": [run.cpu_seconds for run in self.runs],
+        }
+
+
+def _percentile(seconds: list[float], percent: int) -> float:
+    # The nearest rank: a time that occurred.
+    return sorted(seconds)[ceil(len(seconds) * percent / 100) - 1]

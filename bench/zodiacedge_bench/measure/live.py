@@ -1,0 +1,46 @@
+"""A knowledge base that holds a task's rules and facts: what changes are timed on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.embedded.storage.database import Store
+    from zodiacedge_bench.measure.embedded import Loaded
+    from zodiacedge_bench.measure.task import Task
+
+
+def knowledge_base(task: Task, *, modules: bool) -> KnowledgeBase:
+    """Open a knowledge base and commit the task's rules and facts to it, as one change.
+
+    The facts come as rows: a relation of millions never becomes as many objects.
+    """
+    kb = KnowledgeBase(EmbeddedEngine(modules=modules), Settings())
+    batch = EmbeddedBatch(store_of(kb))
+    _fill(batch, task.loaded)
+    kb.apply(Change(add_rules=tuple(task.program), loaded=(batch,)))
+    return kb
+
+
+def store_of(kb: KnowledgeBase) -> Store:
+    """Return the tables of a knowledge base in the embedded engine."""
+    state = kb.state
+    if not isinstance(state, EmbeddedState):
+        raise TypeError(state)
+    return state.store
+
+
+def _fill(batch: EmbeddedBatch, loaded: Loaded) -> None:
+    numbers = batch.store.dictionary.encode_all(loaded.terms)
+    for relation, rows in loaded.rows.items():
+        member_of = relation.member_of
+        if member_of != NO_CLASS:
+            member_of = int(numbers[member_of])
+        batch.add_rows(Relation(relation.name, relation.arity, member_of), numbers[rows])

@@ -1,0 +1,45 @@
+"""Other engines on the same facts, where they are installed: the optional extra `peers`.
+
+A peer gets a `Portable` program, facts as rows of ids, and nothing to load or parse while the clock runs.
+
+    portable  a program and its facts in a form that every peer takes
+    spelling  names and rules in the syntax of other engines
+    clingo    the ASP solver
+    duckdb    recursive SQL
+    nemo      the rule engine
+    prolog    SWI-Prolog with tabling
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from zodiacedge_bench.peers.clingo import Clingo
+from zodiacedge_bench.peers.duckdb import DuckDB
+from zodiacedge_bench.peers.nemo import Nemo
+from zodiacedge_bench.peers.prolog import Prolog
+
+if TYPE_CHECKING:
+    from zodiacedge_bench.measure.harness import Trial
+    from zodiacedge_bench.peers.portable import Portable
+
+
+class Peer(Protocol):
+    """Another engine."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+
+    @property
+    def aggregates(self) -> frozenset[str]:
+        """The aggregates it can do; rules with others are left out."""
+
+    def version(self) -> str:
+        """Return its version, or nothing where it is not installed."""
+
+    def trial(self, program: Portable) -> Trial:
+        """Return an evaluation from fresh state; everything that needs no rule is done here."""
+
+
+PEERS: tuple[Peer, ...] = (Clingo(), DuckDB(), Nemo(), Prolog())

@@ -1,0 +1,135 @@
+"""A report: the figures of a benchmark, as tables for people and as plain values for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from zodiacedge_bench.report.plots import plot
+from zodiacedge_bench.report.tables import Shown, change_table, latency_table, memory_table, target_table
+from zodiacedge_bench.report.targets import bar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from zodiacedge_bench.changes.changes import ChangeFigure
+    from zodiacedge_bench.measure.embedded import Memory
+    from zodiacedge_bench.measure.harness import Measurement
+    from zodiacedge_bench.measure.latency import Latencies
+    from zodiacedge_bench.measure.machine import Machine
+    from zodiacedge_bench.report.targets import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How long an engine takes for a workload."""
+
+    workload: str
+    engine: str
+    measurement: Measurement
+    published: float | None = None
+    """Seconds that the paper gives for its prototype."""
+    left_out: tuple[str, ...] = ()
+    """Predicates that the engine cannot derive; their rules were left out."""
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of the best run."""
+        return self.measurement.best.seconds
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "workload": self.workload,
+            "engine": self.engine,
+            "seconds": self.seconds,
+            "cpu_seconds": self.measurement.best.cpu_seconds,
+            "runs": [asdict(run) for run in self.measurement.runs],
+            "derived": dict(self.measurement.counts),
+            "derived_total": self.measurement.derived,
+            "published_seconds": self.published,
+            "left_out": list(self.left_out),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a benchmark found."""
+
+    bench: str
+    machine: Machine
+    figures: tuple[Figure, ...]
+    memory: tuple[Memory, ...] = ()
+    changes: tuple[ChangeFigure, ...] = ()
+    latencies: tuple[Latencies, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    not_installed: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "bench": self.bench,
+            "machine": self.machine.to_dict(),
+            "figures": [figure.to_dict() | {"ratio": self._ratio(figure)} for figure in self.figures],
+            "memory": [asdict(one) | {"bytes_per_row": one.bytes_per_row} for one in self.memory],
+            "changes": [
+                change.to_dict() | {"limit_seconds": bar(change), "met": change.seconds <= bar(change)}
+                for change in self.changes
+            ],
+            "latencies": [one.to_dict() for one in self.latencies],
+            "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
+            "targets": [verdict.to_dict() for verdict in self.verdicts],
+        }
+
+    def tables(self) -> Sequence[Shown]:
+        """Return the tables that have something in them: times, changes, memory, targets."""
+        found = (
+            self._times(),
+            change_table(self.changes),
+            latency_table(self.latencies),
+            memory_table(self.memory),
+            target_table(self.verdicts),
+        )
+        return [table for table in found if table.rows]
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Draw pictures into a folder, and return their files."""
+        return plot(self, folder)
+
+    def _times(self) -> Shown:
+        compared = any(self._ratio(figure) is not None for figure in self.figures)
+        published = compared and not self.versions
+        columns = ["workload", "engine", "derived", "seconds", "CPU s", "runs"]
+        columns += ["paper s"] * published + ["CPU ratio"] * bool(self.versions) + ["ratio"] * compared
+        rows = []
+        for figure in self.figures:
+            best = figure.measurement.best
+            row = [
+                figure.workload,
+                figure.engine,
+                f"{figure.measurement.derived:,}",
+                f"{best.seconds:.4f}",
+                f"{best.cpu_seconds:.4f}",
+                str(len(figure.measurement.runs)),
+            ]
+            if published:
+                row.append(f"{figure.published:g}" if figure.published else "")
+            if self.versions:
+                row.append(f"{best.cpu_seconds / self._ours(figure).measurement.best.cpu_seconds:,.1f}")
+            if compared:
+                ratio = self._ratio(figure)
+                row.append("" if ratio is None else f"{ratio:,.1f}")
+            rows.append(tuple(row))
+        return Shown(tuple(columns), tuple(rows))
+
+    def _ratio(self, figure: Figure) -> float | None:
+        # How many times our time another engine takes, or the paper gives for its prototype.
+        if self.versions:
+            return figure.seconds / self._ours(figure).seconds
+        return figure.published / figure.seconds if figure.published else None
+
+    def _ours(self, figure: Figure) -> Figure:
+        # Our own figures stand first, the one with modules, if it was asked for, before the other.
+        return next(one for one in self.figures if one.workload == figure.workload)

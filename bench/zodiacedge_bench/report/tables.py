@@ -1,0 +1,117 @@
+"""Figures as tables of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge_bench.measure.embedded import OURS
+from zodiacedge_bench.measure.latency import PERCENTILES
+from zodiacedge_bench.report.targets import bar, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from zodiacedge_bench.changes.changes import ChangeFigure
+    from zodiacedge_bench.measure.embedded import Memory
+    from zodiacedge_bench.measure.latency import Latencies
+    from zodiacedge_bench.report.targets import Verdict
+
+# An experiment with more changes than this shows only its worst ones; JSON has them all.
+_MOST_CHANGES = 40
+_WORST_CHANGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table as text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def memory_table(sizes: Iterable[Memory]) -> Shown:
+    """Return what the parts of each store take."""
+    rows: list[tuple[str, ...]] = []
+    for one in sizes:
+        segments = _shares(one.segment_rows, one.segment_row_bytes, one.segment_index_bytes)
+        complete = _shares(one.segment_rows, one.segment_row_bytes, one.complete_index_bytes)
+        explicit = _shares(one.explicit_rows, one.explicit_row_bytes, one.explicit_index_bytes)
+        dictionary = _shares(one.terms, one.dictionary_bytes, 0)
+        rows += [
+            (one.workload, "segments", *segments),
+            ("", "with all row-sets", *complete),
+            ("", "explicit facts", *explicit),
+            ("", "dictionary", *dictionary),
+        ]
+    columns = ("workload", "memory of", "rows", "bytes of rows", "of indexes", "bytes per row")
+    return Shown(columns, tuple(rows))
+
+
+def change_table(figures: Sequence[ChangeFigure]) -> Shown:
+    """Return changes beside from scratch; of an experiment with many changes, those that stand worst."""
+    engines = any(figure.engine != OURS for figure in figures)
+    published = any(figure.published.seconds or figure.published.factor for figure in figures)
+    columns = ("experiment", "workload", *("engine",) * engines, "change", "facts", "seconds", "CPU s")
+    columns += ("scratch s", "its CPU s", "factor", *("paper s", "paper factor") * published, "verdict")
+    rows: list[tuple[str, ...]] = []
+    for experiment in dict.fromkeys(figure.experiment for figure in figures):
+        own = [figure for figure in figures if figure.experiment == experiment]
+        for one in worth_showing(own):
+            scratch = one.scratch.best
+            paper = (f"{one.published.seconds:g}" if one.published.seconds else "", one.published.factor)
+            rows.append(
+                (
+                    one.experiment,
+                    one.workload,
+                    *(one.engine,) * engines,
+                    one.change,
+                    f"{one.grown:+,}",
+                    f"{one.seconds:.4f}",
+                    f"{one.best.cpu_seconds:.4f}",
+                    f"{scratch.seconds:.4f}",
+                    f"{scratch.cpu_seconds:.4f}",
+                    f"{one.factor:,.3g}" if one.factor < 1 else f"{one.factor:,.1f}",
+                    *paper * published,
+                    word(met=one.seconds <= bar(one)),
+                )
+            )
+    return Shown(columns, tuple(rows))
+
+
+def latency_table(latencies: Iterable[Latencies]) -> Shown:
+    """Return percentiles in milliseconds."""
+    shares = tuple(f"p{percent} ms" for percent in PERCENTILES)
+    cpu_shares = tuple(f"CPU {share}" for share in shares)
+    columns = ("workload", "change", "changes", "left out", *shares, "worst ms", *cpu_shares)
+    rows = tuple(
+        (
+            one.workload,
+            one.change,
+            f"{len(one.runs):,}",
+            f"{one.left_out:,}",
+            *(f"{1e3 * one.percentile(percent):.3f}" for percent in PERCENTILES),
+            f"{1e3 * one.worst:.3f}",
+            *(f"{1e3 * one.cpu_percentile(percent):.3f}" for percent in PERCENTILES),
+        )
+        for one in latencies
+    )
+    return Shown(columns, rows)
+
+
+def target_table(verdicts: Iterable[Verdict]) -> Shown:
+    """Return what was wanted and what was measured."""
+    rows = tuple((one.target.text, one.shown, one.target.wanted, one.word) for one in verdicts)
+    return Shown(("target", "measured", "wanted", "verdict"), rows)
+
+
+def worth_showing(figures: Sequence[ChangeFigure]) -> Sequence[ChangeFigure]:
+    """Return the changes of an experiment, or where they are many those that stand worst."""
+    if len(figures) <= _MOST_CHANGES:
+        return figures
+    return sorted(figures, key=lambda figure: bar(figure) / figure.seconds)[:_WORST_CHANGES]
+
+
+def _shares(rows: int, row_bytes: int, index_bytes: int) -> tuple[str, str, str, str]:
+    each = (row_bytes + index_bytes) / max(rows, 1)
+    return f"{rows:,}", f"{row_bytes:,}", f"{index_bytes:,}", f"{each:.1f}"

@@ -1,0 +1,160 @@
+"""LUBM once, twice, four and eight times as large: how much longer loading and materialising take.
+
+Both engines read the same files, and must derive as many facts of every predicate.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.workloads import lubm
+from zodiacedge_bench.measure.embedded import EmbeddedTrial, copied
+from zodiacedge_bench.measure.harness import Expected, Measurement, Run, clocked, measure
+from zodiacedge_bench.measure.task import lubm_task
+from zodiacedge_bench.spark.clock import Window, timed
+from zodiacedge_bench.spark.measured import measure_on_spark
+from zodiacedge_bench.spark.trial import SparkTrial, ways_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from zodiacedge_bench.measure.task import Task
+    from zodiacedge_bench.spark.stage import Stage
+
+FACTORS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One size of the data."""
+
+    factor: int
+    workload: str
+    facts: int
+    load: Run
+    load_window: Window
+    measurement: Measurement
+    windows: tuple[Window, ...]
+    how: str
+    embedded_load: float
+    embedded: float
+    """Seconds that the embedded engine takes for loading, and for materialising."""
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of the best materialisation."""
+        return self.measurement.best.seconds
+
+    @property
+    def window(self) -> Window:
+        """When that was."""
+        return self.windows[self.measurement.runs.index(self.measurement.best)]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "factor": self.factor,
+            "workload": self.workload,
+            "facts": self.facts,
+            "derived_total": self.measurement.derived,
+            "derived": dict(self.measurement.counts),
+            "load_seconds": self.load.seconds,
+            "load_cpu_seconds": self.load.cpu_seconds,
+            "seconds": self.seconds,
+            "cpu_seconds": self.measurement.best.cpu_seconds,
+            "runs": [asdict(run) for run in self.measurement.runs],
+            "how": self.how,
+            "embedded_load_seconds": self.embedded_load,
+            "embedded_seconds": self.embedded,
+        }
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Measures LUBM on growing data."""
+
+    stage: Stage
+    runs: int | None
+    tell: Callable[[str], None]
+    departments: int | None = None
+    """The most departments that a university has; one makes small universities for tests."""
+
+    def measure(self, start: int) -> Iterator[Size]:
+        """Begin with some universities."""
+        for factor in FACTORS:
+            universities = start * factor
+            folder = self.stage.folder / f"lubm-{universities}"
+            self.tell(f"lubm-{universities}: writing its facts")
+            lubm.write(folder, universities, form="nt", departments=self.departments)
+            try:
+                yield self._size(factor, universities, folder)
+            finally:
+                shutil.rmtree(folder)
+
+    def _size(self, factor: int, universities: int, folder: Path) -> Size:
+        # The facts come from the folder; the task has the rules, and what is known to follow.
+        task = lubm_task(universities, departments=self.departments)
+        self.tell(f"{task.name}: embedded")
+        beside = _Embedded.of(task, folder, self.runs, modules=self.stage.modules)
+        self.tell(f"{task.name}: Spark")
+        kb = KnowledgeBase(self.stage.engine(), Settings())
+        load = timed(lambda: _load(kb, folder))
+        base, last = kb.state, [SparkTrial(kb.state, task)]
+        loaded = {one.name: count for one, count in base.explicit_counts().items()}
+        Expected(total=beside.facts).check(f"loading {task.name} on Spark", loaded)
+
+        def fresh() -> SparkTrial:
+            last[:] = [SparkTrial(base, task)]
+            return last[0]
+
+        measured, windows = measure_on_spark(
+            f"Spark on {task.name}", fresh, Expected(beside.counts), self.runs
+        )
+        return Size(
+            factor,
+            task.name,
+            beside.facts,
+            load.run,
+            load.window,
+            measured,
+            windows,
+            ways_text(last[0].how),
+            beside.load,
+            beside.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """The embedded engine on the same files: how long it takes, and what comes out."""
+
+    facts: int
+    counts: Mapping[str, int]
+    load: float
+    seconds: float
+
+    @classmethod
+    def of(cls, task: Task, folder: Path, runs: int | None, *, modules: bool) -> _Embedded:
+        kb = KnowledgeBase(EmbeddedEngine(), Settings())
+        load, _ = clocked(lambda: _load(kb, folder))
+        state = kb.state
+        if not isinstance(state, EmbeddedState):
+            raise TypeError(state)
+
+        def fresh() -> EmbeddedTrial:
+            return EmbeddedTrial(copied(state.store), task.rules, task.graph, modules=modules)
+
+        found = measure(f"the embedded engine on {task.name}", fresh, task.expected, runs)
+        facts = sum(kb.explicit_counts().values())
+        return cls(facts, found.counts, load.seconds, found.best.seconds)
+
+
+def _load(kb: KnowledgeBase, folder: Path) -> None:
+    with kb.change() as change:
+        change.load(str(folder))

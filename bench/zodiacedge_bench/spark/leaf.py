@@ -1,0 +1,164 @@
+"""A rule that nobody reads, out of a materialisation and in again, beside materialising anew on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from zodiacedge.kb.change import Change
+from zodiacedge_bench.measure.embedded import EmbeddedTrial
+from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError, fewest
+from zodiacedge_bench.spark.clock import Window, timed
+from zodiacedge_bench.spark.measured import measure_on_spark
+from zodiacedge_bench.spark.trial import SparkTrial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.report import ChangeReport
+    from zodiacedge_bench.measure.task import Task
+    from zodiacedge_bench.spark.stage import Stage
+
+# Of LUBM: one reads a large relation of the data, one a class that other rules derive, one a large relation
+# that others derive. No rule reads what they derive.
+LEAVES = ("r15", "r48", "r93")
+
+
+@dataclass(frozen=True, slots=True)
+class LeafFigure:
+    """How long a leaf rule takes to come or go, and how long its result takes on Spark from its facts."""
+
+    workload: str
+    change: str
+    runs: tuple[Run, ...]
+    windows: tuple[Window, ...]
+    nodes: int
+    """Hyper-nodes that were visited."""
+    grown: int
+    """By how much the number of visible facts grew or shrank."""
+    again: Measurement
+
+    @property
+    def best(self) -> Run:
+        """The run with the least wall time."""
+        return min(self.runs, key=lambda run: run.seconds)
+
+    @property
+    def window(self) -> Window:
+        """When the best run was."""
+        return self.windows[self.runs.index(self.best)]
+
+    @property
+    def factor(self) -> float:
+        """How many times faster than materialising again the change is."""
+        return self.again.best.seconds / self.best.seconds
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "workload": self.workload,
+            "change": self.change,
+            "seconds": self.best.seconds,
+            "cpu_seconds": self.best.cpu_seconds,
+            "runs": [asdict(run) for run in self.runs],
+            "nodes": self.nodes,
+            "net_facts": self.grown,
+            "again_seconds": self.again.best.seconds,
+            "again_cpu_seconds": self.again.best.cpu_seconds,
+            "again_runs": [asdict(run) for run in self.again.runs],
+            "factor": self.factor,
+        }
+
+
+class Leaves:
+    """Measures leaf rules of a task."""
+
+    def __init__(self, stage: Stage, task: Task, runs: int | None, tell: Callable[[str], None]) -> None:
+        """Materialise the task once; the clock is not running yet."""
+        self._task = task
+        self._modules = stage.modules
+        self._runs = runs
+        self._tell = tell
+        tell(f"{task.name}: loading")
+        self._kb = stage.base(task)
+        self._base = self._kb.state
+        self._kb.apply(Change(add_rules=task.program))
+
+    def measure(self, labels: tuple[str, ...] = LEAVES) -> Iterator[LeafFigure]:
+        """Take each rule out and put it in again; every count must be the embedded engine's."""
+        whole = self._again(self._task)
+        for label in labels:
+            rest = self._task.without(label)
+            less = self._again(rest)
+            out = _Series(f"{label} out", partial(_removed, label=label))
+            text = self._task.rule_texts(label)
+            into = _Series(f"{label} in", partial(_added, text=text))
+            while not out.runs or len(out.runs) < (self._runs or fewest(out.runs)):
+                for series, after in ((out, less), (into, whole)):
+                    self._tell(f"{self._task.name}: {series.change}")
+                    series.play(self._kb)
+                    what = f"{self._task.name} on Spark after {series.change}"
+                    Expected(after.counts).check(what, _without_zeros(self._kb.derived()))
+            for series, after in ((out, less), (into, whole)):
+                yield series.figure(self._task.name, after)
+
+    def _again(self, task: Task) -> Measurement:
+        """Materialise on Spark from the facts; counting is outside the clock, as it is for changes."""
+        self._tell(f"{task.name}: materialising again")
+        embedded = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
+        embedded.work()
+        task.expected.check(f"the embedded engine on {task.name}", embedded.counts())
+        expected = Expected(_without_zeros(embedded.counts()))
+        found, _ = measure_on_spark(
+            f"Spark on {task.name}",
+            lambda: SparkTrial(self._base, task, counting=False),
+            expected,
+            self._runs,
+        )
+        return found
+
+
+class _Series:
+    """The same change again and again."""
+
+    def __init__(self, change: str, act: Callable[[KnowledgeBase], ChangeReport]) -> None:
+        self.change = change
+        self.runs: list[Run] = []
+        self._act = act
+        self._windows: list[Window] = []
+        self._nodes = 0
+        self._grown = 0
+
+    def play(self, kb: KnowledgeBase) -> None:
+        done = timed(lambda: self._act(kb))
+        report = done.result
+        if len(report.rules_added) + len(report.rules_removed) != 1:
+            raise WrongCountError(f"{self.change} had no effect: {report}")
+        self.runs.append(done.run)
+        self._windows.append(done.window)
+        self._nodes = len(report.nodes)
+        self._grown = sum(report.net_change().values())
+
+    def figure(self, workload: str, again: Measurement) -> LeafFigure:
+        return LeafFigure(
+            workload, self.change, tuple(self.runs), tuple(self._windows), self._nodes, self._grown, again
+        )
+
+
+def _removed(kb: KnowledgeBase, label: str) -> ChangeReport:
+    with kb.change() as change:
+        change.remove_rules(label)
+    return change.report
+
+
+def _added(kb: KnowledgeBase, text: str) -> ChangeReport:
+    with kb.change() as change:
+        change.add_rules(text)
+    return change.report
+
+
+def _without_zeros(counts: dict[str, int]) -> dict[str, int]:
+    # A knowledge base names every predicate that has rules, an engine those that have facts.
+    return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,140 @@
+"""All that `zodiac bench spark` found, as tables for people and as plain values for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from zodiacedge_bench.measure.harness import Run
+from zodiacedge_bench.report.tables import target_table
+from zodiacedge_bench.spark import plots
+from zodiacedge_bench.spark.events import Events
+from zodiacedge_bench.spark.loops import NAIVE, TUNED
+from zodiacedge_bench.spark.tables import (
+    growth_table,
+    leaf_table,
+    profile_table,
+    purpose_table,
+    settings_table,
+    time_table,
+)
+from zodiacedge_bench.spark.targets import (
+    AGAIN,
+    SPARK,
+    growth_verdicts,
+    leaf_verdicts,
+    loop_verdicts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from zodiacedge_bench.measure.machine import Machine
+    from zodiacedge_bench.report.tables import Shown
+    from zodiacedge_bench.report.targets import Verdict
+    from zodiacedge_bench.spark.clock import Window
+    from zodiacedge_bench.spark.events import Profile
+    from zodiacedge_bench.spark.growth import Size
+    from zodiacedge_bench.spark.leaf import LeafFigure
+    from zodiacedge_bench.spark.measured import SparkFigure
+
+# The least processor time that the system tells.
+_TICK = 0.01
+
+
+@dataclass(frozen=True)
+class SparkReport:
+    """What the benchmark found."""
+
+    machine: Machine
+    settings: Mapping[str, Mapping[str, str]]
+    """Settings of Spark, by the loop that has them."""
+    figures: tuple[SparkFigure, ...] = ()
+    changes: tuple[LeafFigure, ...] = ()
+    growth: tuple[Size, ...] = ()
+    events: Events = field(default_factory=Events)
+    bench: str = "spark"
+    not_installed: tuple[str, ...] = ()
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What was wanted, and whether it was reached."""
+        return (
+            *loop_verdicts(self.figures),
+            *leaf_verdicts(self.changes),
+            *growth_verdicts(self.growth),
+        )
+
+    @cached_property
+    def ratios(self) -> dict[tuple[str, str], Run]:
+        """How many times our time on Spark each engine takes, by wall and by processor time."""
+        best = {(one.workload, one.engine): one.measurement.best for one in self.figures}
+        return {
+            (workload, engine): Run(
+                run.seconds / best[workload, SPARK].seconds,
+                run.cpu_seconds / max(best[workload, SPARK].cpu_seconds, _TICK),
+            )
+            for (workload, engine), run in best.items()
+        }
+
+    @cached_property
+    def profiles(self) -> tuple[tuple[str, str, Profile], ...]:
+        """Where the time of the best run of each went."""
+        if not self.events.jobs:
+            return ()
+        return tuple((what, who, self.events.within(window)) for what, who, window in self._windows())
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "bench": self.bench,
+            "machine": self.machine.to_dict(),
+            "settings": {name: dict(values) for name, values in self.settings.items()},
+            "figures": [
+                one.to_dict() | {"ratio": ratio.seconds, "cpu_ratio": ratio.cpu_seconds}
+                for one in self.figures
+                for ratio in (self.ratios[one.workload, one.engine],)
+            ],
+            "changes": [one.to_dict() | {"jobs": self._jobs.get(one.change)} for one in self.changes],
+            "growth": [one.to_dict() for one in self.growth],
+            "where_time_goes": [
+                {"what": what, "engine": who} | one.to_dict() for what, who, one in self.profiles
+            ],
+            "targets": [verdict.to_dict() for verdict in self.verdicts],
+        }
+
+    def tables(self) -> Sequence[Shown]:
+        """Return the tables that have something in them."""
+        loops = {figure.engine for figure in self.figures} & {NAIVE, TUNED}
+        found = (
+            *((settings_table(self.settings),) if loops else ()),
+            time_table(self.figures, self.ratios),
+            leaf_table(self.changes, self._jobs),
+            growth_table(self.growth),
+            profile_table(self.profiles),
+            purpose_table([one for one in self.profiles if one[1] not in loops]),
+            target_table(self.verdicts),
+        )
+        return [table for table in found if table.rows]
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Draw pictures into a folder, and return their files."""
+        return plots.plot(self, folder)
+
+    @property
+    def _jobs(self) -> dict[str, int]:
+        if not self.events.jobs:
+            return {}
+        return {one.change: self.events.within(one.window).jobs for one in self.changes}
+
+    def _windows(self) -> Iterator[tuple[str, str, Window]]:
+        for figure in self.figures:
+            if figure.window is not None:
+                yield figure.workload, figure.engine, figure.window
+        for change in self.changes:
+            yield f"{change.workload}: {change.change}", SPARK, change.window
+        for size in self.growth:
+            yield f"{size.workload}: loading", SPARK, size.load_window
+            yield f"{size.workload}: {AGAIN.removesuffix(' again')}", SPARK, size.window

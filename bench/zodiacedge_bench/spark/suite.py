@@ -1,0 +1,144 @@
+"""`zodiac bench spark`: from options to a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from zodiacedge.workloads import graphs
+from zodiacedge_bench.changes.paper import SMALL_TURBINES
+from zodiacedge_bench.measure.embedded import EmbeddedTrial
+from zodiacedge_bench.measure.harness import Expected, measure
+from zodiacedge_bench.measure.machine import this_machine
+from zodiacedge_bench.measure.task import PAPER_SIZES, Task, graph_tasks, lubm_task, paper_task
+from zodiacedge_bench.spark.growth import Growth
+from zodiacedge_bench.spark.leaf import Leaves
+from zodiacedge_bench.spark.loops import (
+    NAIVE,
+    TUNED,
+    Edges,
+    NaiveLoop,
+    TunedLoop,
+    session_settings,
+    tuned_settings,
+)
+from zodiacedge_bench.spark.measured import SparkFigure, measure_on_spark
+from zodiacedge_bench.spark.report import SparkReport
+from zodiacedge_bench.spark.stage import staged
+from zodiacedge_bench.spark.targets import SPARK
+from zodiacedge_bench.spark.trial import SparkTrial, ways_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from zodiacedge_bench.measure.harness import Measurement, Trial
+    from zodiacedge_bench.spark.clock import Window
+    from zodiacedge_bench.spark.stage import Stage
+    from zodiacedge_bench.suites import Options
+
+EMBEDDED = "zodiac embedded"
+# A way through a closure that is shown beside the one that is chosen.
+_WAYS = {"partitioned": f"{SPARK}, in parts"}
+_CLOSURES = ("closure-dense", "closure-sparse", "closure")
+
+
+def spark(options: Options, master: str = "local[*]", universities: int = 10, start: int = 10) -> SparkReport:
+    """Measure the engine `spark`, all in one session.
+
+    Args:
+        options: What every benchmark can be told.
+        master: Where Spark runs.
+        universities: How large LUBM is, from scratch and for leaf rules.
+        start: How large it is where it begins to grow.
+    """
+    machine = this_machine()
+    departments = 1 if options.small else None
+    with staged(master, modules=options.modules is not False) as stage:
+        bench = _Bench(stage, options)
+        settings = {
+            f"session, {NAIVE}": session_settings(stage.session),
+            TUNED: tuned_settings(stage.session),
+        }
+        report = SparkReport(machine, settings)
+        for figure in bench.figures(universities):
+            report = replace(report, figures=(*report.figures, figure))
+            options.keep(report.to_dict())
+        if options.wants("leaf"):
+            task = lubm_task(1 if options.small else universities, departments=departments)
+            for change in Leaves(stage, task, options.runs, options.tell).measure():
+                report = replace(report, changes=(*report.changes, change))
+                options.keep(report.to_dict())
+        if options.wants("growth"):
+            grown = Growth(stage, options.runs, options.tell, departments)
+            for size in grown.measure(1 if options.small else start):
+                report = replace(report, growth=(*report.growth, size))
+                options.keep(report.to_dict())
+        return replace(report, events=stage.events())
+
+
+class _Bench:
+    """Measures workloads from scratch."""
+
+    def __init__(self, stage: Stage, options: Options) -> None:
+        self._stage = stage
+        self._options = options
+
+    def figures(self, universities: int) -> Iterator[SparkFigure]:
+        small, wants = self._options.small, self._options.wants
+        for name, task in graph_tasks(small=small).items():
+            if name in _CLOSURES and wants(name):
+                ours, *others = self._own(task, _WAYS)
+                yield ours
+                yield from self._loops(name, task)
+                yield from others
+        for number, turbines in PAPER_SIZES.items():
+            if wants(f"rs{number}"):
+                yield from self._own(paper_task(number, SMALL_TURBINES if small else turbines[-1]))
+        if wants("lubm"):
+            for count in (1,) if small else dict.fromkeys((1, universities)):
+                yield from self._own(lubm_task(count, departments=1 if small else None))
+
+    def _own(self, task: Task, ways: Iterable[str] = ()) -> Iterator[SparkFigure]:
+        """Measure our engines: on Spark first, then embedded, then on Spark by other ways."""
+        self._options.tell(f"{task.name}: {EMBEDDED}")
+        embedded = measure(
+            f"{EMBEDDED} on {task.name}",
+            lambda: EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._stage.modules),
+            task.expected,
+            self._options.runs,
+        )
+        expected = Expected(embedded.counts)
+        yield self._on_spark(task, expected, SPARK)
+        yield SparkFigure(task.name, EMBEDDED, embedded)
+        for way in ways:
+            yield self._on_spark(task, expected, _WAYS[way], way)
+
+    def _on_spark(self, task: Task, expected: Expected, engine: str, way: str = "choose") -> SparkFigure:
+        base = self._stage.base(task, way).state
+        last = SparkTrial(base, task)
+
+        def fresh() -> SparkTrial:
+            nonlocal last
+            last = SparkTrial(base, task)
+            return last
+
+        found, windows = self._measured(task, engine, fresh, expected)
+        return SparkFigure(task.name, engine, found, windows=windows, how=ways_text(last.how))
+
+    def _loops(self, name: str, task: Task) -> Iterator[SparkFigure]:
+        workloads = graphs.SMALL if self._options.small else graphs.WORKLOADS
+        edges = Edges.cached(self._stage.session, workloads[name]().relations["edge"])
+        loops: dict[str, Callable[[], Trial]] = {
+            NAIVE: lambda: NaiveLoop(edges),
+            TUNED: lambda: TunedLoop(edges, self._stage.cores),
+        }
+        for engine, fresh in loops.items():
+            found, windows = self._measured(task, engine, fresh, task.expected)
+            yield SparkFigure(task.name, engine, found, windows=windows)
+        edges.release()
+
+    def _measured(
+        self, task: Task, engine: str, fresh: Callable[[], Trial], expected: Expected
+    ) -> tuple[Measurement, tuple[Window, ...]]:
+        self._options.tell(f"{task.name}: {engine}")
+        return measure_on_spark(f"{engine} on {task.name}", fresh, expected, self._options.runs)

@@ -1,0 +1,245 @@
+"""The benchmarks, one function each: from options to a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from zodiacedge_bench.changes import lubm as lubm_changes
+from zodiacedge_bench.changes import paper as paper_changes
+from zodiacedge_bench.changes.changes import Changes, Experiment
+from zodiacedge_bench.changes.churn import (
+    AnyFact,
+    churn_facts,
+    churn_rules,
+    copies_task,
+    links_drawn,
+    links_task,
+)
+from zodiacedge_bench.changes.graphs import edges
+from zodiacedge_bench.changes.paper import SMALL_TURBINES
+from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial, Memory, memory
+from zodiacedge_bench.measure.harness import Expected, measure
+from zodiacedge_bench.measure.machine import this_machine
+from zodiacedge_bench.measure.task import (
+    PAPER_SIZES,
+    Task,
+    graph_tasks,
+    lubm_files_task,
+    lubm_task,
+    paper_task,
+)
+from zodiacedge_bench.peers import PEERS
+from zodiacedge_bench.peers.portable import portable
+from zodiacedge_bench.report.report import Figure, Report
+from zodiacedge_bench.report.targets import (
+    change_verdicts,
+    latency_verdicts,
+    memory_verdicts,
+    speed_verdicts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from zodiacedge_bench.measure.latency import Latencies
+    from zodiacedge_bench.peers import Peer
+
+PAPER_CHANGES = {
+    "insertion": paper_changes.insertion,
+    "deletion": paper_changes.deletion,
+    "rs3": paper_changes.rs3,
+    "ds1": paper_changes.ds1,
+    "data": paper_changes.data,
+}
+_CHANGES = 1000
+_COPIES = 556
+_LINKS = (1_000_000, 1000)
+"""Nodes, and how many of them are watched."""
+_SMALL_CHANGES = 10
+_SMALL_COPIES = 3
+_SMALL_LINKS = (100, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every benchmark can be told."""
+
+    only: tuple[str, ...] = ()
+    """Names of workloads or experiments; all if empty."""
+    runs: int | None = None
+    """Runs per figure, instead of the usual number."""
+    modules: bool | None = None
+    """Whether nodes of a known shape go to the algorithm made for it; both ways if not said."""
+    small: bool = False
+    """Workloads of a few thousand facts, to see that everything works."""
+    tell: Callable[[str], None] = lambda _text: None
+    """Called with what is being measured."""
+    keep: Callable[[Mapping[str, object]], None] = lambda _document: None
+    """Called with all that is measured so far, as plain values for JSON, where all of it takes long."""
+
+    def wants(self, name: str) -> bool:
+        """Whether something by this name is asked for."""
+        return not self.only or name in self.only
+
+    @property
+    def ways(self) -> tuple[bool, ...]:
+        """Modules on, off, or both."""
+        return (True, False) if self.modules is None else (self.modules,)
+
+
+def graphs(options: Options) -> Report:
+    """Closures, same generation and points-to, from scratch; an edge of a closure in and out."""
+    every = graph_tasks(small=options.small)
+    tasks = [task for name, task in every.items() if options.wants(name)]
+    closures = [task for name, task in every.items() if name.startswith("closure")]
+    changed = (edges(task) for task in closures if options.wants("change"))
+    return _with_changes(_from_scratch("graphs", tasks, options), changed, options)
+
+
+def paper(options: Options) -> Report:
+    """The paper's evaluation: its rule sets from scratch on growing data, memory, and changes."""
+    sizes = PAPER_SIZES if not options.small else dict.fromkeys(PAPER_SIZES, (SMALL_TURBINES,))
+    tasks = [paper_task(number, n) for number, turbines in sizes.items() for n in turbines]
+    report = _from_scratch("paper", tasks if options.wants("scratch") else [], options)
+    if options.wants("memory"):
+        report = _with_memory(report, (paper_task(2, turbines) for turbines in sizes[2]), options)
+    changed = (make(small=options.small) for name, make in PAPER_CHANGES.items() if options.wants(name))
+    return _with_changes(report, changed, options)
+
+
+def lubm(options: Options, universities: Iterable[int] = (1,), data: Path | None = None) -> Report:
+    """LUBM's 128 rules on generated universities or on a folder of CSV files: from scratch, and changes."""
+    departments = 1 if options.small else None
+    tasks = (
+        [lubm_files_task(data)]
+        if data
+        else [lubm_task(count, departments=departments) for count in universities]
+    )
+    report = _from_scratch("lubm", tasks if options.wants("scratch") else [], options)
+    makers: dict[str, Callable[[Task], Iterable[Experiment]]] = {
+        "last": lubm_changes.last,
+        "publications": lubm_changes.publications,
+        "rules": partial(lubm_changes.rules, small=options.small),
+    }
+    changed = (make(task) for task in tasks for name, make in makers.items() if options.wants(name))
+    return _with_changes(report, changed, options)
+
+
+def churn(options: Options, changes: int | None = None, universities: int = 10) -> Report:
+    """Many small changes: a rule among ten thousand, a fact among millions."""
+    small = options.small
+    changes = changes or (_SMALL_CHANGES if small else _CHANGES)
+    tell = options.tell
+    machine = this_machine()
+    latencies: list[Latencies] = []
+    if options.wants("rules"):
+        latencies += churn_rules(copies_task(_SMALL_COPIES if small else _COPIES), changes, tell)
+    if options.wants("lubm"):
+        task = lubm_task(1, departments=1) if small else lubm_task(universities)
+        latencies += churn_facts(task, {"fact": AnyFact(task.loaded)}, changes, tell)
+    if options.wants("links"):
+        nodes, count = _SMALL_LINKS if small else _LINKS
+        task = links_task(nodes, count)
+        latencies += churn_facts(task, links_drawn(task, nodes, count), changes, tell)
+    return Report("churn", machine, (), latencies=tuple(latencies), verdicts=latency_verdicts(latencies))
+
+
+def peers(options: Options, names: tuple[str, ...] = (), universities: int = 1) -> Report:
+    """Other engines on the same facts, beside ours."""
+    chosen = [peer for peer in PEERS if not names or peer.name in names]
+    present = [peer for peer in chosen if peer.version()]
+    figures: list[Figure] = []
+    for task in _compared(options, universities):
+        own = _own_figures(task, options)
+        figures += own
+        for peer in present:
+            figures.append(_peer_figure(task, peer, own[0], options))
+    return Report(
+        "peers",
+        this_machine(),
+        tuple(figures),
+        versions={peer.name: peer.version() for peer in present},
+        not_installed=tuple(peer.name for peer in chosen if peer not in present),
+        verdicts=speed_verdicts(figures),
+    )
+
+
+def _from_scratch(name: str, tasks: Iterable[Task], options: Options) -> Report:
+    figures: list[Figure] = []
+    sizes: list[Memory] = []
+    machine = this_machine()
+    for task in tasks:
+        figures += _own_figures(task, options)
+        options.tell(f"{task.name}: memory")
+        sizes.append(_memory(task))
+    return Report(name, machine, tuple(figures), memory=tuple(sizes), verdicts=memory_verdicts(sizes))
+
+
+def _with_memory(report: Report, tasks: Iterable[Task], options: Options) -> Report:
+    known = {one.workload for one in report.memory}
+    more: list[Memory] = []
+    for task in tasks:
+        if task.name not in known:
+            options.tell(f"{task.name}: memory")
+            more.append(_memory(task))
+    return replace(
+        report, memory=(*report.memory, *more), verdicts=(*report.verdicts, *memory_verdicts(more))
+    )
+
+
+def _with_changes(report: Report, changed: Iterable[Iterable[Experiment]], options: Options) -> Report:
+    # Changes are measured as users meet them, with modules, unless somebody asks for the other way.
+    changes = Changes(options.tell, runs=options.runs, modules=options.modules is not False)
+    figures = [figure for experiments in changed for figure in changes.measure(experiments)]
+    verdicts = (*report.verdicts, *change_verdicts(figures))
+    return replace(report, changes=tuple(figures), verdicts=verdicts)
+
+
+def _own_figures(task: Task, options: Options) -> list[Figure]:
+    figures: list[Figure] = []
+    expected = task.expected
+    for modules in options.ways:
+        engine = OURS if modules else NO_MODULES
+        options.tell(f"{task.name}: {engine}")
+        found = measure(
+            f"{engine} on {task.name}",
+            lambda modules=modules: EmbeddedTrial(
+                task.loaded.store(), task.rules, task.graph, modules=modules
+            ),  # type: ignore[misc]
+            expected,
+            options.runs,
+        )
+        # Where no counts are known, all runs must at least agree.
+        expected = Expected(found.counts)
+        figures.append(Figure(task.name, engine, found, task.published))
+    return figures
+
+
+def _peer_figure(task: Task, peer: Peer, ours: Figure, options: Options) -> Figure:
+    options.tell(f"{task.name}: {peer.name}")
+    program = portable(task, peer.aggregates)
+    expected = Expected(ours.measurement.counts).restricted(program.missing)
+    what = f"{peer.name} on {task.name}"
+    found = measure(what, lambda: peer.trial(program), expected, options.runs)
+    return Figure(task.name, peer.name, found, left_out=tuple(sorted(program.missing)))
+
+
+def _memory(task: Task) -> Memory:
+    trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
+    trial.work()
+    task.expected.check(f"memory of {task.name}", trial.counts())
+    return memory(task.name, trial.store)
+
+
+def _compared(options: Options, universities: int) -> Iterable[Task]:
+    for number, turbines in PAPER_SIZES.items():
+        if options.wants(f"rs{number}"):
+            yield paper_task(number, SMALL_TURBINES if options.small else turbines[-1])
+    for name, task in graph_tasks(small=options.small).items():
+        if options.wants(name):
+            yield task
+    if options.wants("lubm"):
+        yield lubm_task(universities, departments=1 if options.small else None)

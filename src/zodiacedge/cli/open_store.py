@@ -1,0 +1,122 @@
+"""What the commands on stores have in common: opening one, and showing what it holds."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.console import many
+from zodiacedge.cli.options import Chosen
+from zodiacedge.language.printer import format_term
+from zodiacedge.opening import open_kb
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zodiacedge.cli.console import Console
+    from zodiacedge.io import LoadReport
+    from zodiacedge.kb.query import Answers
+    from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+
+
+def reading(
+    console: Console, store: str, at: int | None = None, on: Chosen | None = None
+) -> StoredKnowledgeBase:
+    """Open a store for reading, its last version or an earlier one, and tell what was left out."""
+    on = on or Chosen()
+    with console.progress():
+        kb = open_kb(
+            store,
+            read_only=True,
+            at=at,
+            engine=on.engine,
+            master=on.master,
+            scratch=on.scratch,
+            seed=on.seed,
+            progress=console.evaluating,
+        )
+    console.findings(kb.recovered)
+    return kb
+
+
+def writing(
+    console: Console, store: str, *, create: bool = False, strict: bool = False, on: Chosen | None = None
+) -> StoredKnowledgeBase:
+    """Open a store for writing, and tell what was mended."""
+    on = on or Chosen()
+    kb = open_kb(
+        store,
+        create=create,
+        strict=strict,
+        engine=on.engine,
+        master=on.master,
+        scratch=on.scratch,
+        seed=on.seed,
+        progress=console.evaluating,
+    )
+    console.findings(kb.recovered)
+    return kb
+
+
+def counts(kb: StoredKnowledgeBase) -> dict[str, object]:
+    """Return how many facts there are, as every command's JSON shows them."""
+    derived = kb.derived()
+    return {
+        "version": kb.version,
+        "explicit": sum(kb.explicit_counts().values()),
+        "derived": derived,
+        "derived_total": sum(derived.values()),
+        "hyper_nodes": len(kb.graph()),
+    }
+
+
+def show_counts(console: Console, kb: StoredKnowledgeBase) -> None:
+    """Tell how many facts there are."""
+    explicit, derived = sum(kb.explicit_counts().values()), sum(kb.derived().values())
+    console.text(
+        f"version {kb.version}: {many(len(kb.rules), 'rule')}, {many(explicit, 'explicit fact')}, "
+        f"{many(derived, 'derived fact')}"
+    )
+
+
+def show_bad_lines(console: Console, loads: Sequence[LoadReport]) -> None:
+    """Tell which lines of files were skipped."""
+    for load in loads:
+        if load.bad:
+            console.note(f"{many(load.bad, 'bad line')} skipped:")
+            for bad in load.bad_lines:
+                console.note(f"  {bad}")
+            if load.bad > len(load.bad_lines):
+                console.note(f"  … and {load.bad - len(load.bad_lines):,} more")
+
+
+def show_dropped(console: Console, report: ChangeReport) -> None:
+    """Tell which bindings evaluation errors dropped."""
+    for rule, dropped in report.dropped.items():
+        console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
+
+
+def show_answers(console: Console, answers: Answers) -> None:
+    """Show the rows of a query as a table, or yes or no."""
+    if not answers.columns:
+        console.text("yes" if answers else "no")
+    else:
+        console.table(answers.columns, [[format_term(t) for t in row] for row in answers.rows])
+        console.text(many(len(answers), "row"))
+
+
+def show_facts_of(console: Console, sign: str, facts: Sequence[str], most: int) -> None:
+    """List facts that came or went, up to so many."""
+    for fact in facts[:most]:
+        console.text(f"{sign} {fact}")
+    if most and len(facts) > most:
+        console.text(f"{sign} … and {len(facts) - most:,} more")
+
+
+def refuse_binary_on_a_terminal(form: str) -> None:
+    """Raise where bytes would go to somebody's terminal."""
+    if sys.stdout.isatty():
+        raise click.UsageError(f"--format {form} writes bytes: send them to a file with > or a pipe.")

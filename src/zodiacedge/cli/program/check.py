@@ -1,0 +1,51 @@
+"""`zodiac check`: parse and check; all diagnostics at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import diagnostics_document, many
+from zodiacedge.cli.rule_files import read_rules
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("check")
+@click.argument("rules", nargs=-1, required=True, metavar="RULES...")
+@common
+def command(console: Console, rules: tuple[str, ...]) -> None:
+    r"""Parse and check rule files as one program.
+
+    RULES are files, folders or globs. Every error and warning is reported in one run; the exit code is 1
+    if any is an error.
+
+    \b
+    Example:
+      zodiac check farm.rules
+      zodiac check rules/ --json
+    """
+    reading = read_rules(rules)
+    console.findings(reading.findings)
+    errors = len(reading.errors)
+    warnings = len(reading.findings) - errors
+    console.text(
+        f"{many(len(reading.files), 'file')}, {many(len(reading.rules), 'rule')}, "
+        f"{many(len(reading.facts), 'fact')}: {many(errors, 'error')}, {many(warnings, 'warning')}"
+    )
+    if console.as_json:
+        console.json(
+            {
+                "files": [file.name for file in reading.files],
+                "rules": len(reading.rules),
+                "facts": len(reading.facts),
+                "hyper_nodes": len(reading.graph),
+                **diagnostics_document(reading.findings),
+            }
+        )
+    if errors:
+        sys.exit(1)

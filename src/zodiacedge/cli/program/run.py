@@ -1,0 +1,259 @@
+"""`zodiac run`: one shot. Load, materialise, print counts, play changes, answer queries, export."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.open_store import show_bad_lines, show_dropped
+from zodiacedge.cli.options import (
+    Chosen,
+    all_engines_options,
+    base_option,
+    facts_option,
+    files_options,
+    header_option,
+    strict_option,
+)
+from zodiacedge.cli.output import check_folder, export, export_document
+from zodiacedge.cli.program.sessions import play, read_sessions
+from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.engine.limits import Limits
+from zodiacedge.errors import CheckProblem, SyntaxProblem
+from zodiacedge.language.checks import Host, check_query
+from zodiacedge.language.parser import parse_query
+from zodiacedge.language.printer import format_term
+from zodiacedge.opening import open_kb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zodiacedge.cli.console import Console
+    from zodiacedge.errors import Diagnostic
+    from zodiacedge.io import LoadReport
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.query import Answers
+    from zodiacedge.kb.report import ChangeReport
+
+
+def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
+    defaults = Limits()
+    for option in (
+        click.option(
+            "--max-memory",
+            type=click.IntRange(min=1),
+            default=defaults.memory,
+            help="The most bytes of the process; four fifths of the machine's if not given.",
+        ),
+        click.option(
+            "--max-seconds",
+            type=click.FloatRange(min=0),
+            default=defaults.seconds,
+            show_default=True,
+            help="The longest an evaluation may take.",
+        ),
+        click.option(
+            "--max-rounds",
+            type=click.IntRange(min=1),
+            default=defaults.rounds,
+            help="The most rounds of one hyper-node; any number if not given.",
+        ),
+        click.option(
+            "--max-facts",
+            type=click.IntRange(min=0),
+            default=defaults.facts,
+            show_default=True,
+            help="The most derived facts.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("run")
+@click.argument("rules", nargs=-1, required=True, metavar="RULES...")
+@facts_option
+@all_engines_options
+@click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
+@click.option(
+    "--apply",
+    "sessions",
+    multiple=True,
+    metavar="FILE",
+    help="Changes to play after that: session files, folders, globs.",
+)
+@click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
+@files_options
+@header_option
+@base_option
+@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
+@strict_option
+@_limit_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    rules: tuple[str, ...],
+    facts: tuple[str, ...],
+    on: Chosen,
+    queries: tuple[str, ...],
+    sessions: tuple[str, ...],
+    out: str | None,
+    form: str | None,
+    what: str | None,
+    header: bool,
+    base: str,
+    quarantine: str | None,
+    strict: bool,
+    max_facts: int | None,
+    max_rounds: int | None,
+    max_seconds: float | None,
+    max_memory: int | None,
+) -> None:
+    r"""Load rules and facts, materialise, and show what follows.
+
+    RULES are files, folders or globs. The table shows derived facts per predicate. The changes of a
+    session are committed one by one, each with its report; queries and the export see what is there at
+    the end. The exit code is 1 if a change is refused or does not come to what its session expects.
+
+    Everything is in memory, and gone afterwards: `zodiac init` makes a store of rules and facts, and
+    `zodiac apply` and `zodiac query` work on it.
+
+    \b
+    Example:
+      zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
+      zodiac run rs2.rules --facts ds2.nt --json
+      zodiac run farm.rules --facts readings.csv --apply night.session
+    """
+    if not out and (form or what):
+        raise click.UsageError("--format and --what describe an export: add --out DIR.")
+    reading = read_rules(rules)
+    if reading.errors:
+        raise CheckProblem(reading.findings)
+    steps = read_sessions(sessions, dict(reading.prefixes))
+    _check_queries(queries, dict(reading.prefixes))
+    if out:
+        check_folder(Path(out))
+    limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
+    with console.progress():
+        kb = open_kb(
+            engine=on.engine,
+            master=on.master,
+            scratch=on.scratch,
+            seed=on.seed,
+            limits=limits,
+            strict=strict,
+            progress=console.evaluating,
+        )
+        with kb.change() as change:
+            for file in reading.files:
+                change.add_rules(file.text, file.name)
+            if facts:
+                change.load(
+                    *facts,
+                    header=header,
+                    base=base,
+                    strict=strict,
+                    progress=console.loading,
+                    quarantine=quarantine,
+                )
+    report = change.report
+    console.findings(report.warnings)
+    _show(console, kb, report, change.loads)
+    played = play(console, kb, steps)
+    if played.ended:
+        console.beside = played.document
+        console.fail(played.ended)
+        sys.exit(1)
+    answers = [(text, kb.query(text)) for text in queries]
+    if sessions:
+        console.text()
+        _show_counts(console, kb)
+    for text, answer in answers:
+        _show_answers(console, text, answer)
+    exported = None
+    if out:
+        exported = export(kb, out, form or "csv", everything=what == "all")
+        facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
+        console.text(f"wrote {facts_written} to {files} in {out}")
+    if console.as_json:
+        document = _document(kb, report, change.loads, answers) | export_document(exported)
+        console.json(document | played.document if sessions else document)
+    if played.shortfalls:
+        sys.exit(1)
+
+
+def _check_queries(queries: Sequence[str], prefixes: dict[str, str]) -> None:
+    # Before the long work, and all of them at once.
+    found: list[Diagnostic] = []
+    for number, text in enumerate(queries, 1):
+        name = f"<query {number}>" if len(queries) > 1 else "<query>"
+        try:
+            found += check_query(parse_query(text, name, prefixes), Host((), ()))
+        except SyntaxProblem as problem:
+            found += problem.diagnostics
+    if any(d.severity == "error" for d in found):
+        raise CheckProblem(found)
+
+
+def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequence[LoadReport]) -> None:
+    show_bad_lines(console, loads)
+    show_dropped(console, report)
+    _show_counts(console, kb, f", {report.seconds:.3f} s")
+
+
+def _show_counts(console: Console, kb: KnowledgeBase, behind: str = "") -> None:
+    derived = kb.derived()
+    if derived:
+        console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
+    explicit = sum(kb.explicit_counts().values())
+    console.text(
+        f"{many(explicit, 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
+        f"{many(len(kb.graph()), 'hyper-node')}{behind}"
+    )
+
+
+def _show_answers(console: Console, text: str, answers: Answers) -> None:
+    console.findings(answers.warnings)
+    console.text(f"\n{text}")
+    if not answers.columns:
+        console.text("yes" if answers else "no")
+        return
+    console.table(answers.columns, [[format_term(t) for t in row] for row in answers.rows])
+    console.text(many(len(answers), "row"))
+    if answers.dropped:
+        console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
+
+
+def _document(
+    kb: KnowledgeBase,
+    report: ChangeReport,
+    loads: Sequence[LoadReport],
+    answers: Sequence[tuple[str, Answers]],
+) -> dict[str, object]:
+    derived = kb.derived()
+    warnings = [*report.warnings, *(w for _, answer in answers for w in answer.warnings)]
+    return {
+        "explicit": sum(kb.explicit_counts().values()),
+        "derived": derived,
+        "derived_total": sum(derived.values()),
+        "seconds": report.seconds,
+        "hyper_nodes": len(kb.graph()),
+        "nodes": report.to_dict()["nodes"],
+        "dropped": report.to_dict()["dropped"],
+        "loads": [load.to_dict() for load in loads],
+        "queries": [
+            {
+                "query": text,
+                "columns": list(answer.columns),
+                "rows": [[format_term(t) for t in row] for row in answer.rows],
+            }
+            for text, answer in answers
+        ],
+        "warnings": [w.to_dict() for w in warnings],
+    }

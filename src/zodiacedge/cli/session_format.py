@@ -1,0 +1,384 @@
+"""Session files: changes to play one after the other, each with the net change that is expected.
+
+    # a comment
+    @prefix ex: <http://example.org/> .
+    begin
+    + r1: p(X) :- q(X) .        a rule or a fact comes
+    - q(a) .                    a fact goes
+    - r4                        a rule goes, by its label, alone on its line
+    - p(X) :- s(X) .            or by its text
+    commit
+    + p(b) .                    expected: these facts become visible,
+    - p(a) .                    these are visible no more, and nothing else changes
+    count p 3                   expected: p has this many visible facts
+
+`commit` may be followed by nothing: then nothing is checked but the counts. `commit none` expects that
+nothing visible changes, and `refuse CODE` in the place of `commit` that the change is refused with that
+code and nothing changes.
+
+A session is cut into entries by the scanner of the language, so a statement may go over several lines
+and hold whatever a program may. All statements are then read in one go by the parser of the language.
+Playing a session is left to whoever has a knowledge base; `shortfalls` compares, and `findings` says the
+same with places.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.report import ChangeReport
+from zodiacedge.language.ast import Atom, Fact, Rule
+from zodiacedge.language.parser import ground, read_program
+from zodiacedge.language.printer import format_atom
+from zodiacedge.language.scanner import Scanner
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from zodiacedge.language.ast import Predicate
+
+    # What a line expects: a sign and a fact, or a predicate's name and how many facts it has.
+    Expected = tuple[str, Fact | int]
+
+_WORD = re.compile(r"(begin|commit|refuse|count)(?![\w(:])")
+_LABEL = re.compile(r"[ \t]*([^\W\d][\w\-]*)[ \t]*(?=[\r\n]|#|//|\Z)")
+_NONE = re.compile(r"[ \t]+(none)\b")
+_CODE = re.compile(r"[ \t]+([A-Z][0-9]{3})\b")
+_COUNT = re.compile(r"[ \t]+(?P<name><[^\s<>]*>|[^\s<>/]+)(?P<arity>/[0-9]+)?[ \t]+(?P<number>[0-9]+)(?!\S)")
+_NAME = re.compile(r"(?:<(?P<iri>[^<>]*)>|(?P<name>[^<>]+?))(?:/(?P<arity>[0-9]+))?")
+_LINE = re.compile(r"[^\n]*")
+
+_Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count", "prefix"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a step should come to: a net change, a refusal, counts; None is not checked.
+
+    Counts are of visible facts by the name of a predicate, or by name and arity as in `p/2`. A whole IRI
+    stands in angle brackets, so that no number at its end is taken for an arity.
+    """
+
+    inserted: frozenset[Fact] | None = None
+    deleted: frozenset[Fact] | None = None
+    refused: str = ""
+    counts: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One transaction of a session, with the places of its `begin`, its end and what it expects."""
+
+    change: Change
+    expected: Expectation
+    span: Span
+    end: Span
+    places: Mapping[Expected, Span] = field(default_factory=dict, compare=False)
+
+
+def parse_session(
+    text: str, name: str = "<session>", prefixes: Mapping[str, str] | None = None
+) -> tuple[Step, ...]:
+    """Read a session, or raise with every finding."""
+    cutter = _Cutter(Source(name, text))
+    entries = tuple(cutter.entries())
+    reader = _Reader(Source(name, text), prefixes or {})
+    steps = reader.steps(entries)
+    found = cutter.found + reader.found
+    if found:
+        raise SyntaxProblem(sorted(found, key=lambda d: d.span.start if d.span else 0))
+    return steps
+
+
+def shortfalls(
+    expected: Expectation, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+) -> list[str]:
+    """Return in words how a step differs from what was expected.
+
+    The outcome is the report of a commit, or the findings that a change was refused with; `visible` are
+    all facts after it.
+    """
+    return [text for _, text in _differences(expected, outcome, visible)]
+
+
+def findings(
+    step: Step, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+) -> list[Diagnostic]:
+    """Return how a step differs from what was expected, each at the line that expects it, or at its end."""
+    return [
+        Diagnostic(
+            "S002",
+            text,
+            "the change did not come to what the session expects",
+            step.places.get(which, step.end) if which else step.end,
+        )
+        for which, text in _differences(step.expected, outcome, visible)
+    ]
+
+
+def _differences(
+    expected: Expectation, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+) -> Iterator[tuple[Expected | None, str]]:
+    if not isinstance(outcome, ChangeReport):
+        codes = sorted({d.code for d in outcome if d.severity == "error"})
+        if expected.refused not in codes:
+            wish = f"with {expected.refused}" if expected.refused else "not at all"
+            yield None, f"refused with {', '.join(codes)}, expected {wish}"
+    elif expected.refused:
+        yield None, f"committed, expected to be refused with {expected.refused}"
+    else:
+        # A net change may be millions of facts: it is listed only where it is expected.
+        for sign, wanted in (("+", expected.inserted), ("-", expected.deleted)):
+            if wanted is not None:
+                got = outcome.inserted if sign == "+" else outcome.deleted
+                for fact in sorted(wanted - got, key=format_atom):
+                    yield (sign, fact), f"missing: {sign} {format_atom(fact)}"
+                for fact in sorted(got - wanted, key=format_atom):
+                    yield None, f"not expected: {sign} {format_atom(fact)}"
+    if expected.counts:
+        predicates = Counter(fact.predicate for fact in visible)
+        for name, number in expected.counts:
+            found = sum(n for predicate, n in predicates.items() if _is_named(predicate, name))
+            if found != number:
+                yield (name, number), f"{name} has {found:,} facts, expected {number:,}"
+
+
+def _is_named(predicate: Predicate, name: str) -> bool:
+    """Whether `p`, `p/2`, `<iri>` or `<iri>/2` is the name of a predicate."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return False
+    called = match["name"] if match["iri"] is None else match["iri"]
+    return called == predicate.name and match["arity"] in {None, str(predicate.arity)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    # `text` is the label, code or predicate; the statement of + and - stands from `body` to `end`.
+    kind: _Kind
+    start: int
+    body: int
+    end: int
+    text: str = ""
+    number: int = 0
+
+
+class _Cutter:
+    """Cuts a session into entries, without reading the statements."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._scanner = Scanner(source)
+        self.found: list[Diagnostic] = []
+
+    def entries(self) -> Iterator[_Entry]:
+        text = self._source.text
+        scanner = self._scanner
+        while (start := scanner.skip_space()) < len(text):
+            entry = self._entry(start)
+            if entry is None:
+                line = _LINE.match(text, start)
+                scanner.position = line.end() if line else len(text)
+                self.found.append(
+                    Diagnostic(
+                        "S001",
+                        "expected `begin`, `+`, `-`, `commit`, `commit none`, `refuse CODE` or `count p N`",
+                        "docs/sessions.md describes the format",
+                        Span(self._source, start, max(scanner.position, start + 1)),
+                    )
+                )
+            else:
+                scanner.position = entry.end
+                yield entry
+
+    def _entry(self, start: int) -> _Entry | None:
+        text = self._source.text
+        if text[start] in "+-":
+            label = _LABEL.match(text, start + 1) if text[start] == "-" else None
+            if label:
+                return _Entry("label", start, start + 1, label.end(1), label.group(1))
+            return _Entry("+" if text[start] == "+" else "-", start, start + 1, self._statement(start + 1))
+        if text[start] == "@":
+            return _Entry("prefix", start, start, self._statement(start))
+        word = _WORD.match(text, start)
+        if word is None:
+            return None
+        end = word.end()
+        match word.group(1):
+            case "begin":
+                return _Entry("begin", start, end, end)
+            case "commit":
+                none = _NONE.match(text, end)
+                return _Entry("none" if none else "commit", start, end, none.end() if none else end)
+            case "refuse":
+                code = _CODE.match(text, end)
+                return _Entry("refuse", start, end, code.end(), code.group(1)) if code else None
+            case _:
+                count = _COUNT.match(text, end)
+                if count is None:
+                    return None
+                name = count["name"] + (count["arity"] or "")
+                return _Entry("count", start, end, count.end(), name, int(count["number"]))
+
+    def _statement(self, start: int) -> int:
+        self._scanner.position = start
+        self._scanner.to_statement_end()
+        return self._scanner.position
+
+
+@dataclass(slots=True)
+class _Draft:
+    span: Span
+    add_rules: list[Rule] = field(default_factory=list)
+    remove_rules: list[str | Rule] = field(default_factory=list)
+    add_facts: list[Fact] = field(default_factory=list)
+    remove_facts: list[Fact] = field(default_factory=list)
+    stated: list[Atom] = field(default_factory=list)
+    inserted: list[Fact] = field(default_factory=list)
+    deleted: list[Fact] = field(default_factory=list)
+    counts: list[tuple[str, int]] = field(default_factory=list)
+    places: dict[Expected, Span] = field(default_factory=dict)
+    end: _Entry | None = None
+
+    def step(self) -> Step:
+        """Return the step that was read."""
+        change = Change(
+            tuple(self.add_rules),
+            tuple(self.remove_rules),
+            tuple(self.add_facts),
+            tuple(self.remove_facts),
+            stated=tuple(self.stated),
+        )
+        none = self.end is not None and self.end.kind == "none"
+        checked = none or bool(self.inserted or self.deleted)
+        expected = Expectation(
+            frozenset(self.inserted) if checked else None,
+            frozenset(self.deleted) if checked else None,
+            self.end.text if self.end else "",
+            tuple(self.counts),
+        )
+        end = Span(self.span.source, self.end.start, self.end.end) if self.end else self.span
+        return Step(change, expected, self.span, end, self.places)
+
+
+class _Reader:
+    """Makes steps of entries."""
+
+    def __init__(self, source: Source, prefixes: Mapping[str, str]) -> None:
+        self._source = source
+        self._prefixes = dict(prefixes)
+        self.found: list[Diagnostic] = []
+
+    def steps(self, entries: tuple[_Entry, ...]) -> tuple[Step, ...]:
+        statements = self._read(entries)
+        drafts: list[_Draft] = []
+        for entry in entries:
+            if entry.kind == "prefix":
+                continue
+            span = Span(self._source, entry.start, entry.end)
+            if entry.kind == "begin":
+                self._ended(drafts)
+                drafts.append(_Draft(span))
+                continue
+            if not drafts:
+                self._problem("a session starts with `begin`", "put it before this line", span)
+                drafts.append(_Draft(span))
+            self._add(drafts[-1], entry, statements[entry.start], span)
+        self._ended(drafts)
+        return tuple(draft.step() for draft in drafts)
+
+    def _read(self, entries: tuple[_Entry, ...]) -> dict[int, list[Rule | Atom]]:
+        """Read all statements at once, each where it stands, and return them by entry."""
+        text = self._source.text
+        kept: list[str] = []
+        at = 0
+        for entry in entries:
+            if entry.kind in {"+", "-", "prefix"}:
+                kept += [_blank(text[at : entry.body]), text[entry.body : entry.end]]
+                at = entry.end
+        program, found = read_program("".join(kept), self._source.name, self._prefixes)
+        self._prefixes |= dict(program.prefixes)
+        self.found += [replace(d, span=d.span and replace(d.span, source=self._source)) for d in found]
+        starts = [entry.start for entry in entries]
+        statements: dict[int, list[Rule | Atom]] = {start: [] for start in starts}
+        read: list[Rule | Atom] = [*program.rules, *program.facts]
+        for one in read:
+            if one.span:
+                statements[starts[bisect_right(starts, one.span.start) - 1]].append(one)
+        return statements
+
+    def _ended(self, drafts: list[_Draft]) -> None:
+        if drafts and drafts[-1].end is None:
+            self._problem(
+                "this step has no `commit`",
+                "end it with `commit`, `commit none` or `refuse CODE`",
+                drafts[-1].span,
+            )
+
+    def _add(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom], span: Span) -> None:
+        if entry.kind in {"commit", "none", "refuse"}:
+            if draft.end:
+                self._problem("this step has ended already", "start the next one with `begin`", span)
+            draft.end = entry
+        elif entry.kind == "count":
+            if not draft.end:
+                self._problem("a count is expected after `commit`", "move it there", span)
+            count = (self._name(entry.text, span), entry.number)
+            draft.counts.append(count)
+            draft.places[count] = span
+        elif draft.end is None:
+            self._change(draft, entry, statements)
+        elif entry.kind == "label" or any(isinstance(one, Rule) for one in statements):
+            self._problem(
+                "only facts may be expected", "start the next change with `begin`, or write a fact", span
+            )
+        elif draft.end.kind != "commit":
+            self._problem(
+                "no change is expected here",
+                "a step that expects facts ends with `commit` alone",
+                span,
+            )
+        else:
+            facts = [ground(one) for one in statements if isinstance(one, Atom)]
+            (draft.inserted if entry.kind == "+" else draft.deleted).extend(facts)
+            draft.places |= {(entry.kind, fact): span for fact in facts}
+
+    def _change(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom]) -> None:
+        if entry.kind == "label":
+            draft.remove_rules.append(entry.text)
+        for one in statements:
+            if isinstance(one, Rule):
+                (draft.add_rules if entry.kind == "+" else draft.remove_rules).append(one)
+            elif entry.kind == "+":
+                draft.add_facts.append(ground(one))
+                draft.stated.append(one)
+            else:
+                draft.remove_facts.append(ground(one))
+
+    def _name(self, text: str, span: Span) -> str:
+        if text.startswith("<"):
+            return text
+        prefix, colon, local = text.partition(":")
+        if not colon:
+            return text
+        base = {**DEFAULT_PREFIXES, **self._prefixes}.get(prefix)
+        if base is None:
+            note = f"declare it: @prefix {prefix}: <…> ."
+            self._problem(f"the prefix {prefix}: is not declared", note, span)
+            return text
+        local, slash, arity = local.partition("/")
+        return f"<{base}{local}>{slash}{arity}"
+
+    def _problem(self, message: str, note: str, span: Span) -> None:
+        self.found.append(Diagnostic("S001", message, note, span))
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)

@@ -1,0 +1,110 @@
+"""`zodiac apply`: one transaction on a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.open_store import counts, show_bad_lines, show_facts_of, writing
+from zodiacedge.cli.options import (
+    Chosen,
+    engine_options,
+    header_option,
+    message_option,
+    show_facts_option,
+    store_argument,
+    strict_option,
+)
+from zodiacedge.cli.rule_files import EXTENSION, text_files
+from zodiacedge.io import read_all
+from zodiacedge.store.versions.diff import listed
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+    from zodiacedge.kb.transaction import Transaction
+
+
+@click.command("apply")
+@store_argument
+@click.option("--add-rules", multiple=True, metavar="FILE", help="Rules and facts of programs to add.")
+@click.option(
+    "--remove-rules", multiple=True, metavar="LABEL|FILE", help="Rules to remove, by label or text."
+)
+@click.option("--add-facts", multiple=True, metavar="FILE", help="Data to add: files, globs, URIs, p=FILE.")
+@click.option("--remove-facts", multiple=True, metavar="FILE", help="Data to remove.")
+@header_option
+@click.option("--dry-run", is_flag=True, help="Tell what the change would do; commit nothing.")
+@strict_option
+@show_facts_option(0)
+@message_option
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    add_rules: tuple[str, ...],
+    remove_rules: tuple[str, ...],
+    add_facts: tuple[str, ...],
+    remove_facts: tuple[str, ...],
+    header: bool,
+    dry_run: bool,
+    strict: bool,
+    show_facts: int,
+    message: str,
+    on: Chosen,
+) -> None:
+    r"""Change rules and facts of a store as one transaction, and tell what became of it.
+
+    Where something is added and removed, it is added.
+
+    \b
+    Example:
+      zodiac apply farm.zodiac --add-facts today.csv -m "readings of today"
+      zodiac apply farm.zodiac --remove-rules r4 --dry-run
+    """
+    if not (add_rules or remove_rules or add_facts or remove_facts):
+        raise click.UsageError("Nothing to do: add or remove rules or facts.")
+    with console.progress(), writing(console, store, strict=strict, on=on) as kb:
+        change = kb.change(message)
+        for file in text_files(add_rules):
+            change.add_rules(file.text, file.name)
+        for one in remove_rules:
+            _remove(change, one)
+        if add_facts:
+            change.load(*add_facts, header=header, strict=strict, progress=console.loading)
+        if remove_facts:
+            facts, read = read_all(remove_facts, header=header, strict=strict)
+            change.loads.append(read)
+            change.remove_facts([(f.predicate.name, *f.args[: f.predicate.arity]) for f in facts])
+        if dry_run:
+            report = change.dry_run()
+        else:
+            with change:
+                pass
+            report = change.report
+        came = listed(report.inserted) if show_facts else []
+        went = listed(report.deleted) if show_facts else []
+    console.findings(report.warnings)
+    show_bad_lines(console, change.loads)
+    console.text(str(report))
+    show_facts_of(console, "+", came, show_facts)
+    show_facts_of(console, "-", went, show_facts)
+    if console.as_json:
+        facts_listed = {
+            "facts_inserted": came[:show_facts],
+            "facts_deleted": went[:show_facts],
+        }
+        loads = {"loads": [one.to_dict() for one in change.loads]}
+        console.json(counts(kb) | report.to_dict() | loads | (facts_listed if show_facts else {}))
+
+
+def _remove(change: Transaction, one: str) -> None:
+    if one.endswith(EXTENSION) or Path(one).exists():
+        for file in text_files([one]):
+            change.remove_rules(file.text, file.name)
+    else:
+        change.remove_rules(one)

@@ -1,0 +1,56 @@
+"""`zodiac diff`: what tells two versions apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.open_store import reading, show_facts_of
+from zodiacedge.cli.options import Chosen, engine_options, show_facts_option, store_argument
+from zodiacedge.language.printer import format_rule
+from zodiacedge.store.versions.diff import listed
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("diff")
+@store_argument
+@click.argument("before", type=int, metavar="V1")
+@click.argument("after", type=int, metavar="V2")
+@show_facts_option(20)
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    before: int,
+    after: int,
+    show_facts: int,
+    on: Chosen,
+) -> None:
+    r"""Show the rules and visible facts that one version has and the other has not.
+
+    \b
+    Example:
+      zodiac diff farm.zodiac 3 5
+    """
+    with reading(console, store, on=on) as kb, console.progress():
+        found = kb.diff(before, after)
+    for sign, rules in (("+", found.rules_added), ("-", found.rules_removed)):
+        for rule in rules:
+            console.text(f"{sign} {format_rule(rule)}")
+    came, went = found.counts()
+    names = sorted({*came, *went})
+    if names:
+        rows = [(name, f"+{came.get(name, 0):,}", f"-{went.get(name, 0):,}") for name in names]
+        console.table(("predicate", "came", "went"), rows)
+    else:
+        console.text("no fact came or went")
+    show_facts_of(console, "+", listed(found.inserted), show_facts)
+    show_facts_of(console, "-", listed(found.deleted), show_facts)
+    if console.as_json:
+        console.json(found.to_dict(show_facts))

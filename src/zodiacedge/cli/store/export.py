@@ -1,0 +1,116 @@
+"""`zodiac export`: the facts of a store as files, or a part of it as a store for a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.options import Chosen, at_option, engine_options, files_options, store_argument
+from zodiacedge.cli.output import check_folder, export, export_document
+from zodiacedge.language.parser import parse_fact
+from zodiacedge.language.printer import format_predicate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zodiacedge.cli.console import Console
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.terms import Term
+
+
+@click.command("export")
+@store_argument
+@click.option("--out", required=True, metavar="DIR", help="Where to: a folder, for a slice a new store.")
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="Q",
+    help="A store with the facts of this query or atom, and the rules that concern them.",
+)
+@click.option("--given", multiple=True, metavar="V=TERM", help="The value of a variable of the slice.")
+@at_option
+@files_options
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    out: str,
+    slices: tuple[str, ...],
+    given: tuple[str, ...],
+    at: int | None,
+    form: str | None,
+    what: str | None,
+    on: Chosen,
+) -> None:
+    r"""Write the facts of a store to files, one per predicate; or the part that one device needs.
+
+    That part is a store of its own, which the engine embedded opens. A slice is a query, whose atoms say
+    which facts go along, or about(X) :- body, for the explicit facts that mention what it finds. The
+    rules that read these facts go with them.
+
+    \b
+    Example:
+      zodiac export farm.zodiac --out facts --format nt
+      zodiac export farm.zodiac --out wt1.zodiac --slice '?- near(T, N), reading(N, V) .' --given T=wt1
+    """
+    if slices and (form or what):
+        raise click.UsageError("--format and --what describe files: a slice is a store.")
+    if given and not slices:
+        raise click.UsageError("--given is for the variables of a slice: add --slice.")
+    if slices:
+        with reading(console, store, at, on) as kb:
+            _slice(console, kb, out, slices, _values(given, kb.prefixes))
+        return
+    check_folder(Path(out))
+    with reading(console, store, at, on) as kb, console.progress():
+        written = export(kb, out, form or "csv", everything=what == "all")
+    console.text(f"wrote {many(written.rows, 'fact')} to {many(len(written.files), 'file')} in {out}")
+    if console.as_json:
+        console.json({"version": kb.version} | export_document(written))
+
+
+def _slice(
+    console: Console, kb: KnowledgeBase, out: str, slices: Iterable[str], values: Mapping[str, Term]
+) -> None:
+    with console.progress():
+        found = kb.export_slice(out, *slices, **values)
+    console.findings(found.warnings)
+    console.text(
+        f"wrote {many(len(found.facts), 'fact')} and {many(len(found.rules), 'rule')} to {out}, "
+        f"{many(found.left_behind, 'rule')} left behind"
+    )
+    if console.as_json:
+        console.json(
+            {
+                "version": kb.version,
+                "store": out,
+                "facts": len(found.facts),
+                "rules": len(found.rules),
+                "left_behind": found.left_behind,
+                "given": [f"{format_predicate(name)}/{arity}" for name, arity in found.given],
+                "warnings": [one.to_dict() for one in found.warnings],
+            }
+        )
+
+
+def _values(given: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, Term]:
+    found: dict[str, Term] = {}
+    for one in given:
+        name, equals, text = one.partition("=")
+        if not equals or not name.strip() or not text.strip():
+            raise click.UsageError(f"--given takes the name of a variable and a term, T=wt1, not {one!r}.")
+        # A term is read as an argument of a fact is: names are IRIs, strings have quotes.
+        term, *others = parse_fact(f"<given>({text.strip()}, 0)", "<given>", prefixes).args
+        variable = name.strip().removeprefix("?")
+        if len(others) > 1 or variable in found:
+            raise click.UsageError(f"--given takes one term for each variable: {one!r} is another.")
+        found[variable] = term
+    return found

@@ -1,0 +1,92 @@
+"""`zodiac init`: make a durable store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.open_store import counts, show_bad_lines, show_counts, show_dropped, writing
+from zodiacedge.cli.options import (
+    Chosen,
+    base_option,
+    engine_options,
+    facts_option,
+    header_option,
+    message_option,
+    store_argument,
+    strict_option,
+)
+from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.errors import CheckProblem
+from zodiacedge.store.create import is_blank
+from zodiacedge.store.layout import MARKER
+from zodiacedge.store.location.base import located
+from zodiacedge.store.location.marker import check
+from zodiacedge.store.problems import already_a_store
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("init")
+@store_argument
+@click.option("--rules", multiple=True, metavar="FILE", help="Rules: files, folders, globs.")
+@facts_option
+@header_option
+@base_option
+@strict_option
+@message_option
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    rules: tuple[str, ...],
+    facts: tuple[str, ...],
+    header: bool,
+    base: str,
+    strict: bool,
+    message: str,
+    on: Chosen,
+) -> None:
+    r"""Make a store in a folder that is empty or not there yet.
+
+    The rules and facts given are its first version. A store that has none yet, because it was made without
+    any or because whoever made it failed, is taken over.
+
+    \b
+    Example:
+      zodiac init farm.zodiac --rules farm.rules --facts readings.csv
+    """
+    reading = read_rules(rules)
+    if reading.errors:
+        raise CheckProblem(reading.findings)
+    place = located(store)
+    if place.has(MARKER):
+        check(place)
+        if not is_blank(place):
+            raise already_a_store(store)
+    with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:
+        if kb.version:
+            # Somebody else was quicker.
+            raise already_a_store(store)
+        loads = []
+        if rules or facts:
+            with kb.change(message or "made") as change:
+                for file in reading.files:
+                    change.add_rules(file.text, file.name)
+                if facts:
+                    change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
+            loads = change.loads
+    made = change.report.to_dict() if rules or facts else {"seconds": 0.0, "dropped": {}, "warnings": []}
+    if rules or facts:
+        console.findings(change.report.warnings)
+        show_bad_lines(console, loads)
+        show_dropped(console, change.report)
+    show_counts(console, kb)
+    if console.as_json:
+        told = {name: made[name] for name in ("seconds", "dropped", "warnings")}
+        console.json(counts(kb) | told | {"loads": [one.to_dict() for one in loads]})

@@ -1,0 +1,109 @@
+"""`zodiac query`: ask a store."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.open_store import reading, refuse_binary_on_a_terminal, show_answers
+from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
+from zodiacedge.io import Format, csv_line, rdf_lines
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.language.parser import has_head, parse_head
+from zodiacedge.language.printer import format_term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zodiacedge.cli.console import Console
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.query import Answers
+
+
+@click.command("query")
+@store_argument
+@click.argument("query", metavar="QUERY")
+@at_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json", "arrow", "nt")),
+    default="table",
+    show_default=True,
+    help="How to write the rows.",
+)
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    query: str,
+    at: int | None,
+    form: str,
+    on: Chosen,
+) -> None:
+    r"""Answer a query on the last version of a store, or an earlier one.
+
+    Somebody else may be writing meanwhile. With --format nt the rows of `p(X, Y) :- body .` are written as
+    triples of p; of `?- body .` the facts are written that its atoms match.
+
+    \b
+    Example:
+      zodiac query farm.zodiac '?- alarm(T) .'
+      zodiac query farm.zodiac '?- alarm(T) .' --at 3 --format csv > alarms.csv
+    """
+    if form == "arrow":
+        refuse_binary_on_a_terminal(form)
+    with reading(console, store, at, on) as kb, console.progress():
+        answers = kb.query(query)
+        triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
+    console.findings(answers.warnings)
+    if answers.dropped:
+        console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
+    if console.as_json or form == "json":
+        console.json(
+            {
+                "version": kb.version,
+                "query": query,
+                "columns": list(answers.columns),
+                "rows": [[format_term(t) for t in row] for row in answers.rows],
+                "warnings": [w.to_dict() for w in answers.warnings],
+            }
+        )
+    elif form == "csv":
+        _csv(answers)
+    elif form == "arrow":
+        _arrow(answers)
+    elif form == "nt":
+        for line in triples:
+            click.echo(line)
+    else:
+        show_answers(console, answers)
+
+
+def _arrow(answers: Answers) -> None:
+    from zodiacedge.io.formats.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
+
+    write_columnar(sys.stdout.buffer, Format.ARROW, "", len(answers.columns), answers.rows)
+
+
+def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
+    """Return what a query says as facts: those of its head, or those that its atoms match."""
+    if not has_head(query):
+        return kb.matching(query)
+    head = parse_head(query, prefixes=kb.prefixes)
+    if len(answers.columns) == len(head.args):
+        return [Fact(head.relation, row) for row in answers.rows]
+    # A class that is written as a predicate.
+    return [fact(head.predicate.name, *row) for row in answers.rows]
+
+
+def _csv(answers: Answers) -> None:
+    click.echo(",".join(answers.columns))
+    for row in answers.rows:
+        click.echo(csv_line(row))

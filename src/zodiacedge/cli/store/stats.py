@@ -1,0 +1,50 @@
+"""`zodiac stats`: what a store holds, and what that takes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.open_store import counts, reading, show_counts
+from zodiacedge.cli.options import Chosen, engine_options, store_argument
+from zodiacedge.store.location.base import located
+from zodiacedge.store.location.size import sizes
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("stats")
+@store_argument
+@engine_options
+@common
+def command(console: Console, *, store: str, on: Chosen) -> None:
+    r"""Count facts per predicate, and the bytes that the store takes.
+
+    \b
+    Example:
+      zodiac stats farm.zodiac --json
+    """
+    started = time.perf_counter()
+    with reading(console, store, on=on) as kb, console.progress():
+        seconds = time.perf_counter() - started
+        explicit, derived = kb.explicit_counts(), kb.derived()
+        taken = sizes(located(store))
+    names = sorted({*explicit, *derived})
+    if names:
+        rows = [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]
+        console.table(("predicate", "explicit", "derived"), rows)
+    show_counts(console, kb)
+    console.text(
+        f"table {taken.table:,} bytes, log {taken.log:,} bytes, in use {taken.files:,} files; "
+        f"opened in {seconds:.3f} s"
+    )
+    if console.as_json:
+        console.json(
+            counts(kb)
+            | {"explicit_per_predicate": explicit, "rules": len(kb.rules), "seconds": seconds}
+            | {"table_bytes": taken.table, "log_bytes": taken.log, "files": taken.files}
+        )

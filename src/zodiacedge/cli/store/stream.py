@@ -1,0 +1,130 @@
+"""`zodiac stream`: files that arrive in a folder, each batch one change of a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
+from zodiacedge.cli.open_store import show_counts, writing
+from zodiacedge.cli.options import Amount, Chosen, engine_options, header_option, store_argument
+from zodiacedge.errors import Diagnostic, ZodiacError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zodiacedge.cli.console import Console
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.pipeline.stream import Applied
+
+_FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig", "rdf", "jsonld")
+
+
+@click.command("stream")
+@store_argument
+@click.option("--from", "folder", required=True, metavar="DIR", help="Where files arrive, in it or below.")
+@click.option("--once", is_flag=True, help="Take what is there, then end.")
+@click.option(
+    "--trigger",
+    type=Amount(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How often to look for files.  [default: 1]",
+)
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="Only files of this format.")
+@click.option(
+    "--relation", default="", metavar="NAME", help="What rows of tables state, whatever the file's name."
+)
+@header_option
+@click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="The most files of one change.")
+@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
+@click.option(
+    "--checkpoint", metavar="DIR", help="Where Spark notes what it took, if not in the store's folder."
+)
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    folder: str,
+    once: bool,
+    trigger: float | None,
+    form: str | None,
+    relation: str,
+    header: bool,
+    most_files: int | None,
+    quarantine: str | None,
+    checkpoint: str | None,
+    on: Chosen,
+) -> None:
+    r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
+
+    Spark finds the files; the change is made by the engine that is chosen. Move files into the folder when
+    they are whole. Ctrl-C ends it after the change that is under way; started again, it goes on where it
+    was, and what is in is not taken twice.
+
+    \b
+    Example:
+      zodiac stream farm.zodiac --from landing --once
+      zodiac stream farm.zodiac --from landing --trigger 5 --quarantine bad-lines
+    """
+    if once and trigger is not None:
+        raise click.UsageError("--trigger is for a stream that goes on: leave out --once.")
+    from zodiacedge.engine.spark.cluster.session import Cluster  # noqa: PLC0415 - loads what Spark needs
+    from zodiacedge.pipeline.stream import Reading, Stream  # noqa: PLC0415
+
+    batches: list[Applied] = []
+
+    def told(applied: Applied) -> None:
+        batches.append(applied)
+        console.text(_line(applied))
+        console.findings(map(_gone, applied.gone))
+
+    # Spark finds the files in any case.
+    kb = writing(console, store, on=on if on.engine == "spark" else Chosen())
+    try:
+        folders = (Path(one) if one else None for one in (quarantine, checkpoint))
+        reading = Reading(form or "", relation, header, most_files, *folders)
+        stream = Stream(kb, folder, reading, told, Cluster(on.master))
+    except ZodiacError:
+        kb.close()
+        raise
+    try:
+        if not once:
+            console.text(f"following {folder} into {store}; Ctrl-C ends it")
+        stream.follow(None if once else trigger or 1.0)
+    except ZodiacError:
+        console.beside = _document(kb, batches)
+        raise
+    finally:
+        kb.close()
+        show_counts(console, kb)
+        if console.as_json and not console.beside:
+            console.json(_document(kb, batches))
+
+
+def _document(kb: KnowledgeBase, batches: Sequence[Applied]) -> dict[str, object]:
+    return {"version": kb.version, "batches": [one.to_dict() for one in batches]}
+
+
+def _gone(path: str) -> Diagnostic:
+    return Diagnostic(
+        "W016",
+        f"{path} arrived, and was taken away before it could be read: what was in it is not in the store",
+        "move it into the folder again, under another name: a file is taken once, by its name",
+        severity="warning",
+    )
+
+
+def _line(applied: Applied) -> str:
+    if applied.again:
+        return f"batch {applied.number}: {many(applied.files, 'file')}, there already"
+    bad = f", {many(applied.bad_lines, 'bad line')} skipped" if applied.bad_lines else ""
+    bad += f", {many(len(applied.gone), 'file')} gone" if applied.gone else ""
+    return (
+        f"batch {applied.number}: {many(applied.files, 'file')}, +{many(applied.facts_added, 'fact')}{bad}, "
+        f"version {applied.version}, {applied.seconds:.2f} s"
+    )

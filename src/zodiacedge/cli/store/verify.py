@@ -1,0 +1,44 @@
+"""`zodiac verify`: a store against an evaluation from nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
+from zodiacedge.engine.select import ALL_ENGINES
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+
+
+@click.command("verify")
+@store_argument
+@at_option
+@click.option(
+    "--against",
+    type=click.Choice(ALL_ENGINES),
+    help="The engine that evaluates.  [default: that of --engine]",
+)
+@engine_options
+@common
+def command(console: Console, *, store: str, at: int | None, against: str | None, on: Chosen) -> None:
+    r"""Evaluate the rules of a store from nothing and compare all facts; print their digest.
+
+    The exit code is 1 if anything differs.
+
+    \b
+    Example:
+      zodiac verify farm.zodiac
+    """
+    with reading(console, store, at, on) as kb, console.progress():
+        found = kb.verify(against or "")
+    console.text(str(found))
+    if console.as_json:
+        console.json(found.to_dict())
+    if not found.ok:
+        sys.exit(1)

@@ -1,0 +1,184 @@
+"""The paper's scenario: a farm at the centre, a slice on each turbine, and rules that come and go there.
+
+The centre puts together what sensors observed. A turbine runs a few daily rules on its slice; when one of its
+readings is odd, rule set 1 is added, asked, and dropped again. What is told about all this is left to others.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.opening import open_kb
+from zodiacedge.pipeline.publish_slices import Device
+from zodiacedge.terms import IRI
+from zodiacedge.workloads.farm import AMBIENT, FARM, rules, turbine
+from zodiacedge.workloads.paper import ds1, rule_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.report import ChangeReport
+
+# What a turbine needs: its readings and what is usual for each, who stands in its row, and the air there.
+SLICES = (
+    "?- farm:reading(T, P, V), farm:usualLow(P, L), farm:usualHigh(P, H), farm:ofComponent(P, C) .",
+    "?- farm:inRow(T, R), farm:inRow(X, R), farm:hasNeighbour(X, Y) .",
+    "?- farm:nearbyAirTemperature(T, N, V) .",
+)
+_NEARBY = f"{FARM}nearbyAirTemperature"
+_READING = f"{FARM}reading"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a turbine knows: how many facts, and their digest."""
+
+    version: int
+    facts: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What happened on one turbine."""
+
+    number: int
+    degrees: float
+    """What its sensor of the air said at noon."""
+    opened: float
+    """The seconds that opening its slice took."""
+    rules: int
+    facts: int
+    noon: ChangeReport
+    unusual: tuple[str, ...]
+    """What the daily rules found."""
+    before: State
+    added: ChangeReport
+    neighbours: int
+    median: float
+    broken: bool
+    """Whether rule set 1 says that the sensor is off the median of its neighbours."""
+    dropped: ChangeReport
+    after: State
+
+    @property
+    def restored(self) -> bool:
+        """Whether the turbine knows exactly what it knew before the rules came."""
+        return (self.before.facts, self.before.digest) == (self.after.facts, self.after.digest)
+
+
+def load_farm(kb: KnowledgeBase, data: Path, message: str) -> ChangeReport:
+    """Load the farm and its rules as the first version of a store."""
+    with kb.change(message) as change:
+        for name in ("farm", "daily"):
+            change.add_rules(rules(name), f"{name}.rules")
+        change.load(data)
+    return change.report
+
+
+def devices(turbines: int) -> list[Device]:
+    """Return all turbines, each with what tells its slice from those of others."""
+    names = [turbine(number) for number in range(1, turbines + 1)]
+    return [Device(short(name), {"T": name}) for name in names]
+
+
+def short(name: IRI) -> str:
+    """Return the name of a thing of the farm without what all have in common."""
+    return name.value.removeprefix(FARM)
+
+
+def air_nearby(kb: KnowledgeBase, number: int) -> dict[IRI, float]:
+    """Return the air temperatures that a knowledge base has for the neighbours of a turbine."""
+    ask = kb.prepare(f"ans(N, V) :- <{_NEARBY}>(T, N, V) .", "T")
+    return {name: float(str(value)) for name, value in ask(T=turbine(number)) if isinstance(name, IRI)}
+
+
+def diagnose(
+    store: Path,
+    number: int,
+    degrees: float,
+    nearby: Mapping[IRI, float],
+    look: Callable[[KnowledgeBase], None] | None = None,
+) -> Diagnosis:
+    """Play noon on a turbine: an odd reading, rule set 1 comes, is asked, and goes.
+
+    Args:
+        store: Its slice.
+        number: Which turbine it is.
+        degrees: What its own sensor of the air says.
+        nearby: What those of its neighbours say, as the centre sent it.
+        look: Called while the rules are there.
+    """
+    started = time.perf_counter()
+    with open_kb(store) as kb:
+        opened = time.perf_counter() - started
+        counted = len(kb.rules), sum(kb.explicit_counts().values())
+        noon = _noon(kb, number, degrees, nearby)
+        unusual = kb.query(f"ans(P) :- <{FARM}unusual>(T, P) .")
+        before = _state(kb)
+        with kb.change("rule set 1 comes") as change:
+            change.add_rules(rule_set(1), "rs1.rules")
+        added = change.report
+        if look:
+            look(kb)
+        neighbours = _one(kb, "hasNeighbourAirTemperatureMeasurementNumber", number)
+        median = _one(kb, "hasMedianAirTemperatureMeasurementNearby", number)
+        broken = bool(kb.prepare("?- SensorAnomalyWindTurbine(T) .", "T")(T=turbine(number)))
+        with kb.change("rule set 1 goes") as change:
+            change.remove_rules(rule_set(1), "rs1.rules")
+        return Diagnosis(
+            number,
+            degrees,
+            opened,
+            *counted,
+            noon,
+            tuple(short(name) for (name,) in unusual if isinstance(name, IRI)),
+            before,
+            added,
+            round(neighbours),
+            median,
+            broken,
+            change.report,
+            _state(kb),
+        )
+
+
+def load_kernels() -> None:
+    """Load the compiled kernels that rule set 1 needs: a turbine's process did long before."""
+    kb = open_kb()
+    with kb.change() as change:
+        change.add_facts([(one.relation, *one.args) for one in ds1(6)])
+    for _ in range(2):
+        with kb.change() as change:
+            change.add_rules(rule_set(1), "rs1.rules")
+        with kb.change() as change:
+            change.remove_rules(rule_set(1), "rs1.rules")
+
+
+def _noon(kb: KnowledgeBase, number: int, degrees: float, nearby: Mapping[IRI, float]) -> ChangeReport:
+    me = turbine(number)
+    was = kb.prepare(f"ans(V) :- <{_READING}>(T, P, V) .", "T", "P")(T=me, P=AMBIENT)
+    old = [(_READING, me, AMBIENT, value) for (value,) in was]
+    old += [(_NEARBY, me, name, value) for name, value in air_nearby(kb, number).items()]
+    with kb.change("noon") as change:
+        change.remove_facts(old)
+        change.add_facts([(_READING, me, AMBIENT, degrees)])
+        change.add_facts([(_NEARBY, me, name, value) for name, value in nearby.items()])
+    return change.report
+
+
+def _one(kb: KnowledgeBase, relation: str, number: int) -> float:
+    """Return the one value that a relation has for a turbine."""
+    ((value,),) = kb.prepare(f"ans(V) :- {relation}(T, V) .", "T")(T=turbine(number))
+    return float(str(value))
+
+
+def _state(kb: KnowledgeBase) -> State:
+    found = kb.verify()
+    if not found.ok:
+        raise AssertionError(str(found))
+    return State(found.version, found.facts, found.digest)

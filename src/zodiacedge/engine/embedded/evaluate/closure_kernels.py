@@ -1,0 +1,309 @@
+"""Kernels of the modules: what each node reaches, and the classes of a symmetric relation.
+
+Nodes are numbered from 0; adjacency is a list of starts and a list of targets. Output goes straight into
+a table's rows, as pairs of term ids.
+"""
+
+from __future__ import annotations
+
+from zodiacedge.engine.embedded.kernels.jit import count_bits, kernel, load32, lowest_bit, store32
+from zodiacedge.engine.embedded.kernels.jit import load64 as get
+from zodiacedge.engine.embedded.kernels.jit import store64 as put
+
+# The frame: addresses of names, of the first steps, of the further steps, and of scratch memory.
+_NAMES = 0
+_FIRST_STARTS = 1
+_FIRST_TARGETS = 2
+_STARTS = 3
+_TARGETS = 4
+_SCRATCH = 5
+_NODES = 8
+_BACK = 9
+_WRITTEN = 10
+_SETS = 11  # a set of nodes per node, as bits
+_SET_WORDS = 12
+
+# Bits per word of a set: words stay positive.
+SET_BITS = 63
+
+
+@kernel
+def write_pair(rows: int, at: int, first: int, second: int, back: int) -> None:
+    """Write one row, the other way round where the relation was mirrored."""
+    store32(rows, 2 * at, second if back else first)
+    store32(rows, 2 * at + 1, first if back else second)
+
+
+@kernel
+def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
+    """Write, for each source, what one further step leads to from where it gets; return the next source.
+
+    A source gets to its first steps, and from there along further steps. It stops when the rows that are
+    left may not be enough for one more source.
+    """
+    names = get(frame, _NAMES)
+    first_starts = get(frame, _FIRST_STARTS)
+    first_targets = get(frame, _FIRST_TARGETS)
+    starts = get(frame, _STARTS)
+    targets = get(frame, _TARGETS)
+    nodes = get(frame, _NODES)
+    back = get(frame, _BACK)
+    # `seen` is stamped when a node is met, `written` when its pair is, each with the source's number.
+    seen = get(frame, _SCRATCH)
+    written = seen + 4 * nodes
+    queue = written + 4 * nodes
+    at = count
+    while source < nodes and at + nodes <= capacity:
+        stamp = source + 1
+        behind = 0
+        for n in range(load32(first_starts, source), load32(first_starts, source + 1)):
+            node = load32(first_targets, n)
+            if load32(seen, node) != stamp:
+                store32(seen, node, stamp)
+                store32(queue, behind, node)
+                behind += 1
+        ahead = 0
+        while ahead < behind:
+            node = load32(queue, ahead)
+            ahead += 1
+            for n in range(load32(starts, node), load32(starts, node + 1)):
+                other = load32(targets, n)
+                if load32(written, other) != stamp:
+                    store32(written, other, stamp)
+                    write_pair(rows, at, load32(names, source), load32(names, other), back)
+                    at += 1
+                    if load32(seen, other) != stamp:
+                        store32(seen, other, stamp)
+                        store32(queue, behind, other)
+                        behind += 1
+        source += 1
+    put(frame, _WRITTEN, at - count)
+    return source
+
+
+@kernel
+def order_nodes(frame: int, order: int, stack: int, place: int) -> None:
+    """Order nodes so that each comes behind those it leads to, but for one edge of each cycle.
+
+    `stack` and `place` have room for every node; `place` is zero.
+    """
+    starts = get(frame, _STARTS)
+    targets = get(frame, _TARGETS)
+    nodes = get(frame, _NODES)
+    done = 0
+    for root in range(nodes):
+        if load32(place, root):
+            continue
+        # Where a node's search stands: its next edge, counted from 1; 0 if it was not met yet.
+        store32(stack, 0, root)
+        store32(place, root, 1)
+        depth = 1
+        while depth:
+            node = load32(stack, depth - 1)
+            edge = load32(starts, node) + load32(place, node) - 1
+            if edge == load32(starts, node + 1):
+                store32(order, done, node)
+                done += 1
+                depth -= 1
+                continue
+            store32(place, node, load32(place, node) + 1)
+            other = load32(targets, edge)
+            if not load32(place, other):
+                store32(place, other, 1)
+                store32(stack, depth, other)
+                depth += 1
+
+
+@kernel
+def widen_sets(frame: int, order: int) -> bool:
+    """Put into each node's set its targets and what their sets hold; return whether any set grew."""
+    starts = get(frame, _STARTS)
+    targets = get(frame, _TARGETS)
+    sets = get(frame, _SETS)
+    words = get(frame, _SET_WORDS)
+    grew = False
+    for n in range(get(frame, _NODES)):
+        node = load32(order, n)
+        own = sets + 8 * node * words
+        for edge in range(load32(starts, node), load32(starts, node + 1)):
+            other = load32(targets, edge)
+            bit = 1 << (other % SET_BITS)
+            old = get(own, other // SET_BITS)
+            if not old & bit:
+                put(own, other // SET_BITS, old | bit)
+                grew = True
+            theirs = sets + 8 * other * words
+            for word in range(words):
+                old = get(own, word)
+                both = old | get(theirs, word)
+                if both != old:
+                    put(own, word, both)
+                    grew = True
+    return grew
+
+
+@kernel
+def count_by_sets(frame: int) -> int:
+    """Return how many pairs `reach_by_sets` will write."""
+    first_starts = get(frame, _FIRST_STARTS)
+    first_targets = get(frame, _FIRST_TARGETS)
+    sets = get(frame, _SETS)
+    words = get(frame, _SET_WORDS)
+    found = 0
+    for source in range(get(frame, _NODES)):
+        begin = load32(first_starts, source)
+        end = load32(first_starts, source + 1)
+        for word in range(words if end > begin else 0):
+            bits = 0
+            for n in range(begin, end):
+                bits |= get(sets + 8 * load32(first_targets, n) * words, word)
+            found += count_bits(bits)
+    return found
+
+
+@kernel
+def reach_by_sets(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
+    """Write what `reach` writes, from the sets of what each node leads to; return the next source."""
+    names = get(frame, _NAMES)
+    first_starts = get(frame, _FIRST_STARTS)
+    first_targets = get(frame, _FIRST_TARGETS)
+    nodes = get(frame, _NODES)
+    back = get(frame, _BACK)
+    sets = get(frame, _SETS)
+    words = get(frame, _SET_WORDS)
+    at = count
+    while source < nodes and at + nodes <= capacity:
+        begin = load32(first_starts, source)
+        end = load32(first_starts, source + 1)
+        name = load32(names, source)
+        for word in range(words if end > begin else 0):
+            bits = 0
+            for n in range(begin, end):
+                bits |= get(sets + 8 * load32(first_targets, n) * words, word)
+            while bits:
+                node = word * SET_BITS + lowest_bit(bits)
+                bits &= bits - 1
+                write_pair(rows, at, name, load32(names, node), back)
+                at += 1
+        source += 1
+    put(frame, _WRITTEN, at - count)
+    return source
+
+
+@kernel
+def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
+    """Write, for each source, the pairs that a transitive rule guarded by X != Y derives.
+
+    A pair of two different nodes is derived where something lies between them: a loop at either end, or
+    a third node on some way. A node that is not a first step has such a way. For a first step y of x the
+    third node is an x-reachable one, neither x nor y, with an edge to y or back to x.
+    """
+    names = get(frame, _NAMES)
+    starts = get(frame, _STARTS)
+    targets = get(frame, _TARGETS)
+    nodes = get(frame, _NODES)
+    seen = get(frame, _SCRATCH)
+    between = seen + 4 * nodes
+    queue = between + 4 * nodes
+    at = count
+    while source < nodes and at + nodes <= capacity:
+        stamp = source + 1
+        behind = 0
+        loop = False
+        # Nodes with an edge back to the source: none, one (which), or several.
+        returning = -1
+        several = False
+        for n in range(load32(starts, source), load32(starts, source + 1)):
+            node = load32(targets, n)
+            if node == source:
+                loop = True
+            elif load32(seen, node) != stamp:
+                store32(seen, node, stamp)
+                store32(queue, behind, node)
+                behind += 1
+        direct = behind
+        ahead = 0
+        while ahead < behind:
+            node = load32(queue, ahead)
+            ahead += 1
+            for n in range(load32(starts, node), load32(starts, node + 1)):
+                other = load32(targets, n)
+                if other == source:
+                    several = several or returning >= 0
+                    returning = node
+                else:
+                    # From itself or from another node than the source: something lies between.
+                    store32(between, other, stamp)
+                    if load32(seen, other) != stamp:
+                        store32(seen, other, stamp)
+                        store32(queue, behind, other)
+                        behind += 1
+        for n in range(behind):
+            node = load32(queue, n)
+            if (
+                n >= direct
+                or loop
+                or several
+                or (returning >= 0 and returning != node)
+                or load32(between, node) == stamp
+            ):
+                write_pair(rows, at, load32(names, source), load32(names, node), 0)
+                at += 1
+        source += 1
+    put(frame, _WRITTEN, at - count)
+    return source
+
+
+@kernel
+def find_root(parents: int, node: int) -> int:
+    """Return the least node of a class, and shorten the way to it."""
+    while load32(parents, node) != node:
+        store32(parents, node, load32(parents, load32(parents, node)))
+        node = load32(parents, node)
+    return node
+
+
+@kernel
+def find_classes(pairs: int, count: int, parents: int, nodes: int) -> None:
+    """Put the nodes of each pair into one class; afterwards each node's parent is its class's least node."""
+    for n in range(count):
+        first = find_root(parents, load32(pairs, 2 * n))
+        second = find_root(parents, load32(pairs, 2 * n + 1))
+        if first < second:
+            store32(parents, second, first)
+        elif second < first:
+            store32(parents, first, second)
+    for node in range(nodes):
+        store32(parents, node, find_root(parents, node))
+
+
+@kernel
+def class_pairs(
+    members: int, sizes: int, classes: int, rows: int, count: int, capacity: int, equal: int, state: int
+) -> int:
+    """Write pairs within each class, those of a node with itself only where asked; return the count then.
+
+    It stops where the pairs of one more member may not fit, and goes on from there when called again.
+    """
+    number = get(state, 0)
+    start = get(state, 1)
+    i = get(state, 2)
+    at = count
+    while number < classes:
+        size = load32(sizes, number)
+        while i < start + size and at + size <= capacity:
+            first = load32(members, i)
+            for j in range(start, start + size):
+                if equal or i != j:
+                    store32(rows, 2 * at, first)
+                    store32(rows, 2 * at + 1, load32(members, j))
+                    at += 1
+            i += 1
+        if i < start + size:
+            break
+        start += size
+        number += 1
+    put(state, 0, number)
+    put(state, 1, start)
+    put(state, 2, i)
+    return at

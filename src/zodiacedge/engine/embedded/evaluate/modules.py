@@ -1,0 +1,325 @@
+"""Nodes whose rules have a known shape, evaluated by an algorithm made for it.
+
+The visible facts and the segment are those that the rule machine would give. Shapes are recognised from
+the rules, never from names; any rule beside them sends the node to the machine.
+
+    steps                      p(X,Y) :- p(X,Z), q(Z,Y)        also mirrored
+    transitive                 p(X,Y) :- p(X,Z), p(Z,Y)        also with X != Y
+    symmetric and transitive   and p(X,Y) :- p(Y,X)            also with X != Y
+    copies                     p(X,Y) :- q(X,Y)                also q(Y,X), any arity, and one column of any
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.evaluate.closure_kernels import (
+    SET_BITS,
+    class_pairs,
+    count_by_sets,
+    find_classes,
+    order_nodes,
+    reach,
+    reach_by_sets,
+    reach_unequal,
+    widen_sets,
+)
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
+from zodiacedge.language.ast import Argument, Atom, Comparison, Rule, Variable
+from zodiacedge.language.unify import unifiable
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.storage.database import Part
+    from zodiacedge.engine.embedded.storage.table import Table
+
+    Ids = NDArray[np.int32]
+
+
+# Sets of reached nodes as bits pay where they are small, whatever the data.
+_MOST_SET_WORDS = 1 << 23
+_MOST_SET_STEPS = 1 << 25
+# A flag per term is quicker than sorting, unless the terms are many.
+_TERMS_PER_ROW = 32
+# Rows that a kernel writes before somebody looks: some milliseconds.
+_ROWS_AT_ONCE = 1 << 21
+
+
+class Shape(Enum):
+    """What a node's rules say together."""
+
+    STEPS = "steps"
+    STEPS_BACK = "steps back"
+    TRANSITIVE = "transitive"
+    TRANSITIVE_UNEQUAL = "transitive, X != Y"
+    CLASSES = "symmetric and transitive"
+    CLASSES_UNEQUAL = "symmetric and transitive, X != Y"
+    COPY = "copy"
+
+
+UNEQUAL_SHAPES = frozenset({Shape.TRANSITIVE_UNEQUAL, Shape.CLASSES_UNEQUAL})
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A shape, the relation it steps along or copies, and the order of columns of a copy."""
+
+    shape: Shape
+    step: Atom
+    columns: tuple[int, ...] = ()
+
+
+def recognise(rules: Sequence[Rule]) -> Module | None:
+    """Return the module that a node's rules are, if they are one."""
+    if len(rules) == 1:
+        copy = _copied(rules[0])
+        if copy:
+            return copy
+    heads = {rule.head.relation for rule in rules}
+    if len(heads) != 1 or len(rules) > 2 or RDF_TYPE in heads:
+        return None
+    symmetric = [rule for rule in rules if _is_symmetric(rule)]
+    others = [rule for rule in rules if rule not in symmetric]
+    if len(others) != 1 or len(symmetric) != len(rules) - 1:
+        return None
+    found = _chain(others[0])
+    if found is None:
+        return None
+    shape, step = found
+    if symmetric:
+        both = {Shape.TRANSITIVE: Shape.CLASSES, Shape.TRANSITIVE_UNEQUAL: Shape.CLASSES_UNEQUAL}
+        if shape not in both:
+            return None
+        shape = both[shape]
+    return Module(shape, step)
+
+
+def evaluate(
+    module: Module,
+    outside: Callable[[Atom], Iterable[Part]],
+    target: Table,
+    atom: Atom,
+    watch: Callable[[int], None],
+) -> None:
+    """Fill an empty table with the segment of a module.
+
+    Args:
+        module: What to do.
+        outside: What there is.
+        target: The table.
+        atom: The relation's own atom, all variables.
+        watch: Called now and then with the facts so far, and before many are written with all of them.
+    """
+    if module.shape is Shape.COPY:
+        _copy([part.table.rows for part in outside(module.step)], module.columns, target)
+        return
+    base = _distinct(outside(atom))
+    if module.shape in {Shape.CLASSES, Shape.CLASSES_UNEQUAL}:
+        _fill_classes(base, target, watch, equal=module.shape is Shape.CLASSES)
+        return
+    step = base
+    if module.shape in {Shape.STEPS, Shape.STEPS_BACK}:
+        step = _distinct(outside(module.step))
+    back = module.shape is Shape.STEPS_BACK
+    if back:
+        base, step = base[:, ::-1], step[:, ::-1]
+    _fill_reached(base, step, target, watch, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
+
+
+def _copied(rule: Rule) -> Module | None:
+    match rule.body:
+        case (Atom() as only,) if not unifiable(rule.head, only):
+            head, source = plain_columns(rule.head), plain_columns(only)
+        case _:
+            return None
+    if not all(isinstance(arg, Variable) for arg in (*head, *source)) or not set(head) <= set(source):
+        return None
+    repeated = len(set(head)) < len(head) or len(set(source)) < len(source)
+    if repeated or not head or 1 < len(head) < len(source):
+        return None
+    return Module(Shape.COPY, only, tuple(map(source.index, head)))
+
+
+def plain_columns(atom: Atom) -> tuple[Argument, ...]:
+    """Return the arguments that are columns of a table: the members of a class have one."""
+    args = atom.args
+    is_class = atom.relation == RDF_TYPE and len(args) == 2 and not isinstance(args[1], Variable)
+    return args[:1] if is_class else args
+
+
+def _copy(parts: Sequence[Ids], columns: tuple[int, ...], target: Table) -> None:
+    if len(columns) == 1 and (len(parts) > 1 or any(rows.shape[1] > 1 for rows in parts)):
+        target.append_distinct(_distinct_terms([rows[:, columns[0]] for rows in parts])[:, None])
+        return
+    for n, rows in enumerate(sorted(parts, key=len, reverse=True)):
+        if n:
+            target.insert(rows[:, columns])
+        else:
+            target.append_distinct(rows[:, columns])
+
+
+def _distinct_terms(columns: Sequence[Ids]) -> Ids:
+    terms = np.concatenate(columns)
+    last = int(terms.max(initial=0))
+    if last > _TERMS_PER_ROW * len(terms):
+        return np.unique(terms)
+    here = np.zeros(last + 1, np.bool_)
+    here[terms] = True
+    return np.flatnonzero(here).astype(np.int32)
+
+
+def _is_symmetric(rule: Rule) -> bool:
+    match rule.head.args, rule.body:
+        case (Variable() as x, Variable() as y), (Atom(relation=r, args=args),):
+            return x != y and r == rule.head.relation and args == (y, x)
+        case _:
+            return False
+
+
+def _chain(rule: Rule) -> tuple[Shape, Atom] | None:
+    head = rule.head
+    atoms = [c for c in rule.body if isinstance(c, Atom)]
+    tests = [c for c in rule.body if not isinstance(c, Atom)]
+    if len(head.args) != 2 or len(atoms) != 2 or any(len(a.args) != 2 for a in atoms):
+        return None
+    x, y = head.args
+    first = next((a for a in atoms if a.args[0] == x), None)
+    second = next((a for a in atoms if a is not first), None)
+    if first is None or second is None or not _is_path(x, first, second, y):
+        return None
+    unequal = len(tests) == 1 and _is_guard(tests[0], x, y)
+    if tests and not unequal:
+        return None
+    own = [a.relation == head.relation for a in (first, second)]
+    if all(own):
+        return (Shape.TRANSITIVE_UNEQUAL if unequal else Shape.TRANSITIVE), first
+    if unequal or not any(own) or RDF_TYPE in {first.relation, second.relation}:
+        return None
+    return (Shape.STEPS, second) if own[0] else (Shape.STEPS_BACK, first)
+
+
+def _is_path(x: object, first: Atom, second: Atom, y: object) -> bool:
+    z = first.args[1]
+    names = (x, z, y)
+    return all(isinstance(v, Variable) for v in names) and len(set(names)) == 3 and second.args == (z, y)
+
+
+def _is_guard(test: object, x: object, y: object) -> bool:
+    return isinstance(test, Comparison) and test.operator == "!=" and {test.left, test.right} == {x, y}
+
+
+def _distinct(parts: Iterable[Part]) -> Ids:
+    tables = [part.table for part in parts if len(part.table)]
+    if not tables:
+        return np.zeros((0, 2), np.int32)
+    if len(tables) == 1:
+        return tables[0].rows
+    packed = np.concatenate([_packed(table.rows) for table in tables])
+    return _unpacked(np.unique(packed))
+
+
+def _packed(rows: Ids) -> NDArray[np.int64]:
+    return (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
+
+
+def _unpacked(packed: NDArray[np.int64]) -> Ids:
+    return np.stack((packed >> 32, packed & 0xFFFFFFFF), axis=1).astype(np.int32)
+
+
+def _adjacency(rows: Ids, nodes: int) -> tuple[Ids, Ids]:
+    order = np.argsort(rows[:, 0], kind="stable")
+    starts = np.zeros(nodes + 1, np.int32)
+    np.cumsum(np.bincount(rows[:, 0], minlength=nodes), out=starts[1:])
+    return starts, np.ascontiguousarray(rows[order, 1])
+
+
+def _fill_reached(
+    base: Ids, step: Ids, target: Table, watch: Callable[[int], None], *, unequal: bool, back: bool
+) -> None:
+    names, places = np.unique(np.concatenate((base.ravel(), step.ravel())), return_inverse=True)
+    local = places.astype(np.int32)
+    nodes = len(names)
+    if not len(base):
+        return
+    first = _adjacency(local[: base.size].reshape(-1, 2), nodes)
+    further = _adjacency(local[base.size :].reshape(-1, 2), nodes)
+    names = np.ascontiguousarray(names, np.int32)
+    scratch = np.zeros(4 * nodes + 4, np.int32)
+    arrays = (names, *first, *further, scratch)
+    frame = words(16)
+    frame[: len(arrays)] = [MEMORY.address(array) for array in arrays]
+    frame[8] = nodes
+    frame[9] = int(back)
+    source = 0
+    kernel = reach_unequal if unequal else reach
+    set_words = -(-nodes // SET_BITS)
+    if not unequal and nodes * set_words <= _MOST_SET_WORDS and len(step) * set_words <= _MOST_SET_STEPS:
+        sets = words(nodes * set_words)
+        frame[11] = MEMORY.address(sets)
+        frame[12] = set_words
+        _widen(frame, nodes, watch)
+        kernel = reach_by_sets
+        total = int(count_by_sets(MEMORY.address(frame)))
+        watch(total)
+        target.reserve(total + nodes)
+    while source < nodes:
+        if len(target) + nodes > target.capacity:
+            target.reserve(max(nodes, len(target) // 2))
+        rows, count, capacity = target.open_rows()
+        some = min(capacity, count + max(nodes, _ROWS_AT_ONCE))
+        source = int(kernel(MEMORY.address(frame), source, rows, count, some))
+        target.close_rows(int(frame[10]))
+        frame[10] = 0
+        watch(len(target))
+
+
+def _widen(frame: NDArray[np.int64], nodes: int, watch: Callable[[int], None]) -> None:
+    order = np.zeros(nodes, np.int32)
+    stack = np.zeros(nodes, np.int32)
+    place = np.zeros(nodes, np.int32)
+    address = MEMORY.address(frame)
+    order_nodes(address, MEMORY.address(order), MEMORY.address(stack), MEMORY.address(place))
+    while widen_sets(address, MEMORY.address(order)):
+        watch(0)
+
+
+def _fill_classes(base: Ids, target: Table, watch: Callable[[int], None], *, equal: bool) -> None:
+    if not len(base):
+        return
+    names, places = np.unique(base.ravel(), return_inverse=True)
+    local = np.ascontiguousarray(places.astype(np.int32))
+    parents = np.arange(len(names), dtype=np.int32)
+    find_classes(MEMORY.address(local), len(base), MEMORY.address(parents), len(names))
+    order = np.argsort(parents, kind="stable")
+    members = np.ascontiguousarray(names[order], np.int32)
+    sizes = np.unique(parents, return_counts=True)[1].astype(np.int32)
+    total = int((sizes.astype(np.int64) ** 2).sum())
+    watch(total)
+    target.reserve(total)
+    # Where the writing stands: the class, its first member, and the member whose pairs come next.
+    state = words(3)
+    while state[0] < len(sizes):
+        rows, count, capacity = target.open_rows()
+        written = class_pairs(
+            MEMORY.address(members),
+            MEMORY.address(sizes),
+            len(sizes),
+            rows,
+            count,
+            min(capacity, count + max(int(sizes.max()), _ROWS_AT_ONCE)),
+            int(equal),
+            MEMORY.address(state),
+        )
+        target.close_rows(int(written) - count)
+        watch(len(target))
+    if not equal:
+        loops = base[base[:, 0] == base[:, 1]]
+        target.append_distinct(np.ascontiguousarray(loops))

@@ -1,0 +1,402 @@
+"""One hyper-node evaluated from nothing: its rules to a segment.
+
+All rules go through the whole fixpoint as one program of the rule machine, which comes back when a table
+needs room, when the host must compute something, and now and then to be watched.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Dropped
+from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, plain_columns
+from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
+from zodiacedge.engine.embedded.evaluate.two_threads import Halves, OtherHalf, only_reads
+from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
+from zodiacedge.engine.embedded.kernels.layout import M_DERIVED
+from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
+from zodiacedge.engine.embedded.machine.run import execute
+from zodiacedge.engine.embedded.machine.sources import NodeReads
+from zodiacedge.engine.embedded.storage.database import Part, Segment, Store, in_pairs
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
+from zodiacedge.language.printer import format_argument, format_term
+from zodiacedge.language.safety import analyse
+from zodiacedge.language.unify import unifiable
+from zodiacedge.plan.algebra import Match
+from zodiacedge.plan.order import arrange, expected, repeats
+from zodiacedge.plan.variants import can_fail, needed, recursive_places
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.plan.algebra import Step
+    from zodiacedge.terms import Term
+
+_MUCH = 100_000
+_BITS_AT_LEAST = 256 * 1024
+_BITS_PER_ROW = 4096
+_MOST_BITS = 64 * 1024 * 1024
+_FEW_TABLES = 2
+_ROWS_FOR_TWO = 20_000
+_ROWS_FOR_HALVES = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """What a node's evaluation came to."""
+
+    segment: Segment
+    rounds: int
+    dropped: Mapping[str, Dropped]
+    derivations: int
+    module: str = ""
+
+
+class NodeEvaluation:
+    """The evaluation of one node."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Mapping[str, Rule],
+        registry: Registry,
+        watch: Callable[[int, int], None],
+        *,
+        module: Module | None = None,
+        starts: int | None = None,
+        turn: Handover = ALONE,
+    ) -> None:
+        """Take the node's rules by key.
+
+        Args:
+            store: What there is.
+            rules: The rules.
+            registry: What the host registered.
+            watch: Called now and then with the round and the facts.
+            module: What the rules are, if the algorithm made for it may do.
+            starts: The place of each body that a plan must start from; any if not given.
+            turn: Passed on now and then.
+        """
+        self._turn = turn
+        self._second: OtherHalf | None = None
+        self._outside: Callable[[Atom], Sequence[Part]] = store.outside
+        self._starts = starts
+        self._store = store
+        self._rules = rules
+        self._registry = registry
+        self._watch = watch
+        self._module = module
+        self._segment = Segment()
+        self._rows: dict[int, Table] = {}
+        self.derivations = 0
+        self._errors: dict[str, tuple[int, str]] = {}
+        self._aggregate_errors: dict[str, tuple[int, str]] = {}
+        self._types_in_pairs = in_pairs(rule.head for rule in rules.values())
+
+    def evaluate(self) -> NodeResult:
+        """Evaluate to the fixpoint."""
+        module = self._module
+        if module and self._suits(module):
+            rule = next(iter(self._rules.values()))
+            target = self._target(rule)
+            evaluate_module(module, self._store.outside, target, rule.head, self._look)
+            target.trim()
+            return NodeResult(self._segment, 1, {}, len(target), module.shape.value)
+        if self._divisible():
+            rounds = self._run_in_two()
+        elif halves := self._halves():
+            rounds = self._run_in_halves(halves)
+        else:
+            self.assemble(bits=True)
+            rounds = self.run()
+        for table in self._segment.tables.values():
+            table.unmark()
+            table.trim()
+        return NodeResult(self._segment, rounds, self.dropped(), self.derivations)
+
+    def _divisible(self) -> bool:
+        """Whether two threads may each do half: one rule, once, that starts with a large scan."""
+        if len(self._rules) > 1:
+            return False
+        (rule,) = self._rules.values()
+        if not only_reads(rule):
+            return False
+        ((_, steps), *recursive) = self._plans(next(iter(self._rules)))
+        first = steps[0] if steps else None
+        if recursive or not isinstance(first, Match) or first.bound or len(steps) == 1:
+            return False
+        return sum(len(part.table) for part in self._store.outside(first.atom)) >= _ROWS_FOR_TWO
+
+    def _run_in_two(self) -> int:
+        # Whatever indexes are needed are built before the other half starts.
+        self.assemble(bits=True, share=(0, 2))
+        other, rounds = self._run_both(lambda other: other.assemble(bits=True, share=(1, 2)))
+        for relation, table in self._segment.tables.items():
+            rows = other.segment.tables[relation].rows
+            if table.is_marked:
+                table.insert_unmarked(rows)
+            elif table.has_row_set:
+                table.insert(rows)
+            else:
+                table.append_distinct(rows)
+            table.settle()
+        return rounds
+
+    def _halves(self) -> Halves | None:
+        """Return how two threads may each do half of a fixpoint, if it is long and falls apart."""
+        rules = self._rules.values()
+        if not any(map(self._multiplies, rules)):
+            return None
+        halves = Halves.of(rules)
+        atoms = [c for rule in rules for c in rule.body if isinstance(c, Atom)]
+        read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom)) if halves else 0
+        return halves if read >= _ROWS_FOR_HALVES else None
+
+    def _run_in_halves(self, halves: Halves) -> int:
+        outside = self._store.outside
+        self._outside = halves.reads(outside, 0)
+        self.assemble(bits=True)
+
+        def assemble(other: NodeEvaluation) -> None:
+            other._outside = halves.reads(outside, 1)
+            other.assemble(bits=True)
+
+        other, rounds = self._run_both(assemble)
+        for relation, table in self._segment.tables.items():
+            table.unmark()
+            table.append_distinct(other.segment.tables[relation].rows)
+        return rounds
+
+    def _run_both(self, assemble: Callable[[NodeEvaluation], None]) -> tuple[NodeEvaluation, int]:
+        """Run what was assembled, and another evaluation of the same rules in a second thread."""
+        second = OtherHalf(self._turn)
+        self._turn = second
+        self._second = second
+        other = NodeEvaluation(self._store, self._rules, self._registry, second.watch)
+
+        def assemble_and_run() -> int:
+            with second.working:
+                assemble(other)
+                return other.run()
+
+        with ThreadPoolExecutor(1) as pool:
+            half = pool.submit(assemble_and_run)
+            try:
+                rounds = self.run()
+                rounds = max(rounds, second.wait_for(half))
+                self.derivations += other.derivations
+            finally:
+                second.stop()
+        return other, rounds
+
+    def assemble(self, *, bits: bool, share: tuple[int, int] = (0, 1)) -> None:
+        """Plan and assemble.
+
+        Args:
+            bits: Whether a target may find duplicates by a bit per term or pair.
+            share: Which of several equal shares of its first atom's rows a plan reads.
+        """
+        keys = list(self._rules)
+        targets = [self._target(self._rules[key]) for key in keys]
+        for key in keys:
+            aggregate = self._rules[key].aggregate
+            if aggregate:
+                self._rows[id(aggregate)] = self._segment.hidden[key] = self._aggregate(key, aggregate)
+        plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
+        if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
+            self._prepare_targets(targets, bits=bits)
+        alone = not targets[0].is_marked and not targets[0].has_row_set
+        self._assembly = Assembly(self._store, self._reads(), self._registry, share)
+        for number, delta, steps in plans:
+            rule = self._rules[keys[number]]
+            self._assembly.add(
+                steps,
+                _head(rule, self._types_in_pairs),
+                targets[number],
+                later=delta is not None,
+                rule=number,
+                exact=can_fail(rule.body),
+                apart=alone,
+            )
+        self._frame = self._assembly.frame(list(dict.fromkeys(targets)), len(keys))
+
+    def run(self) -> int:
+        """Run what was assembled, to the fixpoint; return how many rounds it took."""
+        self._errors = dict(self._aggregate_errors)
+        rounds = self._run(self._assembly, self._frame, list(self._segment.tables.values()))
+        for number, key in enumerate(self._rules):
+            self._note(key, self._rules[key], self._assembly.errors(number))
+        for table in self._segment.tables.values():
+            table.settle()
+        return rounds
+
+    def reset(self) -> None:
+        """Forget what the last run derived."""
+        self._assembly.forget_errors()
+        for table in self._segment.tables.values():
+            table.clear()
+
+    @property
+    def segment(self) -> Segment:
+        """What was derived."""
+        return self._segment
+
+    def dropped(self) -> dict[str, Dropped]:
+        """Return what evaluation errors dropped, by rule key."""
+        return {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
+
+    def _look(self, facts: int) -> None:
+        self._watch(1, facts)
+        self._turn.pass_on()
+
+    def _suits(self, module: Module) -> bool:
+        parts = self._store.outside(module.step)
+        if module.shape in UNEQUAL_SHAPES:
+            # The module takes different terms to be unequal, and 1 and 1.0 are not.
+            return not self._store.dictionary.may_be_equal([part.table.rows for part in parts])
+        # Where some facts of a class stand among those of all classes, copying columns is not enough.
+        wide = len(plain_columns(module.step))
+        return all(part.table.arity == wide for part in parts)
+
+    def _target(self, rule: Rule) -> Table:
+        return self._segment.table(self._store.filled_by(rule.head, pairs=self._types_in_pairs))
+
+    def _plans(self, key: str) -> Iterator[tuple[int | None, tuple[Step, ...]]]:
+        rule = self._rules[key]
+        recursive = self._recursive(rule)
+        wanted = needed(rule.body, rule.head.args)
+        for delta in (None, *recursive):
+            first = self._starts if delta is None else delta
+            yield delta, arrange(rule.body, recursive, first, self._statistics(), wanted)
+
+    def _gives_each_once(self, steps: tuple[Step, ...], head: Atom) -> bool:
+        """Whether a plan emits no head twice, with few tables to keep apart."""
+        if repeats(steps, head.args):
+            return False
+        tables = [len(self._store.outside(step.atom)) for step in steps if isinstance(step, Match)]
+        return max(tables, default=0) <= _FEW_TABLES
+
+    def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
+        """Give each target what finds duplicates: a bit per term or pair, or a row-set."""
+        atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
+        # The bits are for the terms there are: those of the rules must be among them.
+        for atom in (*atoms, *(rule.head for rule in self._rules.values())):
+            for arg in atom.args:
+                if not isinstance(arg, Variable):
+                    self._store.terms.constant(arg)
+        terms = len(self._store.dictionary)
+        read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
+        affordable = terms * terms // 8 <= min(_MOST_BITS, _BITS_AT_LEAST + _BITS_PER_ROW * read)
+        # A computed term may be new.
+        computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
+        for target in targets:
+            if bits and not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
+                target.mark(terms)
+            else:
+                target.need_rows()
+
+    def _reads(self) -> NodeReads:
+        store, segment = self._store, self._segment
+
+        def own(atom: Atom) -> list[Part]:
+            if not any(unifiable(rule.head, atom) for rule in self._rules.values()):
+                return []
+            return store.inside(segment, atom)
+
+        return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)])
+
+    def _recursive(self, rule: Rule) -> list[int]:
+        return recursive_places(rule, [other.head for other in self._rules.values()])
+
+    def _multiplies(self, rule: Rule) -> bool:
+        """Whether a rule joins what the node derives with more: only then may a round give much more."""
+        atoms = sum(isinstance(conjunct, Atom) for conjunct in rule.body)
+        return atoms > 1 and len(_head(rule, self._types_in_pairs)) > 1 and bool(self._recursive(rule))
+
+    def _statistics(self) -> _Sizes:
+        return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))
+
+    def _aggregate(self, key: str, aggregate: Aggregate) -> Table:
+        arguments = [fold.argument for fold in aggregate.folds]
+        bindings = Table(len(aggregate.groups) + len(arguments))
+        everything = analyse(aggregate.body).bound
+        assembly = Assembly(self._store, self._reads(), self._registry)
+        steps = arrange(aggregate.body, (), None, self._statistics(), everything)
+        assembly.add(steps, (*aggregate.groups, *arguments), bindings, later=False, rule=0, exact=True)
+        self._run(assembly, assembly.frame([], 1), [])
+        self._note(key, self._rules[key], assembly.errors(0))
+        rows, count, example = fold_rows(self._store, aggregate, bindings.rows, self._registry)
+        if count:
+            before, first = self._errors.get(key, (0, example))
+            self._errors[key] = (before + count, min(first, example))
+        self._aggregate_errors = dict(self._errors)
+        table = Table(rows.shape[1])
+        table.append_distinct(rows)
+        return table
+
+    def _run(self, assembly: Assembly, frame: Frame, own: Sequence[Table]) -> int:
+        def watch(rounds: int) -> None:
+            elsewhere = self._second.facts if self._second else 0
+            self._watch(rounds, sum(len(table) for table in own) + elsewhere)
+            self._turn.pass_on()
+
+        rounds = execute(assembly, frame, self._registry, watch)
+        self.derivations += int(frame.state[M_DERIVED])
+        return rounds
+
+    def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
+        count, registers = errors
+        if not count:
+            return
+        binding = {v: self._store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
+        example = _example(rule, binding, self._registry)
+        before, first = self._errors.get(key, (0, example))
+        self._errors[key] = (before + count, min(first, example))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    # What the node itself will derive is not there yet, and likely to be much.
+    store: Store
+    heads: tuple[Atom, ...]
+
+    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
+        rows = sum(len(part.table) for part in self.store.outside(atom))
+        if any(unifiable(head, atom) for head in self.heads):
+            rows = max(rows, _MUCH)
+        return expected(rows, atom, bound)
+
+
+def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:
+    args = rule.head.args
+    one_class = rule.head.relation == RDF_TYPE and len(args) == 2 and not types_in_pairs
+    return args[:1] if one_class else args
+
+
+def _example(rule: Rule, binding: Mapping[Variable, Term], registry: Registry) -> str:
+    shown = ", ".join(
+        f"{format_argument(v)} = {format_term(t)}" for v, t in binding.items() if not v.anonymous
+    )
+    conjuncts = [*rule.body, *(rule.aggregate.body if rule.aggregate else ())]
+    reason = "no value"
+    for conjunct in conjuncts:
+        try:
+            if isinstance(conjunct, Binding):
+                evaluate(conjunct.expression, binding, registry)
+            elif isinstance(conjunct, Comparison):
+                left = evaluate(conjunct.left, binding, registry)
+                compare(left, conjunct.operator, evaluate(conjunct.right, binding, registry))
+        except NoValue as problem:
+            reason = str(problem)
+            break
+        except KeyError:
+            continue
+    return f"{reason} ({shown})" if shown else reason

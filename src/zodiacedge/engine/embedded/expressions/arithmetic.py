@@ -1,0 +1,455 @@
+"""Kernels of expressions and comparisons, on values that are a type and 64 bits.
+
+They give what `engine.values`, the definition, gives. A value is an integer, a double, a term that is
+not looked into, or an error. An integer beside a double is taken as its nearest double; comparisons are
+exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+from zodiacedge.engine.embedded.kernels.jit import (
+    as_bits,
+    as_double,
+    exponential,
+    kernel,
+    load8,
+    load32,
+    power,
+)
+from zodiacedge.engine.embedded.kernels.jit import load64 as get
+from zodiacedge.engine.embedded.kernels.jit import store64 as put
+from zodiacedge.engine.embedded.kernels.layout import (
+    AT_MOST,
+    D_KINDS,
+    D_LENGTHS,
+    D_PAYLOADS,
+    D_TEXT,
+    EQUAL,
+    EXPRESSION_WORDS,
+    F_DICTIONARY,
+    F_HOSTS,
+    F_REGISTERS,
+    F_SCRATCH,
+    F_SPEC,
+    F_STATE,
+    FAILS,
+    GREATER,
+    H_ARITY,
+    H_KNOWN,
+    H_WANTED,
+    HOLDS,
+    HOST_WORDS,
+    IS_DOUBLE,
+    IS_ERROR,
+    IS_INTEGER,
+    IS_PENDING,
+    IS_TERM,
+    K_BOOLEAN,
+    K_DOUBLE,
+    K_FLOAT,
+    K_INTEGER,
+    K_MOMENT,
+    K_STRING,
+    LESS,
+    M_PENDING,
+    NO_ORDER,
+    PENDING,
+    T_ROWS,
+    UNEQUAL,
+    X_ABS,
+    X_ADD,
+    X_CEIL,
+    X_DIVIDE,
+    X_EXP,
+    X_FLOOR,
+    X_FLOOR_DIVIDE,
+    X_HOST,
+    X_LN,
+    X_LOG10,
+    X_MAX,
+    X_MIN,
+    X_MULTIPLY,
+    X_NEGATE,
+    X_POWER,
+    X_REGISTER,
+    X_REMAINDER,
+    X_ROUND,
+    X_SQRT,
+    X_SUBTRACT,
+    X_TERM,
+)
+from zodiacedge.engine.embedded.storage.hash_index import append_row, find_chain, find_row, has_room
+from zodiacedge.engine.embedded.terms.intern_kernels import intern_number
+
+_LARGEST = 0x7FFFFFFFFFFFFFFF
+_SMALLEST = -_LARGEST - 1
+_TOO_LARGE = 9223372036854775808.0
+
+
+@kernel
+def sum_fits(first: int, second: int) -> bool:
+    """Whether a sum stays within 64 bits."""
+    if second >= 0:
+        return first <= _LARGEST - second
+    return first >= _SMALLEST - second
+
+
+@kernel
+def product_fits(first: int, second: int) -> bool:
+    """Whether a product stays within 64 bits."""
+    if first == 0 or second == 0:
+        return True
+    if first == _SMALLEST or second == _SMALLEST:
+        return first == 1 or second == 1
+    return abs(first) <= _LARGEST // abs(second)
+
+
+@kernel
+def compare_mixed(whole: int, real: float) -> int:
+    """Return -1, 0 or 1 as an integer is less than, equal to or greater than a double, exactly."""
+    if real >= _TOO_LARGE:
+        return -1
+    if real < -_TOO_LARGE:
+        return 1
+    floor = math.floor(real)
+    below = int(floor)
+    if whole != below:
+        return -1 if whole < below else 1
+    return -1 if real > floor else 0
+
+
+@kernel
+def compare_numbers(first_type: int, first: int, second_type: int, second: int) -> int:
+    """Return -1, 0 or 1 for two numbers."""
+    if first_type == IS_INTEGER:
+        if second_type == IS_INTEGER:
+            return int(first > second) - int(first < second)
+        return compare_mixed(first, as_double(second))
+    if second_type == IS_INTEGER:
+        return -compare_mixed(second, as_double(first))
+    one = as_double(first)
+    other = as_double(second)
+    return int(one > other) - int(one < other)
+
+
+@kernel
+def compare_texts(dictionary: int, first: int, second: int) -> int:
+    """Return -1, 0 or 1 for two texts, by code point: the order of their bytes in UTF-8."""
+    text = get(dictionary, D_TEXT)
+    one = get(get(dictionary, D_PAYLOADS), first)
+    other = get(get(dictionary, D_PAYLOADS), second)
+    one_length = load32(get(dictionary, D_LENGTHS), first)
+    other_length = load32(get(dictionary, D_LENGTHS), second)
+    for n in range(min(one_length, other_length)):
+        a = load8(text, one + n) & 255
+        b = load8(text, other + n) & 255
+        if a != b:
+            return -1 if a < b else 1
+    return int(one_length > other_length) - int(one_length < other_length)
+
+
+@kernel
+def judged(sign: int, operator: int) -> int:
+    """Return whether a comparison holds, given how its sides stand."""
+    if operator == EQUAL:
+        holds = sign == 0
+    elif operator == UNEQUAL:
+        holds = sign != 0
+    elif operator == LESS:
+        holds = sign < 0
+    elif operator == AT_MOST:
+        holds = sign <= 0
+    elif operator == GREATER:
+        holds = sign > 0
+    else:
+        holds = sign >= 0
+    return HOLDS if holds else FAILS
+
+
+@kernel
+def as_number(dictionary: int, stack: int, at: int) -> None:
+    """Make a value on the stack a number, or an error."""
+    if get(stack, at) != IS_TERM:
+        return
+    term = get(stack, at + 1)
+    kind = load8(get(dictionary, D_KINDS), term)
+    put(stack, at + 1, get(get(dictionary, D_PAYLOADS), term))
+    if kind == K_INTEGER:
+        put(stack, at, IS_INTEGER)
+    elif K_INTEGER < kind <= K_FLOAT:
+        put(stack, at, IS_DOUBLE)
+    else:
+        put(stack, at, IS_ERROR)
+
+
+@kernel
+def compare_values(dictionary: int, stack: int, operator: int) -> int:
+    """Compare the two values at the bottom of the stack."""
+    first_type = get(stack, 0)
+    second_type = get(stack, 2)
+    if first_type == IS_PENDING or second_type == IS_PENDING:
+        return PENDING
+    if first_type == IS_ERROR or second_type == IS_ERROR:
+        return NO_ORDER
+    first = get(stack, 1)
+    second = get(stack, 3)
+    kinds = get(dictionary, D_KINDS)
+    if first_type == IS_TERM and second_type == IS_TERM:
+        if first == second and operator <= UNEQUAL:
+            return judged(0, operator)
+        kind = load8(kinds, first)
+        if kind == load8(kinds, second):
+            if kind == K_STRING:
+                return judged(compare_texts(dictionary, first, second), operator)
+            if kind in {K_BOOLEAN, K_MOMENT}:
+                one = get(get(dictionary, D_PAYLOADS), first)
+                other = get(get(dictionary, D_PAYLOADS), second)
+                return judged(int(one > other) - int(one < other), operator)
+    as_number(dictionary, stack, 0)
+    as_number(dictionary, stack, 2)
+    if get(stack, 0) != IS_ERROR and get(stack, 2) != IS_ERROR:
+        return judged(compare_numbers(get(stack, 0), get(stack, 1), get(stack, 2), get(stack, 3)), operator)
+    # Not both numbers, and not the same term: unequal, and without an order.
+    return judged(1, operator) if operator <= UNEQUAL else NO_ORDER
+
+
+@kernel
+def put_double(stack: int, at: int, value: float) -> None:
+    """Put a double on the stack, or an error where it is not a finite number."""
+    if math.isfinite(value):
+        put(stack, at, IS_DOUBLE)
+        put(stack, at + 1, as_bits(value + 0.0))
+    else:
+        put(stack, at, IS_ERROR)
+
+
+@kernel
+def put_whole(stack: int, at: int, value: float) -> None:
+    """Put a double that is a whole number on the stack as an integer, or an error beyond 64 bits."""
+    if -_TOO_LARGE <= value < _TOO_LARGE:
+        put(stack, at, IS_INTEGER)
+        put(stack, at + 1, int(value))
+    else:
+        put(stack, at, IS_ERROR)
+
+
+@kernel
+def half_even(value: float) -> float:
+    """Round to the nearest whole number, halves to the even one."""
+    below = math.floor(value)
+    rest = value - below
+    if rest > 0.5 or (rest == 0.5 and below % 2.0 != 0.0):
+        return below + 1.0
+    return below + 0.0
+
+
+@kernel
+def apply_unary(stack: int, at: int, op: int) -> None:
+    """Apply a function of one number to the value at a place of the stack."""
+    if get(stack, at) == IS_ERROR or get(stack, at) == IS_PENDING:
+        return
+    if get(stack, at) == IS_INTEGER:
+        whole = get(stack, at + 1)
+        if op == X_NEGATE or (op == X_ABS and whole < 0):
+            if whole == _SMALLEST:
+                put(stack, at, IS_ERROR)
+            else:
+                put(stack, at + 1, -whole)
+            return
+        if op in {X_ABS, X_ROUND, X_FLOOR, X_CEIL}:
+            return
+        real = float(whole)
+    else:
+        real = as_double(get(stack, at + 1))
+    if X_ROUND <= op <= X_CEIL and not -_TOO_LARGE <= real < _TOO_LARGE:
+        # Compiled, floor and ceil give 64 bits: beyond them there is nothing left to judge.
+        put(stack, at, IS_ERROR)
+    elif op == X_NEGATE:
+        put_double(stack, at, -real)
+    elif op == X_ABS:
+        put_double(stack, at, abs(real))
+    elif op == X_ROUND:
+        put_whole(stack, at, half_even(real))
+    elif op == X_FLOOR:
+        put_whole(stack, at, float(math.floor(real)))
+    elif op == X_CEIL:
+        put_whole(stack, at, float(math.ceil(real)))
+    elif op == X_SQRT and real >= 0:
+        put_double(stack, at, math.sqrt(real))
+    elif op == X_EXP:
+        put_double(stack, at, exponential(real))
+    elif op == X_LN and real > 0:
+        put_double(stack, at, math.log(real))
+    elif op == X_LOG10 and real > 0:
+        put_double(stack, at, math.log10(real))
+    else:
+        put(stack, at, IS_ERROR)
+
+
+@kernel
+def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> bool:
+    """Apply an operator to two integers, where the result is one; return whether that is so."""
+    fits = True
+    result = 0
+    if op == X_ADD:
+        fits = sum_fits(first, second)
+        result = first + second if fits else 0
+    elif op == X_SUBTRACT:
+        fits = sum_fits(first, -second) if second != _SMALLEST else first < 0
+        result = first - second if fits else 0
+    elif op == X_MULTIPLY:
+        fits = product_fits(first, second)
+        result = first * second if fits else 0
+    elif op in {X_FLOOR_DIVIDE, X_REMAINDER}:
+        fits = second != 0 and not (first == _SMALLEST and second == -1)
+        if fits:
+            result = first // second if op == X_FLOOR_DIVIDE else first % second
+        elif second == -1:
+            fits = op == X_REMAINDER
+    elif op == X_POWER and second >= 0:
+        result = 1
+        for _ in range(second):
+            if result == 0 or (result == 1 and first == 1):
+                break
+            if first == -1:
+                result = 1 if second % 2 == 0 else -1
+                break
+            fits = product_fits(result, first)
+            if not fits:
+                break
+            result = result * first
+    elif op == X_MIN:
+        result = min(first, second)
+    elif op == X_MAX:
+        result = max(first, second)
+    else:
+        return False
+    put(stack, at, IS_INTEGER if fits else IS_ERROR)
+    put(stack, at + 1, result)
+    return True
+
+
+@kernel
+def apply_binary(stack: int, at: int, op: int) -> None:
+    """Apply an operator to the two values at a place of the stack."""
+    first_type = get(stack, at)
+    second_type = get(stack, at + 2)
+    if first_type == IS_PENDING or second_type == IS_PENDING:
+        put(stack, at, IS_PENDING)
+        return
+    if first_type == IS_ERROR or second_type == IS_ERROR:
+        put(stack, at, IS_ERROR)
+        return
+    first = get(stack, at + 1)
+    second = get(stack, at + 3)
+    if (
+        first_type == IS_INTEGER
+        and second_type == IS_INTEGER
+        and apply_integers(stack, at, op, first, second)
+    ):
+        return
+    if op in {X_MIN, X_MAX}:
+        sign = compare_numbers(first_type, first, second_type, second)
+        # Of two equal ones the integer stays.
+        takes_second = sign > 0 if op == X_MIN else sign < 0
+        if takes_second or (sign == 0 and second_type == IS_INTEGER):
+            put(stack, at, second_type)
+            put(stack, at + 1, second)
+        return
+    one = float(first) if first_type == IS_INTEGER else as_double(first)
+    other = float(second) if second_type == IS_INTEGER else as_double(second)
+    if op == X_ADD:
+        put_double(stack, at, one + other)
+    elif op == X_SUBTRACT:
+        put_double(stack, at, one - other)
+    elif op == X_MULTIPLY:
+        put_double(stack, at, one * other)
+    elif op == X_POWER:
+        put_double(stack, at, power(one, other) if one != 0.0 or other >= 0.0 else math.inf)
+    elif other == 0.0:
+        put(stack, at, IS_ERROR)
+    elif op == X_DIVIDE:
+        put_double(stack, at, one / other)
+    elif op == X_FLOOR_DIVIDE:
+        put_double(stack, at, one // other)
+    else:
+        put_double(stack, at, one % other)
+
+
+@kernel
+def term_of(dictionary: int, stack: int, at: int) -> int:
+    """Return the term of a value on the stack, or -1; there must be room for one more."""
+    kind = get(stack, at)
+    if kind == IS_ERROR:
+        return -1
+    if kind == IS_TERM:
+        return get(stack, at + 1)
+    return intern_number(dictionary, K_INTEGER if kind == IS_INTEGER else K_DOUBLE, get(stack, at + 1))
+
+
+@kernel
+def call_host(frame: int, number: int, stack: int, top: int) -> int:
+    """Look up what a function of the host gives for the arguments on top of the stack; return the new top.
+
+    Where the host has not been asked yet, the arguments are noted and the value is pending.
+    """
+    hosts = get(frame, F_HOSTS) + 8 * HOST_WORDS * number
+    key = get(frame, F_SCRATCH)
+    arity = get(hosts, H_ARITY)
+    bottom = top - 2 * arity
+    outcome = IS_TERM
+    for n in range(arity):
+        kind = get(stack, bottom + 2 * n)
+        if kind == IS_PENDING or (kind == IS_ERROR and outcome != IS_PENDING):
+            outcome = kind
+        elif kind != IS_ERROR:
+            put(key, n, term_of(get(frame, F_DICTIONARY), stack, bottom + 2 * n))
+    if outcome == IS_TERM:
+        known = get(hosts, H_KNOWN)
+        row = find_chain(known, 0, key)
+        if row >= 0:
+            result = load32(get(known, T_ROWS), row * (arity + 1) + arity)
+            put(stack, bottom + 1, result)
+            outcome = IS_TERM if result >= 0 else IS_ERROR
+        else:
+            outcome = IS_PENDING
+            wanted = get(hosts, H_WANTED)
+            slot = -1 - find_row(wanted, key)
+            if slot >= 0 and has_room(wanted, 1):
+                append_row(wanted, key, slot)
+    if outcome == IS_PENDING:
+        put(get(frame, F_STATE), M_PENDING, 1)
+    put(stack, bottom, outcome)
+    return bottom + 2
+
+
+@kernel
+def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> None:
+    """Run postfix code; its value is left at word `base` of the stack."""
+    dictionary = get(frame, F_DICTIONARY)
+    spec = get(frame, F_SPEC)
+    registers = get(frame, F_REGISTERS)
+    top = base
+    for n in range(length):
+        here = at + n * EXPRESSION_WORDS
+        op = get(spec, here)
+        if op == X_TERM:
+            put(stack, top, IS_TERM)
+            put(stack, top + 1, get(spec, here + 1))
+            top += 2
+        elif op == X_REGISTER:
+            put(stack, top, IS_TERM)
+            put(stack, top + 1, get(registers, get(spec, here + 1)))
+            top += 2
+        elif op == X_HOST:
+            top = call_host(frame, get(spec, here + 1), stack, top)
+        elif op == X_NEGATE or X_ABS <= op <= X_LOG10:
+            as_number(dictionary, stack, top - 2)
+            apply_unary(stack, top - 2, op)
+        else:
+            as_number(dictionary, stack, top - 4)
+            as_number(dictionary, stack, top - 2)
+            apply_binary(stack, top - 4, op)
+            top -= 2

@@ -1,0 +1,226 @@
+"""Functions that only the host can compute: text, dates, and what it registered.
+
+The machine looks results up in a table, by arguments. Arguments that are not there yet are noted, the
+host computes them all at once, and the machine makes its pass again. Functions are deterministic, so
+results are kept.
+
+A vectorised function gets its arguments in batches, as Arrow arrays that are made from the dictionary's
+columns without a Python object per row; what its results become is encoded the same way.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.kernels.layout import (
+    K_BOOLEAN,
+    K_DECIMAL,
+    K_DOUBLE,
+    K_FLOAT,
+    K_INTEGER,
+    K_IRI,
+    K_MOMENT,
+    K_STRING,
+)
+from zodiacedge.engine.embedded.kernels.layout import MASK_COLUMNS as MOST_ARGUMENTS
+from zodiacedge.engine.embedded.storage.database import too_wide
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.expressions import evaluate
+from zodiacedge.engine.scalar.host_functions import arrow_type, call_rows, term_of
+from zodiacedge.language.ast import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.storage.database import Terms
+    from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.registry import Function, Registry
+    from zodiacedge.engine.scalar.host_functions import Values
+    from zodiacedge.terms import Term
+
+    Ids = NDArray[np.int32]
+
+BATCH = 65_536
+_ROOM = BATCH
+# Fewer rows are computed one by one before Arrow is even loaded.
+_WORTH_COLUMNS = 256
+_NO_VALUE = -1
+
+# What the terms of a kind are in Arrow. Kinds that are not here have no type there.
+_ARROW = {
+    K_IRI: str,
+    K_STRING: str,
+    K_INTEGER: int,
+    K_DECIMAL: float,
+    K_DOUBLE: float,
+    K_FLOAT: float,
+    K_BOOLEAN: bool,
+    K_MOMENT: datetime,
+}
+_TYPES = (None, str, int, float, bool, datetime)
+# For each kind, the place of its type in `_TYPES`.
+_TYPE_OF_KIND = np.array([_TYPES.index(_ARROW.get(kind)) for kind in range(K_MOMENT + 1)], np.int64)
+
+
+class HostFunction:
+    """One function of some arity: what it gave so far, and what it is asked for."""
+
+    def __init__(self, function: str, arity: int, *, registered: bool, meant: Function | None = None) -> None:
+        """Start with no results; `meant` is the function that the host registered, if it did."""
+        self.meant = meant
+        self.function = function
+        self.arity = arity
+        self.registered = registered
+        self.known = Table(arity + 1)
+        self.known.need_index((1 << arity) - 1)
+        self.wanted = Table(arity)
+        self.wanted.need_rows()
+        self.wanted.reserve(_ROOM)
+
+    def compute(self, dictionary: Dictionary, registry: Registry) -> None:
+        """Compute what was asked for."""
+        asked = self.wanted.rows.copy()
+        if not len(asked):
+            return
+        # Taken off the list first: what ends the work here is not asked for by whoever comes next.
+        self.wanted.clear()
+        self.wanted.reserve(max(_ROOM, 2 * len(asked)))
+        function = registry.functions.get(self.function) if self.registered else None
+        if function and function.vectorised:
+            results = _in_batches(function, asked, dictionary)
+        elif self.registered or len(asked) < _WORTH_COLUMNS:
+            results = self._one_by_one(asked, dictionary, registry)
+        else:
+            results = self._by_columns(asked, dictionary, registry)
+        self.known.append_distinct(np.concatenate((asked, results[:, None]), axis=1))
+
+    def _by_columns(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
+        from zodiacedge.engine.embedded.expressions.text_vectorised import in_columns  # noqa: PLC0415 - loads Arrow
+
+        results = np.empty(len(asked), np.int32)
+        for start in range(0, len(asked), BATCH):
+            batch = asked[start : start + BATCH]
+            taken, found = in_columns(self.function, batch, dictionary)
+            there = results[start : start + BATCH]
+            there[taken] = found
+            there[~taken] = self._one_by_one(batch[~taken], dictionary, registry)
+        return results
+
+    def _one_by_one(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
+        terms = {number: dictionary.decode(number) for number in np.unique(asked).tolist()}
+        results = (self._one([terms[n] for n in row], dictionary, registry) for row in asked.tolist())
+        return np.fromiter(results, np.int32, len(asked))
+
+    def _one(self, args: list[Term], dictionary: Dictionary, registry: Registry) -> int:
+        call = Call(self.function, tuple(args), self.registered)
+        try:
+            return dictionary.encode(evaluate(call, {}, registry))
+        except NoValue:
+            return _NO_VALUE
+
+
+def host_function(
+    terms: Terms, function: str, arity: int, registry: Registry, *, registered: bool
+) -> HostFunction:
+    """Return a function of the host with its results so far; a function registered again has none yet."""
+    if arity > MOST_ARGUMENTS:
+        raise too_wide(f"the function {function}", arity, MOST_ARGUMENTS)
+    key = (function, arity, registered)
+    meant = registry.functions.get(function) if registered else None
+    known = terms.host_functions.get(key)
+    if not isinstance(known, HostFunction) or known.meant is not meant:
+        known = terms.host_functions[key] = HostFunction(function, arity, registered=registered, meant=meant)
+    return known
+
+
+def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
+    """Return terms as an Arrow array; all of them have Python values of this type."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and only hosts that vectorise need it
+
+    from zodiacedge.engine.embedded.expressions.text_vectorised import strings  # noqa: PLC0415
+
+    if kind is str:
+        return strings(dictionary, terms)
+    payloads = dictionary.payloads[terms]
+    if kind is float:
+        return pa.array(payloads.view(np.float64))
+    if kind is bool:
+        return pa.array(payloads.astype(np.bool_))
+    return pa.array(payloads).view(arrow_type(kind))
+
+
+def _in_batches(function: Function, asked: Ids, dictionary: Dictionary) -> Ids:
+    results = np.full(len(asked), _NO_VALUE, np.int32)
+    types = _TYPE_OF_KIND[dictionary.kinds[asked]]
+    alike = np.zeros(len(asked), np.int64)
+    for column in types.T:
+        alike = np.unique(alike * len(_TYPES) + column, return_inverse=True)[1]
+    for number in range(int(alike.max()) + 1):
+        places = np.flatnonzero(alike == number)
+        for start in range(0, len(places), BATCH):
+            batch = places[start : start + BATCH]
+            columns = [
+                arrow_column(dictionary, asked[batch, n], kind)
+                for n, place in enumerate(types[batch[0]].tolist())
+                if (kind := _TYPES[place])
+            ]
+            if len(columns) == asked.shape[1]:
+                results[batch] = _called(function, columns, len(batch), dictionary)
+    return results
+
+
+def _called(function: Function, columns: Sequence[pa.Array], rows: int, dictionary: Dictionary) -> Ids:
+    try:
+        return _encoded(dictionary, call_rows(function, columns, rows))
+    except NoValue:
+        if rows == 1:
+            return np.array([_NO_VALUE], np.int32)
+    # Some row is to blame: halves of halves, until only such rows are left.
+    half = rows // 2
+    first = _called(function, [column.slice(0, half) for column in columns], half, dictionary)
+    second = _called(function, [column.slice(half) for column in columns], rows - half, dictionary)
+    return np.concatenate((first, second))
+
+
+def _encoded(dictionary: Dictionary, values: Values) -> Ids:
+    import pyarrow as pa  # noqa: PLC0415
+
+    from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings  # noqa: PLC0415
+
+    if isinstance(values, list):
+        return _encoded_one_by_one(dictionary, values)
+    if values.type == pa.string():
+        there: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+        ids = np.full(len(values), _NO_VALUE, np.int32)
+        ids[there] = encoded_strings(dictionary, values.drop_null())
+        return ids
+    return _encoded_numbers(dictionary, values)
+
+
+def _encoded_one_by_one(dictionary: Dictionary, values: list[object]) -> Ids:
+    terms = map(term_of, values)
+    return np.fromiter(
+        (_NO_VALUE if term is None else dictionary.encode(term) for term in terms), np.int32, len(values)
+    )
+
+
+def _encoded_numbers(dictionary: Dictionary, values: pa.Array) -> Ids:
+    import pyarrow as pa  # noqa: PLC0415
+
+    good: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = values.fill_null(0).to_numpy()
+    kind = K_INTEGER
+    if values.type == pa.float64():
+        kind = K_DOUBLE
+        good = good & np.isfinite(numbers)
+        numbers = (numbers + 0.0).view(np.int64)  # there is one zero
+    results = np.full(len(numbers), _NO_VALUE, np.int32)
+    results[good] = dictionary.encode_numbers(kind, numbers[good])
+    return results

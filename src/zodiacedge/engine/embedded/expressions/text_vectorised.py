@@ -1,0 +1,225 @@
+"""The functions on text and dates, a column at a time, on Arrow's kernels.
+
+Only arguments of the usual kinds are taken: plain strings, integers as places, moments. What is left out,
+a text with a language or a letter that is more than one when it is large, is for the definition, one row at
+a time. What is taken gets the very term that the definition gives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zodiacedge.engine.embedded.kernels.layout import (
+    K_BOOLEAN,
+    K_DECIMAL,
+    K_DOUBLE,
+    K_FLOAT,
+    K_INTEGER,
+    K_IRI,
+    K_MOMENT,
+    K_STRING,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+
+    Ids = NDArray[np.int32]
+    Flags = NDArray[np.bool_]
+    Column = Callable[[Dictionary, Ids], Ids]
+
+_MICROSECONDS = 1_000_000
+# No text has more letters: Arrow counts their bytes in 32 bits.
+_LONGEST = 2**31 - 1
+_WHOLE = "^-?[0-9]{1,18}$"
+_REAL = r"^-?[0-9]{1,100}\.[0-9]{1,100}([eE][+-]?[0-9]{1,2})?$"
+
+
+def in_columns(function: str, asked: Ids, dictionary: Dictionary) -> tuple[Flags, Ids]:
+    """Compute a function of rows of arguments: which rows were taken, and the result of each of those."""
+    kinds = dictionary.kinds[asked]
+    taken = _taken(function, kinds)
+    if function in _ASCII_ONLY and taken.any():
+        rows = np.flatnonzero(taken)
+        taken[rows[~_is_ascii(strings(dictionary, asked[rows, 0]))]] = False
+    if function == "num":
+        rows = np.flatnonzero(taken)
+        taken[rows[~_reads_as_number(dictionary, asked[rows, 0])]] = False
+    if not taken.any():
+        return taken, np.zeros(0, np.int32)
+    return taken, _COLUMNS[function](dictionary, asked[taken])
+
+
+def strings(dictionary: Dictionary, ids: Ids) -> pa.StringArray:
+    """Return the texts of terms that have one as an Arrow array."""
+    ends, text = dictionary.texts(ids)
+    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(text))
+
+
+def encoded_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = K_STRING) -> Ids:
+    """Return the ids of texts, none of them null."""
+    _, offsets, text = texts.buffers()
+    ends = (
+        np.frombuffer(offsets, np.int32)[texts.offset :][: len(texts) + 1]
+        if len(texts)
+        else np.zeros(1, np.int32)
+    )
+    data = bytes(memoryview(text)[ends[0] : ends[-1]]) if text else b""
+    return dictionary.encode_texts(kind, np.diff(ends).astype(np.int64), data)
+
+
+def _taken(function: str, kinds: NDArray[np.int8]) -> Flags:
+    if function in _DATES:
+        return np.asarray(kinds[:, 0] == K_MOMENT)
+    if function == "str":
+        return np.isin(kinds[:, 0], (K_STRING, K_IRI))
+    if function == "num":
+        return np.isin(kinds[:, 0], (K_STRING, K_INTEGER, K_DECIMAL, K_DOUBLE, K_FLOAT))
+    if function == "substr":
+        return np.asarray((kinds[:, 0] == K_STRING) & (kinds[:, 1:] == K_INTEGER).all(axis=1))
+    if function in _COLUMNS:
+        return np.asarray((kinds == K_STRING).all(axis=1))
+    return np.zeros(len(kinds), np.bool_)
+
+
+def _is_ascii(texts: pa.StringArray) -> Flags:
+    found: Flags = pc.string_is_ascii(texts).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _reads_as_number(dictionary: Dictionary, ids: Ids) -> Flags:
+    found = dictionary.kinds[ids] != K_STRING
+    texts = strings(dictionary, ids[~found])
+    reads = pc.or_(pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _REAL))
+    found[~found] = reads.to_numpy(zero_copy_only=False)
+    return np.asarray(found)
+
+
+def _groups(*columns: Ids) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
+    """Yield the distinct rows of some columns, and the places where each stands."""
+    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(places.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(places.ravel(), minlength=len(distinct)))
+    for row, end, start in zip(distinct.tolist(), ends.tolist(), (0, *ends.tolist()), strict=False):
+        yield row, order[start:end]
+
+
+def _text(dictionary: Dictionary, number: int) -> str:
+    found: str = strings(dictionary, np.array([number], np.int32))[0].as_py()
+    return found
+
+
+def _length(dictionary: Dictionary, asked: Ids) -> Ids:
+    lengths = pc.utf8_length(strings(dictionary, asked[:, 0])).to_numpy()
+    return dictionary.encode_integers(lengths.astype(np.int64))
+
+
+def _joined(dictionary: Dictionary, asked: Ids) -> Ids:
+    columns = [strings(dictionary, column) for column in asked.T]
+    return encoded_strings(dictionary, pc.binary_join_element_wise(*columns, ""))
+
+
+def _mapped(function: str) -> Column:
+    def column(dictionary: Dictionary, asked: Ids) -> Ids:
+        texts = strings(dictionary, asked[:, 0])
+        return encoded_strings(dictionary, pc.call_function(function, [texts]))
+
+    return column
+
+
+def _tested(function: str) -> Column:
+    def column(dictionary: Dictionary, asked: Ids) -> Ids:
+        holds = np.zeros(len(asked), np.int64)
+        for (part,), places in _groups(asked[:, 1]):
+            texts = strings(dictionary, asked[places, 0])
+            options = pc.MatchSubstringOptions(_text(dictionary, part))
+            found = pc.call_function(function, [texts], options)
+            holds[places] = found.to_numpy(zero_copy_only=False)
+        return dictionary.encode_numbers(K_BOOLEAN, holds)
+
+    return column
+
+
+def _part(dictionary: Dictionary, asked: Ids) -> Ids:
+    results = np.zeros(len(asked), np.int32)
+    payloads = dictionary.payloads
+    for (first, *length), places in _groups(*asked.T[1:]):
+        texts = strings(dictionary, asked[places, 0])
+        start = int(payloads[first])
+        stop = min(max(start + int(payloads[length[0]]), 1) - 1, _LONGEST) if length else None
+        start = min(max(start, 1) - 1, _LONGEST)
+        if stop is not None and stop <= start:
+            stop = start
+        results[places] = encoded_strings(dictionary, pc.utf8_slice_codeunits(texts, start, stop))
+    return results
+
+
+def _replaced(dictionary: Dictionary, asked: Ids) -> Ids:
+    results = np.full(len(asked), -1, np.int32)
+    for (old, new), places in _groups(asked[:, 1], asked[:, 2]):
+        wanted = _text(dictionary, old)
+        if wanted:
+            texts = strings(dictionary, asked[places, 0])
+            changed = pc.replace_substring(texts, wanted, _text(dictionary, new))
+            results[places] = encoded_strings(dictionary, changed)
+    return results
+
+
+def _as_text(dictionary: Dictionary, asked: Ids) -> Ids:
+    return encoded_strings(dictionary, strings(dictionary, asked[:, 0]))
+
+
+def _number(dictionary: Dictionary, asked: Ids) -> Ids:
+    ids = asked[:, 0]
+    kinds = dictionary.kinds[ids].copy()
+    payloads = dictionary.payloads[ids].copy()
+    of_text = np.flatnonzero(kinds == K_STRING)
+    kinds[kinds != K_INTEGER] = K_DOUBLE
+    texts = strings(dictionary, ids[of_text])
+    whole = pc.match_substring_regex(texts, _WHOLE)
+    is_whole: Flags = whole.to_numpy(zero_copy_only=False)
+    kinds[of_text[is_whole]] = K_INTEGER
+    payloads[of_text[is_whole]] = texts.filter(whole).cast(pa.int64()).to_numpy()
+    real = texts.filter(pc.invert(whole)).cast(pa.float64()).to_numpy()
+    payloads[of_text[~is_whole]] = (real + 0.0).view(np.int64)
+    return dictionary.encode_numbers(kinds, payloads)
+
+
+def _dated(function: str) -> Column:
+    def column(dictionary: Dictionary, asked: Ids) -> Ids:
+        moments = dictionary.payloads[asked[:, 0]]
+        if function == "seconds":
+            second = np.floor_divide(moments, _MICROSECONDS) % 60
+            seconds = second + (moments % _MICROSECONDS) / _MICROSECONDS
+            return dictionary.encode_numbers(K_DOUBLE, seconds.view(np.int64))
+        times = pa.array(moments).view(pa.timestamp("us"))
+        part = pc.call_function(_ARROW_NAMES.get(function, function), [times])
+        return dictionary.encode_integers(part.to_numpy().astype(np.int64))
+
+    return column
+
+
+_ARROW_NAMES = {"hours": "hour", "minutes": "minute"}
+_DATES = ("year", "month", "day", "hours", "minutes", "seconds")
+_ASCII_ONLY = ("lower", "upper")
+_COLUMNS: dict[str, Column] = {
+    "concat": _joined,
+    "strlen": _length,
+    "substr": _part,
+    "lower": _mapped("ascii_lower"),
+    "upper": _mapped("ascii_upper"),
+    "contains": _tested("match_substring"),
+    "startswith": _tested("starts_with"),
+    "endswith": _tested("ends_with"),
+    "replace": _replaced,
+    "str": _as_text,
+    "num": _number,
+    **{function: _dated(function) for function in _DATES},
+}

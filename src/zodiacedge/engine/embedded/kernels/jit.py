@@ -1,0 +1,348 @@
+"""Compilation of kernels, and raw memory for them.
+
+A kernel is a Python function compiled by Numba, or, where Numba is missing, the same function run as it
+is. Tables are many and grow, so kernels get them by address: `load32(base, i)` reads the i-th 32-bit
+word behind an address. The arrays behind the addresses are owned by Python objects that outlive each
+call. Without Numba the same words are read through `MEMORY`, which knows every array by its address and
+checks bounds.
+
+Where compiled kernels are kept is the business of `kernel_cache`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import sys
+from ctypes import addressof, c_byte
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+_Kernel = TypeVar("_Kernel", bound="Callable[..., Any]")
+
+# Everything below reads or writes 64-bit signed words; hashes stay in 63 bits so that Python's unbounded
+# integers and the machine's give the same numbers.
+WORD_MASK = 0x7FFFFFFFFFFFFFFF
+
+
+class Memory:
+    """The arrays that kernels may touch, by address. Compiled kernels need no such book."""
+
+    def __init__(self) -> None:
+        """Start with no arrays."""
+        self._arrays: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+        # The array that an address within it was found in last: most are asked for again and again.
+        self._within: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+
+    def address(self, array: NDArray[Any]) -> int:
+        """Return the address of an array's first element; the array is flat and its owner keeps it."""
+        try:
+            found = addressof(c_byte.from_buffer(array.data))
+        except (TypeError, ValueError):
+            # It must not be written to, or it is empty. This tells the same, four times as slowly.
+            found = array.__array_interface__["data"][0] if array.size else 0
+        if not COMPILED and array.size:
+            # A view goes away before the array that it looks at.
+            base = array.base
+            while isinstance(base, np.ndarray) and base.dtype == array.dtype and base.ndim == 1:
+                array, base = base, base.base
+            self._arrays[array.ctypes.data] = array
+        return found
+
+    def locate(self, base: int, index: int) -> tuple[NDArray[Any], int]:
+        """Return the array that an address lies in, and which element is meant."""
+        array = self._arrays.get(base)
+        if array is not None:
+            return array, index
+        array = self._within.get(base)
+        if array is None or not _lies_in(array, base):
+            array = self._within[base] = next(a for a in self._arrays.values() if _lies_in(a, base))
+        return array, index + (base - array.ctypes.data) // array.itemsize
+
+
+def _lies_in(array: NDArray[Any], base: int) -> bool:
+    start: int = array.ctypes.data
+    return start <= base < start + array.nbytes
+
+
+def _load_registries() -> None:
+    """Let Numba load what it loads before its first kernel, but for SciPy, which no kernel of ours needs.
+
+    Looking for SciPy's BLAS takes a third of a second where it is installed.
+    """
+    name = "scipy.linalg.cython_blas"
+    if name not in sys.modules:
+        sys.modules[name] = None  # type: ignore[assignment]
+        try:
+            cpu_target.typing_context.refresh()
+            cpu_target.target_context.refresh()
+        finally:
+            del sys.modules[name]
+
+
+try:
+    if os.environ.get("ZODIAC_PURE_PYTHON"):
+        raise ImportError  # noqa: TRY301 - as if the package were missing
+    import numba
+    from llvmlite import ir
+    from numba import types
+    from numba.core.registry import cpu_target
+    from numba.extending import intrinsic
+
+    COMPILED = True
+except ImportError:
+    COMPILED = False
+
+MEMORY = Memory()
+
+if TYPE_CHECKING:
+
+    def kernel(function: _Kernel) -> _Kernel:
+        """Compile a function, where there is a compiler."""
+        return function
+
+    def load8(base: int, index: int) -> int:
+        """Read a byte, with its sign."""
+
+    def load32(base: int, index: int) -> int:
+        """Read a word of 32 bits, with its sign."""
+
+    def load64(base: int, index: int) -> int:
+        """Read a word of 64 bits."""
+
+    def store8(base: int, index: int, value: int) -> None:
+        """Write a byte."""
+
+    def store32(base: int, index: int, value: int) -> None:
+        """Write a word of 32 bits."""
+
+    def store64(base: int, index: int, value: int) -> None:
+        """Write a word of 64 bits."""
+
+    def prefetch32(base: int, index: int) -> None:
+        """Have a word of 32 bits brought into the processor's cache; it may lie behind the end."""
+
+    def as_double(bits: int) -> float:
+        """Read 64 bits as a double."""
+
+    def as_bits(value: float) -> int:
+        """Read a double as 64 bits."""
+
+    def multiply63(first: int, second: int) -> int:
+        """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
+
+    def lowest_bit(word: int) -> int:
+        """Return the place of the lowest bit that is set; one must be."""
+
+    def count_bits(word: int) -> int:
+        """Return how many bits are set."""
+
+    def power(first: float, second: float) -> float:
+        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+
+    def exponential(value: float) -> float:
+        """Return e to a power, infinite where that is too large."""
+
+elif COMPILED:
+    from zodiacedge.engine.embedded.kernels.cache import keep_compiled, use_folder
+
+    use_folder()
+    _load_registries()
+
+    def kernel(function: _Kernel) -> _Kernel:
+        """Compile a function; the result is cached on disk and runs without the interpreter's lock."""
+        compiled: _Kernel = numba.njit(nogil=True)(function)
+        keep_compiled(compiled)
+        return compiled
+
+    def _loader(bits: int, *, floating: bool = False) -> Any:
+        element = ir.DoubleType() if floating else ir.IntType(bits)
+        result = types.float64 if floating else types.int64
+
+        @intrinsic
+        def load(typing: Any, base: Any, index: Any) -> Any:
+            del typing, base, index
+
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                del context, signature
+                pointer = builder.inttoptr(args[0], element.as_pointer())
+                value = builder.load(builder.gep(pointer, [args[1]]))
+                return value if floating or bits == 64 else builder.sext(value, ir.IntType(64))
+
+            return result(types.int64, types.int64), code
+
+        return load
+
+    def _storer(bits: int) -> Any:
+        element = ir.IntType(bits)
+
+        @intrinsic
+        def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
+            del typing, base, index, value
+
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                del signature
+                pointer = builder.inttoptr(args[0], element.as_pointer())
+                word = args[2] if bits == 64 else builder.trunc(args[2], element)
+                builder.store(word, builder.gep(pointer, [args[1]]))
+                return context.get_dummy_value()
+
+            return types.void(types.int64, types.int64, types.int64), code
+
+        return store
+
+    @intrinsic
+    def prefetch32(typing: Any, base: Any, index: Any) -> Any:
+        """Have a word of 32 bits brought into the processor's cache; it may lie behind the end."""
+        del typing, base, index
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            pointer = builder.gep(builder.inttoptr(args[0], ir.IntType(32).as_pointer()), [args[1]])
+            byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+            # To be written, and needed again soon; it is data.
+            options = [ir.Constant(word, one) for one in (1, 3, 1)]
+            builder.call(fetch, [builder.bitcast(pointer, byte), *options])
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), code
+
+    @intrinsic
+    def as_double(typing: Any, bits: Any) -> Any:
+        """Read 64 bits as a double."""
+        del typing, bits
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.bitcast(args[0], ir.DoubleType())
+
+        return types.float64(types.int64), code
+
+    @intrinsic
+    def as_bits(typing: Any, value: Any) -> Any:
+        """Read a double as 64 bits."""
+        del typing, value
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.bitcast(args[0], ir.IntType(64))
+
+        return types.int64(types.float64), code
+
+    @intrinsic
+    def multiply63(typing: Any, first: Any, second: Any) -> Any:
+        """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
+        del typing, first, second
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.and_(builder.mul(args[0], args[1]), ir.Constant(ir.IntType(64), WORD_MASK))
+
+        return types.int64(types.int64, types.int64), code
+
+    @intrinsic
+    def lowest_bit(typing: Any, word: Any) -> Any:
+        """Return the place of the lowest bit that is set; one must be."""
+        del typing, word
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+        return types.int64(types.int64), code
+
+    @intrinsic
+    def count_bits(typing: Any, word: Any) -> Any:
+        """Return how many bits are set."""
+        del typing, word
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            return builder.ctpop(args[0])
+
+        return types.int64(types.int64), code
+
+    @kernel
+    def power(first: float, second: float) -> float:
+        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        return math.pow(first, second)
+
+    @kernel
+    def exponential(value: float) -> float:
+        """Return e to a power, infinite where that is too large."""
+        return math.exp(value)
+
+    load8, load32, load64 = _loader(8), _loader(32), _loader(64)
+    store8, store32, store64 = _storer(8), _storer(32), _storer(64)
+else:
+
+    def kernel(function: _Kernel) -> _Kernel:
+        """Leave a function as it is."""
+        return function
+
+    def _load(base: int, index: int) -> int:
+        array, place = MEMORY.locate(base, index)
+        return int(array[place])
+
+    def _store(base: int, index: int, value: int) -> None:
+        array, place = MEMORY.locate(base, index)
+        array[place] = value
+
+    def prefetch32(base: int, index: int) -> None:
+        """Do nothing: there is no cache to speak of."""
+
+    def multiply63(first: int, second: int) -> int:
+        """Multiply and keep the lower 63 bits."""
+        return (first * second) & WORD_MASK
+
+    def lowest_bit(word: int) -> int:
+        """Return the place of the lowest bit that is set; one must be."""
+        return (word & -word).bit_length() - 1
+
+    def count_bits(word: int) -> int:
+        """Return how many bits are set."""
+        return int(word).bit_count()
+
+    def power(first: float, second: float) -> float:
+        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        try:
+            return math.pow(first, second)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    def exponential(value: float) -> float:
+        """Return e to a power, infinite where that is too large."""
+        try:
+            return math.exp(value)
+        except OverflowError:
+            return math.inf
+
+    def as_double(bits: int) -> float:
+        """Read 64 bits as a double."""
+        value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+        return value
+
+    def as_bits(value: float) -> int:
+        """Read a double as 64 bits."""
+        bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+        return bits
+
+    load8 = load32 = load64 = _load
+    store8 = store32 = store64 = _store
+
+
+def words(count: int) -> NDArray[np.int64]:
+    """Return that many 64-bit words, all zero."""
+    return np.zeros(count, np.int64)

@@ -1,0 +1,440 @@
+"""Plans to machine code: steps, columns, sources.
+
+An `Assembly` collects the variants of one node and holds the arrays behind the machine's frame. By which
+access path an atom reads its tables is decided here, once, before the node runs; which tables these are is
+left to `reads`, and the code of expressions to `expression_code`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from zodiacedge.engine.embedded.expressions.compile import ExpressionCode
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
+from zodiacedge.engine.embedded.kernels.layout import (
+    AT_LEAST,
+    AT_MOST,
+    BY_BIT,
+    BY_INDEX,
+    BY_ROW,
+    BY_SCAN,
+    EQUAL,
+    EXPRESSION_WORDS,
+    F_CURSORS,
+    F_DICTIONARY,
+    F_ERROR_WORDS,
+    F_ERRORS,
+    F_EXCLUDED,
+    F_HOSTS,
+    F_OUT_WORDS,
+    F_OWN,
+    F_OWN_COUNT,
+    F_REGISTERS,
+    F_SCRATCH,
+    F_SOURCES,
+    F_SPEC,
+    F_STATE,
+    F_STEPS,
+    F_VARIANT_COUNT,
+    F_VARIANTS,
+    FIRST_ROUND,
+    FRAME_WORDS,
+    FUSED,
+    FUSED_UNEQUAL,
+    GREATER,
+    LATER_ROUNDS,
+    LESS,
+    MASK_COLUMNS,
+    MODE_ANY,
+    MODE_OUT,
+    MODE_REGISTER,
+    MODE_TERM,
+    OP_ABSENT,
+    OP_ATOM,
+    OP_BIND,
+    OP_COMPARE,
+    OP_EMIT,
+    P_FUSED,
+    P_ORIGINS,
+    P_PAIRS,
+    PAIRS,
+    PAIRS_TO_PAIRS,
+    RANGE_DELTA,
+    RANGE_NEW,
+    RANGE_OLD,
+    S_CLASS,
+    S_EXCLUDED_COUNT,
+    S_MASK,
+    SCRATCH_WORDS,
+    SOURCE_WORDS,
+    SPEC_WORDS,
+    STATE_WORDS,
+    STEP_WORDS,
+    UNEQUAL,
+    VARIANT_WORDS,
+    WHOLE,
+    X_REGISTER,
+)
+from zodiacedge.engine.embedded.machine.sources import Reads, Source
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part
+from zodiacedge.engine.embedded.storage.hash_index import has_column
+from zodiacedge.language.ast import Expression, Variable
+from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
+from zodiacedge.plan.order import used_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
+    from zodiacedge.engine.embedded.storage.database import Store
+    from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.language.ast import Argument
+
+_COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": GREATER, ">=": AT_LEAST}
+_RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
+OUT_WORDS = 1 << 21
+
+
+class Frame(NamedTuple):
+    """What the machine runs: its words, and the words of its state; both with their addresses."""
+
+    words: NDArray[np.int64]
+    at: int
+    state: NDArray[np.int64]
+    state_at: int
+
+
+@dataclass(slots=True)
+class Assembly:
+    """The variants of one node, and the memory they run in."""
+
+    store: Store
+    reads: Reads
+    registry: Registry
+    share: tuple[int, int] = (0, 1)
+    """Which of several equal shares of its first atom's rows a plan reads."""
+    _variants: list[int] = field(default_factory=list)
+    _steps: list[int] = field(default_factory=list)
+    _spec: list[int] = field(default_factory=list)
+    _sources: list[int] = field(default_factory=list)
+    _excluded: list[int] = field(default_factory=list)
+    _arrays: list[NDArray[np.int64]] = field(default_factory=list)
+    _kept: list[Source] = field(default_factory=list)
+    """Everything that is read, so that no table of it goes away."""
+    _most_registers: int = 1
+    _most_steps: int = 1
+    _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
+    targets: list[Table] = field(default_factory=list)
+    _expressions: ExpressionCode = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start with no expressions."""
+        self._expressions = ExpressionCode(self.store.terms, self.registry)
+
+    @property
+    def hosts(self) -> Sequence[HostFunction]:
+        """The functions of the host that expressions call."""
+        return self._expressions.hosts
+
+    def add(
+        self,
+        steps: Sequence[Step],
+        head: Sequence[Argument],
+        target: Table,
+        *,
+        later: bool,
+        rule: int,
+        exact: bool = False,
+        apart: bool = False,
+    ) -> None:
+        """Add a variant: its steps, what it emits and where to, and the rounds it runs in.
+
+        Args:
+            steps: The plan.
+            head: Terms and variables of each row it emits.
+            target: The table that gets the rows.
+            later: Whether it runs in every round but the first, or in the first only.
+            rule: A number to count by.
+            exact: Whether every binding must come, and exactly once.
+            apart: Whether a row that stands in two tables must be met once.
+        """
+        first = len(self._steps) // STEP_WORDS
+        registers: dict[Variable, int] = {}
+        for number, step in enumerate(steps):
+            last = number + 1 == len(steps)
+            self._step(
+                step,
+                registers,
+                _needed(steps[number + 1 :], head),
+                exact=exact,
+                apart=apart or exact or not last,
+                first=number == 0,
+            )
+        spec = len(self._spec)
+        for arg in head:
+            if isinstance(arg, Variable):
+                self._spec += [MODE_REGISTER, registers[arg]]
+            else:
+                self._spec += [MODE_TERM, self.store.terms.constant(arg)]
+        self._fuse(first, spec, len(head))
+        self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at, 0]
+        self._names[rule] = registers
+        self.targets.append(target)
+        length = len(self._steps) // STEP_WORDS - first
+        self._variants += [first, LATER_ROUNDS if later else FIRST_ROUND, length, rule]
+        self._most_registers = max(self._most_registers, len(registers) + 1)
+        self._most_steps = max(self._most_steps, length)
+
+    def frame(self, own: Sequence[Table], rules: int) -> Frame:
+        """Return the machine's frame; the assembly must outlive it."""
+        frame = words(FRAME_WORDS)
+        state = words(STATE_WORDS)
+        hosts = [word for host in self.hosts for word in (host.known.at, host.wanted.at, host.arity, 0)]
+        self._arrays = [
+            _given(self._variants),
+            _given(self._steps),
+            _given(self._spec),
+            _given(self._sources),
+            _given(self._excluded),
+            _given([table.at for table in own]),
+            words(self._most_registers or 1),
+            words(2 * self._most_steps or 1),
+            words(SCRATCH_WORDS),
+            _given(hosts),
+            words(rules * (1 + self._most_registers)),
+        ]
+        frame[F_ERROR_WORDS] = 1 + self._most_registers
+        places = (
+            F_VARIANTS,
+            F_STEPS,
+            F_SPEC,
+            F_SOURCES,
+            F_EXCLUDED,
+            F_OWN,
+            F_REGISTERS,
+            F_CURSORS,
+            F_SCRATCH,
+            F_HOSTS,
+            F_ERRORS,
+        )
+        for place, array in zip(places, self._arrays, strict=True):
+            frame[place] = MEMORY.address(array)
+        frame[F_VARIANT_COUNT] = len(self._variants) // VARIANT_WORDS
+        frame[F_OWN_COUNT] = len(own)
+        frame[F_OUT_WORDS] = OUT_WORDS
+        frame[F_DICTIONARY] = self.store.dictionary.address
+        frame[F_STATE] = MEMORY.address(state)
+        return Frame(frame, MEMORY.address(frame), state, int(frame[F_STATE]))
+
+    def forget_errors(self) -> None:
+        """Count errors from nothing again."""
+        self._arrays[-1][:] = 0
+
+    def errors(self, rule: int) -> tuple[int, dict[Variable, int]]:
+        """Return how many bindings of a rule had no value, and the first: what each variable stood for."""
+        size = 1 + self._most_registers
+        if not self._arrays[-1][rule * size]:
+            return 0, {}
+        found = self._arrays[-1][rule * size : (rule + 1) * size].tolist()
+        return found[0], {v: found[1 + n] for v, n in self._names.get(rule, {}).items()}
+
+    def _step(
+        self,
+        step: Step,
+        registers: dict[Variable, int],
+        needed: set[Variable],
+        *,
+        exact: bool,
+        apart: bool,
+        first: bool,
+    ) -> None:
+        match step:
+            case Match(atom=atom, read=read, bound=bound, once=once):
+                sources = self.reads.sources(atom, read, exact=exact, apart=apart)
+                if first and self.share != (0, 1):
+                    sources = list(map(self._shared, sources))
+                self._atom(
+                    OP_ATOM,
+                    atom.args,
+                    bound,
+                    sources,
+                    registers,
+                    needed,
+                    once=once and not exact,
+                    exact=exact,
+                )
+            case Rows(aggregate=aggregate, bound=bound):
+                self._atom(
+                    OP_ATOM,
+                    step.columns,
+                    bound,
+                    self.reads.rows(aggregate),
+                    registers,
+                    needed,
+                    once=False,
+                    exact=exact,
+                )
+            case Absent(atom=atom, bound=bound):
+                sources = self.reads.absent(atom)
+                repeated = {v for v in atom.args if isinstance(v, Variable) and atom.args.count(v) > 1}
+                local = dict(registers)
+                self._atom(OP_ABSENT, atom.args, bound, sources, local, repeated, once=False, exact=exact)
+                self._most_registers = max(self._most_registers, len(local) + 1)
+            case Test(comparison=comparison):
+                spec = len(self._spec)
+                left = self._code(comparison.left, registers)
+                right = self._code(comparison.right, registers)
+                operator = _COMPARISONS[comparison.operator]
+                self._steps += [OP_COMPARE, left, spec, right, operator, 0, 0, 0, 0]
+            case Let(binding=binding):
+                spec = len(self._spec)
+                length = self._code(binding.expression, registers)
+                checks = int(binding.variable in registers)
+                register = registers.setdefault(binding.variable, len(registers))
+                self._steps += [OP_BIND, length, spec, checks, register, 0, 0, 0, 0]
+
+    def _shared(self, source: Source) -> Source:
+        view = source.part.table.share(*self.share)
+        return Source(Part(view, source.part.member_of), Read.DELTA, source.excluded)
+
+    def _atom(
+        self,
+        op: int,
+        args: Sequence[Argument],
+        bound: tuple[int, ...],
+        sources: Sequence[Source],
+        registers: dict[Variable, int],
+        needed: set[Variable],
+        *,
+        once: bool,
+        exact: bool,
+    ) -> None:
+        if sources and all(map(_is_class, sources)) and not isinstance(args[-1], Variable):
+            # Only members of the class that the atom names: there is nothing to see in the second column.
+            args, bound = args[:1], tuple(column for column in bound if column == 0)
+        spec = len(self._spec)
+        for column, arg in enumerate(args):
+            if not isinstance(arg, Variable):
+                self._spec += [MODE_TERM, self.store.terms.constant(arg)]
+            elif column in bound or arg in registers:
+                self._spec += [MODE_REGISTER, registers[arg]]
+            elif arg in needed or args.count(arg) > 1:
+                registers[arg] = len(registers)
+                self._spec += [MODE_OUT, registers[arg]]
+            else:
+                self._spec += [MODE_ANY, 0]
+        first = len(self._sources) // SOURCE_WORDS
+        for source in sources:
+            self._source(source, bound, exact=exact)
+        pairs = len(args) == 2 and self._is_plain(spec, 2, first)
+        self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, PAIRS if pairs else 0]
+
+    def _source(self, source: Source, bound: tuple[int, ...], *, exact: bool) -> None:
+        self._kept.append(source)
+        table = source.part.table
+        known = [column for column in bound if column < table.arity]
+        whole = len(known) == table.arity
+        # Columns that a mask has no room for are compared row by row.
+        mask = sum(1 << column for column in known if column < MASK_COLUMNS)
+        if whole and table.arity > MASK_COLUMNS:
+            mask = WHOLE
+        access, index = BY_SCAN, 0
+        if source.read is Read.DELTA or not (mask or table.arity == 0):
+            mask = 0
+        elif whole and table.is_marked and not exact:
+            access = BY_BIT
+        elif whole:
+            access = BY_ROW
+            table.need_rows()
+        else:
+            index, mask = table.need_index(mask)
+            access = BY_INDEX if mask else BY_SCAN
+        for part in source.excluded:
+            part.table.need_rows()
+        entry = len(self._excluded)
+        for part in source.excluded:
+            self._excluded += [part.table.at, part.member_of]
+        self._sources += [
+            table.at,
+            _RANGES[source.read],
+            access,
+            index,
+            mask,
+            source.part.member_of,
+            entry,
+            len(source.excluded),
+        ]
+
+    def _code(self, expression: Expression, registers: dict[Variable, int]) -> int:
+        """Append the code of an expression; return how many operations it has."""
+        code = self._expressions.of(expression, registers)
+        self._spec += code
+        return len(code) // EXPRESSION_WORDS
+
+    def _fuse(self, first: int, head: int, width: int) -> None:
+        """Let the last atom write heads itself, where at most a plain `!=` stands behind it."""
+        last = len(self._steps) // STEP_WORDS - 1
+        if last < first:
+            return
+        step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
+        wanted = [self._spec[head + 2 * n : head + 2 * n + 2] for n in range(width)]
+        mark = FUSED
+        if step[0] == OP_COMPARE and step[1] == step[3] == 1 and step[4] == UNEQUAL and last > first:
+            mark = FUSED_UNEQUAL
+            for code in (step[2], step[2] + EXPRESSION_WORDS):
+                mode = MODE_REGISTER if self._spec[code] == X_REGISTER else MODE_TERM
+                wanted.append([mode, self._spec[code + 1]])
+            last -= 1
+            step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
+        if step[0] == OP_ATOM and not step[5] and self._is_plain(step[2], step[1], step[3]):
+            self._steps[last * STEP_WORDS + P_FUSED] = mark
+            excluded = self._sources[step[3] * SOURCE_WORDS + S_EXCLUDED_COUNT :: SOURCE_WORDS]
+            if step[1] == width == 2 and mark == FUSED and not any(excluded):
+                self._steps[last * STEP_WORDS + P_PAIRS] = PAIRS_TO_PAIRS
+            self._steps[last * STEP_WORDS + P_ORIGINS] = len(self._spec)
+            for mode, operand in wanted:
+                self._spec += [self._column(step, operand) if mode == MODE_REGISTER else -1, mode, operand]
+
+    def _column(self, step: list[int], register: int) -> int:
+        """Return the column of an atom that goes into a register, or -1."""
+        for column in range(step[1]):
+            at = step[2] + column * SPEC_WORDS
+            if self._spec[at : at + 2] == [MODE_OUT, register]:
+                return column
+        return -1
+
+    def _is_plain(self, spec: int, arity: int, first: int) -> bool:
+        """Whether the access of each source, from `first` on, settles all that an atom knows."""
+        for source in range(first, len(self._sources) // SOURCE_WORDS):
+            mask, member_of = (
+                self._sources[source * SOURCE_WORDS + S_MASK],
+                self._sources[source * SOURCE_WORDS + S_CLASS],
+            )
+            if member_of != NO_CLASS and arity != 1:
+                return False
+            modes = [self._spec[spec + c * SPEC_WORDS] for c in range(arity) if not has_column(mask, c)]
+            if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):
+                return False
+        return True
+
+
+def _given(values: list[int]) -> NDArray[np.int64]:
+    # Never empty, so that it has an address.
+    return np.array(values or [0], np.int64)
+
+
+def _is_class(source: Source) -> bool:
+    return all(part.member_of != NO_CLASS for part in (source.part, *source.excluded))
+
+
+def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:
+    found = {a for a in head if isinstance(a, Variable)}
+    for step in steps:
+        found.update(used_variables(step))
+    return found

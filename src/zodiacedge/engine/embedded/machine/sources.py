@@ -1,0 +1,89 @@
+"""Which tables the atoms of a plan read, in which version, and which rows of them somebody else shows.
+
+A relation stands in several tables, side by side. A source is one of them; where each row must be met once,
+it leaves out the rows that tables before it have. By which access path it is read is left to `assemble`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part
+from zodiacedge.plan.algebra import Read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.language.ast import Aggregate, Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table of an atom, in some version, without rows that other tables hold."""
+
+    part: Part
+    read: Read
+    excluded: tuple[Part, ...] = ()
+
+
+class Reads(Protocol):
+    """Where the steps of a plan find their rows."""
+
+    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+        """Return what an atom reads.
+
+        Args:
+            atom: The atom.
+            read: Which version of what the node itself derives.
+            exact: Whether every row must be met exactly once.
+            apart: Whether rows that stand in two tables should be met once.
+        """
+
+    def absent(self, atom: Atom) -> list[Source]:
+        """Return where a negated atom must have no match."""
+
+    def rows(self, aggregate: Aggregate) -> list[Source]:
+        """Return the rows of an aggregate."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReads:
+    """Where a node finds its rows while it is evaluated from nothing."""
+
+    outside: Callable[[Atom], Sequence[Part]]
+    own: Callable[[Atom], Sequence[Part]]
+    hidden: Callable[[Aggregate], Table]
+
+    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+        """Return what an atom reads."""
+        outside = sorted(
+            (part for part in self.outside(atom) if len(part.table)),
+            key=lambda part: -len(part.table),
+        )
+        own = self.own(atom)
+        if not apart:
+            # A row met twice costs one look at the target, less than looking for it in every other table.
+            rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
+            return rest + [Source(part, read) for part in own]
+        if read is Read.DELTA:
+            return [Source(part, read, _rivals(part, outside)) for part in own]
+        found = [Source(part, Read.NEW, _rivals(part, outside[:n])) for n, part in enumerate(outside)]
+        # Own rows that the outside has too would only be met twice, which matters where each counts.
+        return found + [Source(part, read, _rivals(part, outside) if exact else ()) for part in own]
+
+    def absent(self, atom: Atom) -> list[Source]:
+        """Return where a negated atom must have no match."""
+        return [Source(part, Read.NEW) for part in self.outside(atom)]
+
+    def rows(self, aggregate: Aggregate) -> list[Source]:
+        """Return the rows of an aggregate."""
+        return [Source(Part(self.hidden(aggregate), NO_CLASS), Read.NEW)]
+
+
+def _rivals(part: Part, others: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the tables that may hold a row of this one too: those of another class cannot."""
+    if part.member_of == NO_CLASS:
+        return tuple(others)
+    return tuple(one for one in others if one.member_of in {part.member_of, NO_CLASS})

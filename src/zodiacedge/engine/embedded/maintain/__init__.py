@@ -1,0 +1,13 @@
+"""Incremental maintenance of hyper-nodes, and the choice between maintaining and recomputing.
+
+delta_query       rule bodies with a delta at one atom, planned once and kept
+rule_profile      properties of a node's rules that no fact changes
+backward_forward  Backward/Forward deletion in recursive nodes
+incremental       one node maintained: deletion (Backward/Forward or DRed), then insertion
+projection        a node that copies a relation, maintained
+equivalence       a symmetric-transitive node, maintained class by class
+patch_segment     an old segment patched to a recomputed one
+merge_split       segments of nodes that merge, split or lose rules
+strategy          maintain or recompute, and when to give up: the elastic choice
+propagate         a whole change, node by node in topological order
+"""

@@ -1,0 +1,259 @@
+"""What nodes take over from nodes that are no more: merge, split and removal of rules in one step.
+
+A node takes the tables of the old nodes that it shares rules with, as far as a head of the shared rules
+fills them. Of what it takes, those facts are suspects that other rules of the old node derived: they may
+have no other support. Tables that nobody takes are noted as touched, whoever else holds their rows, because
+some segment may now hold them up only by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from zodiacedge.engine.api import Moved
+from zodiacedge.engine.embedded.maintain.delta_query import ask
+from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+from zodiacedge.engine.embedded.storage.database import (
+    NO_CLASS,
+    TYPED,
+    Relation,
+    Segment,
+    Store,
+    by_class,
+    in_pairs,
+)
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.versions.ownership import OWN, OWN_BEFORE
+from zodiacedge.language.ast import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.versions.draft import Delta, Draft
+    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Atom, Rule
+
+    Ids = NDArray[np.int32]
+    Keys = frozenset[str]
+
+
+class Line(NamedTuple):
+    """A node whose rules were not together before: its rules, the old nodes they were in, and new ones."""
+
+    keys: Keys
+    parents: tuple[Keys, ...]
+    added: tuple[str, ...]
+
+
+def altered(store: Store, before: HyperGraph | None, after: HyperGraph) -> tuple[list[Line], list[Keys]]:
+    """Return the nodes that were not there before, and the rules of those that are there no more.
+
+    A graph that came from the one before in one step knows them; otherwise all nodes are looked at.
+    """
+    step = after.step
+    if step and before is not None and step.before() is before:
+        fresh = [frozenset(node.rules) for node in step.fresh]
+        homes = {key: frozenset(node.rules) for node in step.former for key in node.rules}
+        gone = [frozenset(node.rules) for node in step.former]
+    elif before is None:
+        fresh = [frozenset(node.rules) for node in after.nodes.values()]
+        there = {frozenset(node.rules) for node in after.nodes.values()}
+        homes = {key: keys for keys in store.segments for key in keys}
+        gone = [keys for keys in store.segments if keys not in there]
+    else:
+        nodes = before.nodes
+        fresh = [frozenset(n.rules) for n in after.nodes.values() if nodes.get(n.id) is not n]
+        former = [n.rules for n in nodes.values() if after.nodes.get(n.id) is not n]
+        homes = {key: frozenset(rules) for rules in former for key in rules}
+        gone = [frozenset(rules) for rules in former if not _is_node(after, rules)]
+    lines = []
+    for keys in fresh:
+        if keys not in store.segments:
+            parents = tuple(dict.fromkeys(homes[key] for key in sorted(keys) if key in homes))
+            lines.append(Line(keys, parents, tuple(key for key in sorted(keys) if key not in homes)))
+    return lines, gone
+
+
+def _is_node(graph: HyperGraph, rules: tuple[str, ...]) -> bool:
+    home = graph.homes.get(rules[0])
+    return home is not None and frozenset(graph.nodes[home].rules) == frozenset(rules)
+
+
+@dataclass(slots=True)
+class Heir:
+    """What a node starts from."""
+
+    segment: Segment
+    line: Line
+    poured: list[Segment] = field(default_factory=list)
+    """What was copied into its segment from further parents."""
+    copied: Moved = field(default_factory=Moved)
+    """How much of that stayed and went, once the node is maintained, of what the segment did not have."""
+
+
+@dataclass(slots=True)
+class Inheritance:
+    """The step from the old nodes' segments to those of the new ones."""
+
+    draft: Draft
+    store: Store
+    before: HyperGraph | None
+    after: Mapping[str, Rule]
+    heirs: dict[Keys, Heir] = field(default_factory=dict)
+    unclaimed: list[tuple[Relation, Ids]] = field(default_factory=list)
+    """Rows of tables that some node took over and that no head of it matches."""
+
+    def take(self, lines: Sequence[Line], gone: Sequence[Keys]) -> None:
+        """Hand the tables of old nodes to new ones."""
+        taken: set[int] = set()
+        for line in lines:
+            if line.parents:
+                self._inherit(line, taken)
+        for heir in self.heirs.values():
+            self.draft.inherit(heir.segment)
+        for keys in gone:
+            self.draft.leave(self.store.segments[keys])
+        for keys in gone:
+            for relation, table in self.store.segments[keys].tables.items():
+                if id(table) not in taken:
+                    self.draft.abandon(relation, table)
+        for relation, rows in self.unclaimed:
+            self.draft.touched.note(relation, rows)
+        for heir in self.heirs.values():
+            self._pour(heir)
+
+    def suspects(self, keys: Keys, shape: NodeShape) -> Delta:
+        """Return the facts that a node took over and that rules outside it derived in the old version."""
+        heir = self.heirs[keys]
+        found: dict[Relation, Table] = {}
+        for parent in heir.line.parents:
+            others = {key: self.before.rule(key) for key in parent - keys} if self.before else {}
+            asked = NodeShape(others) if others else None
+            for key, rule in others.items():
+                if asked is None or not self._fills(rule, heir.segment, typed=shape.typed):
+                    continue
+                rows = ask(self.draft, asked.all_heads(key), (), self.store.segments[parent], old=True)
+                for relation, own in by_class(Relation(rule.head.relation, len(rule.head.args)), rows):
+                    found.setdefault(relation, Table(relation.arity)).insert(own)
+        return {relation: table.rows for relation, table in found.items()}
+
+    def settle(self, heir: Heir) -> Moved:
+        """Note what was copied into a segment and did not stay in it as touched; count what was new to it.
+
+        These are the rows that only further parents had: those that stayed, and those that did not.
+        """
+        stayed = lost = 0
+        seen: dict[Relation, Table] = {}
+        for further in heir.poured:
+            for relation, table in further.tables.items():
+                for one, rows in by_class(relation, table.rows):
+                    marks = self.draft.flags(one, rows, heir.segment)
+                    gone = marks & OWN == 0
+                    self.draft.touched.note(one, rows[gone])
+                    new = marks & OWN_BEFORE == 0
+                    if len(heir.poured) > 1:
+                        # Several parents may have had a row: it counts once.
+                        earlier = seen.setdefault(one, Table(one.arity))
+                        new &= ~earlier.mask(rows)
+                        earlier.insert(rows)
+                    stayed += int(np.count_nonzero(new & ~gone))
+                    lost += int(np.count_nonzero(new & gone))
+        return Moved(stayed, lost)
+
+    def _inherit(self, line: Line, taken: set[int]) -> None:
+        keys = line.keys
+        typed = in_pairs(self.after[key].head for key in keys)
+        heir = self.heirs[keys] = Heir(Segment(), line)
+        # The largest segment is taken as it is, the others are poured into it.
+        ordered = sorted(line.parents, key=lambda one: -len(self.store.segments[one]))
+        for parent in ordered:
+            segment = self.store.segments[parent]
+            heir.segment.seconds += segment.seconds
+            shared = [self.after[key] for key in keys & parent]
+            further = Segment()
+            for relation in {r for rule in shared for r in self._tables(rule, typed=typed)}:
+                heads = [rule.head for rule in shared if relation in self._tables(rule, typed=typed)]
+                table = segment.tables.get(relation)
+                if table is None:
+                    table = self._other_layout(relation, segment, shared)
+                further_one = relation in heir.segment.tables
+                table = self._claimed(relation, table, heads, taken, share=not further_one)
+                (further if further_one else heir.segment).tables[relation] = table
+            if further.tables:
+                heir.poured.append(further)
+            for key in keys & segment.hidden.keys():
+                heir.segment.hidden[key] = segment.hidden[key]
+        for key in line.added:
+            aggregate = self.after[key].aggregate
+            if aggregate:
+                heir.segment.hidden[key] = Table(len(aggregate.groups) + len(aggregate.folds))
+        for key in keys:
+            for relation in self._tables(self.after[key], typed=typed):
+                heir.segment.table(relation)
+
+    def _claimed(
+        self, relation: Relation, table: Table, heads: Sequence[Atom], taken: set[int], *, share: bool
+    ) -> Table:
+        """Return a table of the rows that some head matches: the very table if they are all and it is free.
+
+        A row that a node holds must be one that it can derive: others read it before the node's turn comes.
+        """
+        rows = table.rows
+        matched = self._matched(relation, rows, heads)
+        is_free = id(table) not in taken
+        taken.add(id(table))
+        if matched is None:
+            return table if is_free or not share else Table.of(rows.copy())
+        self.unclaimed.append((relation, rows[~matched]))
+        return Table.of(rows[matched])
+
+    def _matched(self, relation: Relation, rows: Ids, heads: Sequence[Atom]) -> NDArray[np.bool_] | None:
+        """Tell of each row whether some head matches it; None if all heads do, whatever the row."""
+        found = np.zeros(len(rows), np.bool_)
+        for head in heads:
+            args = head.args[: relation.arity]
+            here = np.ones(len(rows), np.bool_)
+            if len(set(args)) == len(args) and all(isinstance(arg, Variable) for arg in args):
+                return None
+            for column, arg in enumerate(args):
+                if not isinstance(arg, Variable):
+                    here &= rows[:, column] == self.store.terms.constant(arg)
+                else:
+                    here &= rows[:, column] == rows[:, args.index(arg)]
+            found |= here
+        return None if found.all() else found
+
+    def _other_layout(self, relation: Relation, segment: Segment, rules: Sequence[Rule]) -> Table:
+        """Return what a segment holds of a relation that it keeps in another table: members of classes."""
+        found = Table(relation.arity)
+        if relation == TYPED:
+            for one in {r for rule in rules for r in self._tables(rule, typed=False)}:
+                if one.member_of != NO_CLASS and one in segment.tables:
+                    found.insert(np.insert(segment.tables[one].rows, 1, one.member_of, axis=1))
+        elif relation.member_of != NO_CLASS and TYPED in segment.tables:
+            rows = segment.tables[TYPED].rows
+            found.insert(rows[rows[:, 1] == relation.member_of][:, :1])
+        return found
+
+    def _pour(self, heir: Heir) -> None:
+        for further in heir.poured:
+            for relation, table in further.tables.items():
+                rows = heir.segment.tables[relation].sift(table.rows, present=False)
+                overlay = self.draft.overlay(heir.segment, relation)
+                overlay.add(overlay.plus.sift(rows, present=False))
+
+    def _fills(self, rule: Rule, segment: Segment, *, typed: bool) -> bool:
+        """Whether what a rule derives may stand in a table of a segment, whatever its heads match."""
+        own = self._tables(rule, typed=typed)
+        return bool(own & segment.tables.keys()) or (
+            TYPED in own and any(one.member_of != NO_CLASS for one in segment.tables)
+        )
+
+    def _tables(self, rule: Rule, *, typed: bool) -> set[Relation]:
+        """Return the relation of the table that a node fills with a rule's heads."""
+        return {self.store.filled_by(rule.head, pairs=typed)}

@@ -1,0 +1,156 @@
+"""Kernels that delete rows of a table, and keep its row-set and its indexes without a gap.
+
+A slot that becomes free is filled with what a search would no longer reach across it, and the last row moves
+to the place of one that goes. For that, rows must know the one before them in their chains, which is noted
+when a table first loses a row.
+"""
+
+from __future__ import annotations
+
+from zodiacedge.engine.embedded.kernels.hashing import slot_of
+from zodiacedge.engine.embedded.kernels.jit import kernel, load32, store32
+from zodiacedge.engine.embedded.kernels.jit import load64 as get
+from zodiacedge.engine.embedded.kernels.jit import store64 as put
+from zodiacedge.engine.embedded.kernels.layout import (
+    I_HEAD_COUNT,
+    I_HEADS,
+    I_MASK,
+    I_NEXT,
+    I_PREVIOUS,
+    I_USED,
+    INDEX_WORDS,
+    T_ARITY,
+    T_COUNT,
+    T_FIRST_INDEX,
+    T_INDEXES,
+    T_ROWS,
+    T_SLOT_COUNT,
+    T_SLOTS,
+    WHOLE,
+)
+from zodiacedge.engine.embedded.storage.hash_index import find_row, hash_row
+
+
+@kernel
+def slot_holding(slots: int, size: int, rows: int, arity: int, mask: int, row: int) -> int:
+    """Return the slot that holds a row of a row-set, or the first row of a chain."""
+    slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
+    while load32(slots, slot) != row + 1:
+        slot += 1
+        if slot == size:
+            slot = 0
+    return slot
+
+
+@kernel
+def free_slot(slots: int, size: int, rows: int, arity: int, mask: int, hole: int) -> None:
+    """Empty a slot, and move up whatever a search would no longer reach across it."""
+    slot = hole
+    while True:
+        slot += 1
+        if slot == size:
+            slot = 0
+        entry = load32(slots, slot)
+        if not entry:
+            break
+        home = slot_of(hash_row(rows, (entry - 1) * arity, arity, mask), size)
+        reachable = hole < home <= slot if hole <= slot else home > hole or home <= slot
+        if not reachable:
+            store32(slots, hole, entry)
+            hole = slot
+    store32(slots, hole, 0)
+
+
+@kernel
+def fill_previous(table: int, index: int) -> None:
+    """Note for every row the one before it in its chain."""
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    following = get(here, I_NEXT)
+    previous = get(here, I_PREVIOUS)
+    count = get(table, T_COUNT)
+    for row in range(count):
+        store32(previous, row, -1)
+    for row in range(count):
+        after = load32(following, row)
+        if after >= 0:
+            store32(previous, after, row)
+
+
+@kernel
+def unlink_row(table: int, index: int, row: int) -> None:
+    """Take a row out of its chain."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+    mask = get(here, I_MASK)
+    heads = get(here, I_HEADS)
+    size = get(here, I_HEAD_COUNT)
+    following = get(here, I_NEXT)
+    previous = get(here, I_PREVIOUS)
+    before = load32(previous, row)
+    after = load32(following, row)
+    if after >= 0:
+        store32(previous, after, before)
+    if before >= 0:
+        store32(following, before, after)
+        return
+    slot = slot_holding(heads, size, rows, arity, mask, row)
+    if after >= 0:
+        store32(heads, slot, after + 1)
+    else:
+        free_slot(heads, size, rows, arity, mask, slot)
+        put(here, I_USED, get(here, I_USED) - 1)
+
+
+@kernel
+def move_row(table: int, row: int, to: int) -> None:
+    """Move a row to a place whose own row is gone from the row-set and the indexes."""
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    slot = slot_holding(slots, get(table, T_SLOT_COUNT), rows, arity, WHOLE, row)
+    store32(slots, slot, to + 1)
+    for index in range(get(table, T_INDEXES)):
+        here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
+        following = get(here, I_NEXT)
+        previous = get(here, I_PREVIOUS)
+        before = load32(previous, row)
+        after = load32(following, row)
+        if before >= 0:
+            store32(following, before, to)
+        else:
+            heads = get(here, I_HEADS)
+            first = slot_holding(heads, get(here, I_HEAD_COUNT), rows, arity, get(here, I_MASK), row)
+            store32(heads, first, to + 1)
+        if after >= 0:
+            store32(previous, after, to)
+        store32(following, to, after)
+        store32(previous, to, before)
+    for column in range(arity):
+        store32(rows, to * arity + column, load32(rows, row * arity + column))
+
+
+@kernel
+def delete_rows(table: int, given: int, total: int, key: int) -> None:
+    """Delete rows, those that are not there passed over; the last row moves into each gap.
+
+    The table has a row-set, and the rows before each one in its chains are noted.
+    """
+    arity = get(table, T_ARITY)
+    rows = get(table, T_ROWS)
+    slots = get(table, T_SLOTS)
+    size = get(table, T_SLOT_COUNT)
+    whole = WHOLE
+    for n in range(total):
+        for column in range(arity):
+            put(key, column, load32(given, n * arity + column))
+        row = find_row(table, key)
+        if row < 0:
+            continue
+        for index in range(get(table, T_INDEXES)):
+            unlink_row(table, index, row)
+        free_slot(slots, size, rows, arity, whole, slot_holding(slots, size, rows, arity, whole, row))
+        last = get(table, T_COUNT) - 1
+        if row != last:
+            move_row(table, last, row)
+        put(table, T_COUNT, last)

@@ -1,0 +1,41 @@
+"""Set operations on arrays of rows: difference, membership, distinct."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.storage.table import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ids = NDArray[np.int32]
+
+# So few rows are quicker looked up by Python itself.
+_FEW = 16
+
+
+def without(rows: Ids, others: Ids) -> Ids:
+    """Return the rows that are not among others."""
+    if not len(rows) or not len(others):
+        return rows
+    return rows[~are_in(rows, others)]
+
+
+def are_in(rows: Ids, others: Ids) -> NDArray[np.bool_]:
+    """Tell of each row whether it is among others."""
+    if len(rows) <= _FEW and len(others) <= _FEW:
+        there = set(map(tuple, others.tolist()))
+        return np.array([tuple(row) in there for row in rows.tolist()], np.bool_)
+    return Table.of(others).mask(rows)
+
+
+def each_once(rows: Ids) -> Ids:
+    """Return rows, each once."""
+    if len(rows) <= 1:
+        return rows
+    found = Table(rows.shape[1])
+    found.insert(rows)
+    return found.rows

@@ -1,0 +1,339 @@
+"""Terms as dense 32-bit ids.
+
+A term is its kind and a payload: a number's bits, or a text in one arena of bytes. There is no Python
+object per term. Ids are given in order of arrival and are never taken back; entries that a failed change
+left behind are not state.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
+from zodiacedge.engine.embedded.kernels.layout import (
+    D_CAPACITY,
+    D_COUNT,
+    D_KINDS,
+    D_LENGTHS,
+    D_PAYLOADS,
+    D_SLOT_COUNT,
+    D_SLOTS,
+    D_TEXT,
+    D_TEXT_CAPACITY,
+    D_TEXT_END,
+    DICTIONARY_WORDS,
+    K_BLANK,
+    K_BOOLEAN,
+    K_DECIMAL,
+    K_DOUBLE,
+    K_FLOAT,
+    K_INTEGER,
+    K_IRI,
+    K_MOMENT,
+    K_OTHER,
+    K_STRING,
+    K_TAGGED,
+)
+from zodiacedge.engine.embedded.terms.intern_kernels import (
+    find_text,
+    gather_texts,
+    intern_term,
+    intern_terms,
+    rehash_terms,
+)
+from zodiacedge.terms import (
+    IRI,
+    RDF_LANGSTRING,
+    XSD_BOOLEAN,
+    XSD_DATETIME,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_FLOAT,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Literal,
+    Term,
+    boolean,
+    date_time,
+    decimal,
+    double,
+    integer,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    Ids = NDArray[np.int32]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_REAL_KINDS = {XSD_DECIMAL: K_DECIMAL, XSD_DOUBLE: K_DOUBLE, XSD_FLOAT: K_FLOAT}
+_FIRST_TERMS = 256
+_FIRST_TEXT = 4096
+# So many terms are interned together: room is made for all of them, as if all were new.
+_TOGETHER = 4096
+# Up to so many are quicker one by one.
+_FEW = 16
+_DOUBLE = Struct("<d")
+_WORD = Struct("<q")
+
+
+class Dictionary:
+    """All terms an engine has met."""
+
+    def __init__(self) -> None:
+        """Start with no terms."""
+        self.words = words(DICTIONARY_WORDS)
+        # Python reads a word, or writes a text, faster through views of the memory.
+        self._fields = self.words.data
+        self._kinds = np.zeros(_FIRST_TERMS, np.int8)
+        self._payloads = np.zeros(_FIRST_TERMS, np.int64)
+        self._lengths = np.zeros(_FIRST_TERMS, np.int32)
+        self._slots = np.zeros(2 * _FIRST_TERMS, np.int32)
+        self._text = np.zeros(_FIRST_TEXT, np.uint8)
+        self._view = self._text.data
+        self._views = self._kinds.data, self._payloads.data, self._lengths.data
+        self._address = MEMORY.address(self.words)
+        self._take(self._kinds, self._payloads, self._lengths, self._slots, self._text)
+
+    def __len__(self) -> int:
+        """Return the number of terms."""
+        return self._fields[D_COUNT]
+
+    @property
+    def address(self) -> int:
+        """The address of the descriptor, for kernels."""
+        return self._address
+
+    @property
+    def nbytes(self) -> int:
+        """Allocated bytes."""
+        arrays = (self._kinds, self._payloads, self._lengths, self._slots, self._text)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def kinds(self) -> NDArray[np.int8]:
+        """The kind of each term."""
+        return self._kinds[: len(self)]
+
+    @property
+    def payloads(self) -> NDArray[np.int64]:
+        """The payload of each term."""
+        return self._payloads[: len(self)]
+
+    def encode(self, term: Term) -> int:
+        """Return the id of a term, a new one if need be."""
+        kind, payload = _parts(term)
+        if not isinstance(payload, int):
+            length = len(payload)
+            self.reserve_text(length)
+            end = self._fields[D_TEXT_END]
+            self._view[end : end + length] = payload
+            payload = length
+        found = intern_term(self._address, kind, payload)
+        if found < 0:
+            self.reserve(1)
+            found = intern_term(self._address, kind, payload)
+        return found
+
+    def encode_all(self, terms: Iterable[Term]) -> Ids:
+        """Return the ids of terms, those that `encode` would give one after the other."""
+        given = iter(terms)
+        found = self._encode_some(list(islice(given, _TOGETHER)))
+        pieces = [found]
+        while len(found) == _TOGETHER:
+            found = self._encode_some(list(islice(given, _TOGETHER)))
+            pieces.append(found)
+        return np.concatenate(pieces) if len(pieces) > 1 else found
+
+    def encode_numbers(self, kinds: NDArray[np.int8] | int, payloads: NDArray[np.int64]) -> Ids:
+        """Return the ids of numbers, from the kind of each, or of all, and their bits."""
+        every = np.full(len(payloads), kinds, np.int8)
+        return self._intern(every, np.ascontiguousarray(payloads, np.int64), b"")
+
+    def encode_integers(self, values: NDArray[np.int64]) -> Ids:
+        """Return the ids of integers."""
+        return self.encode_numbers(K_INTEGER, values)
+
+    def encode_texts(self, kind: int, lengths: NDArray[np.int64], text: bytes) -> Ids:
+        """Return the ids of texts of one kind that stand one behind the other, from the length of each."""
+        return self._intern(np.full(len(lengths), kind, np.int8), lengths, text)
+
+    def texts(self, ids: Ids) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """Return where each text begins and ends, and all of them one behind the other."""
+        ends = np.zeros(len(ids) + 1, np.int32)
+        np.cumsum(self._lengths[ids], out=ends[1:])
+        given = np.ascontiguousarray(ids, np.int32)
+        out = np.empty(max(int(ends[-1]), 1), np.uint8)
+        gather_texts(self._address, MEMORY.address(given), len(given), MEMORY.address(out))
+        return ends, out
+
+    def find(self, term: Term) -> int:
+        """Return the id of a term, or -1 if it was never met."""
+        kind, payload = _parts(term)
+        if isinstance(payload, int):
+            return int(find_text(self.address, kind, payload, 0, 0))
+        data = np.frombuffer(payload or b"\0", np.uint8)
+        return int(find_text(self.address, kind, 0, MEMORY.address(data), len(payload)))
+
+    def decode(self, number: int) -> Term:
+        """Return the term of an id."""
+        kinds, payloads, lengths = self._views
+        kind: int = kinds[number]
+        payload: int = payloads[number]
+        if kind <= K_OTHER:
+            return _text_term(kind, str(self._view[payload : payload + lengths[number]], "utf-8"))
+        if kind == K_INTEGER:
+            return integer(payload)
+        if kind == K_BOOLEAN:
+            return boolean(bool(payload))
+        if kind == K_MOMENT:
+            return date_time(_EPOCH + payload * _MICROSECOND)
+        value = float(self._payloads[number : number + 1].view(np.float64)[0])
+        if kind == K_DOUBLE:
+            return double(value)
+        return decimal(value) if kind == K_DECIMAL else Literal(double(value).lexical, XSD_FLOAT)
+
+    def may_be_equal(self, rows: Iterable[NDArray[np.int32]]) -> bool:
+        """Whether two different terms of some rows may be equal as values: numbers of several types."""
+        kinds: set[int] = set()
+        for terms in rows:
+            kinds.update(np.unique(self._kinds[terms]).tolist())
+        return len(kinds & {K_INTEGER, K_DECIMAL, K_DOUBLE, K_FLOAT}) > 1
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many more terms."""
+        fields = self._fields
+        count = fields[D_COUNT] + more
+        rehash = count * 2 > fields[D_SLOT_COUNT]
+        grow = count > fields[D_CAPACITY]
+        if not rehash and not grow:
+            return
+        kinds, payloads, lengths, slots = self._kinds, self._payloads, self._lengths, self._slots
+        if grow:
+            capacity = max(count, len(kinds) * 2)
+            kinds, payloads, lengths = (_grown(array, capacity) for array in (kinds, payloads, lengths))
+        if rehash:
+            slots = np.zeros(max(3 * count, 2 * len(slots)), np.int32)
+        self._take(kinds, payloads, lengths, slots, self._text)
+
+    def reserve_text(self, more: int) -> None:
+        """Make room for so many more bytes of text."""
+        fields = self._fields
+        end = fields[D_TEXT_END] + more
+        if end > fields[D_TEXT_CAPACITY]:
+            text = _grown(self._text, max(end, len(self._text) * 2))
+            self._take(self._kinds, self._payloads, self._lengths, self._slots, text)
+
+    def _encode_some(self, terms: list[Term]) -> Ids:
+        if len(terms) <= _FEW:
+            return np.array([self.encode(term) for term in terms], np.int32)
+        kinds: list[int] = []
+        payloads: list[int] = []
+        texts: list[bytes] = []
+        for term in terms:
+            kind, payload = _parts(term)
+            kinds.append(kind)
+            if isinstance(payload, int):
+                payloads.append(payload)
+            else:
+                payloads.append(len(payload))
+                texts.append(payload)
+        return self._intern(np.array(kinds, np.int8), np.array(payloads, np.int64), b"".join(texts))
+
+    def _intern(self, kinds: NDArray[np.int8], payloads: NDArray[np.int64], text: bytes) -> Ids:
+        total = len(kinds)
+        self.reserve(total)
+        self.reserve_text(len(text))
+        data = np.frombuffer(text, np.uint8)
+        ids = np.empty(total, np.int32)
+        given = (MEMORY.address(kinds), MEMORY.address(payloads), total)
+        intern_terms(self._address, *given, MEMORY.address(data), MEMORY.address(ids))
+        return ids
+
+    def _take(
+        self,
+        kinds: NDArray[np.int8],
+        payloads: NDArray[np.int64],
+        lengths: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        text: NDArray[np.uint8],
+    ) -> None:
+        """Put other arrays in use; new slots are empty.
+
+        All is made ready beside what is in use and taken over in one step, whatever interrupts it: kernels
+        must never meet an address of an array that is gone, nor slots that miss terms.
+        """
+        described = self.words.copy()
+        described[D_KINDS] = MEMORY.address(kinds)
+        described[D_PAYLOADS] = MEMORY.address(payloads)
+        described[D_LENGTHS] = MEMORY.address(lengths)
+        described[D_CAPACITY] = len(kinds)
+        described[D_SLOTS] = MEMORY.address(slots)
+        described[D_SLOT_COUNT] = len(slots)
+        described[D_TEXT] = MEMORY.address(text)
+        described[D_TEXT_CAPACITY] = len(text)
+        if slots is not self._slots:
+            rehash_terms(MEMORY.address(described))
+        views = kinds.data, payloads.data, lengths.data
+        new = described, kinds, payloads, lengths, slots, text, text.data, views
+        (
+            self.words[:],
+            self._kinds,
+            self._payloads,
+            self._lengths,
+            self._slots,
+            self._text,
+            self._view,
+            self._views,
+        ) = new
+
+
+def _grown(array: NDArray[Any], capacity: int) -> NDArray[Any]:
+    larger = np.zeros(capacity, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _parts(term: Term) -> tuple[int, int | bytes]:
+    if isinstance(term, IRI):
+        return K_IRI, term.value.encode()
+    if isinstance(term, BlankNode):
+        return K_BLANK, term.label.encode()
+    if term.datatype == XSD_STRING:
+        return K_STRING, term.lexical.encode()
+    if term.datatype == RDF_LANGSTRING:
+        return K_TAGGED, f"{term.language}\0{term.lexical}".encode()
+    return _value_parts(term, value_of(term))
+
+
+def _value_parts(term: Literal, value: object) -> tuple[int, int | bytes]:
+    if term.datatype in _REAL_KINDS and isinstance(value, float):
+        return _REAL_KINDS[term.datatype], _WORD.unpack(_DOUBLE.pack(value))[0]
+    if term.datatype == XSD_BOOLEAN and isinstance(value, bool):
+        return K_BOOLEAN, int(value)
+    if term.datatype == XSD_INTEGER and isinstance(value, int):
+        return K_INTEGER, value
+    if term.datatype == XSD_DATETIME and isinstance(value, datetime):
+        return K_MOMENT, (value - _EPOCH) // _MICROSECOND
+    return K_OTHER, f"{term.datatype}\0{term.lexical}".encode()
+
+
+def _text_term(kind: int, text: str) -> Term:
+    if kind == K_IRI:
+        return IRI(text)
+    if kind == K_BLANK:
+        return BlankNode(text)
+    if kind == K_STRING:
+        return Literal(text)
+    first, second = text.split("\0", 1)
+    return Literal(second, RDF_LANGSTRING, first) if kind == K_TAGGED else Literal(second, first)

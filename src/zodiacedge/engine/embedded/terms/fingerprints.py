@@ -1,0 +1,68 @@
+"""A number for every term that is the same in every process: a hash of its kind and its text or value.
+
+Dense ids are given in the order of arrival, so two processes give different ones. Where processes work on one
+set of facts without asking each other, terms go by their fingerprints, and whoever brings terms together must
+look out for two that share one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.kernels.hashing import mix
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, kernel, load8, load32
+from zodiacedge.engine.embedded.kernels.jit import load64 as get
+from zodiacedge.engine.embedded.kernels.jit import store64 as put
+from zodiacedge.engine.embedded.kernels.layout import D_KINDS, D_LENGTHS, D_PAYLOADS, D_TEXT, K_OTHER
+from zodiacedge.engine.embedded.terms.intern_kernels import hash_bytes, hash_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+
+MOST_BITS = 63
+# Kinds take the lowest bits of what a hash starts from, the seed those above. It is mixed before a word is:
+# small numbers that only meet by XOR would cancel each other.
+_KIND_BITS = 4
+_FIRST = 0x2545F4914F6CDD1D
+_LAST = 0x5BD1E995
+
+
+@kernel
+def fingerprint_terms(dictionary: int, first: int, total: int, seed: int, bits: int, out: int) -> None:
+    """Write the fingerprints of terms whose ids follow each other."""
+    kinds = get(dictionary, D_KINDS)
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    text = get(dictionary, D_TEXT)
+    for n in range(total):
+        number = first + n
+        kind = load8(kinds, number)
+        payload = get(payloads, number)
+        start = mix(_FIRST, kind + (seed << _KIND_BITS))
+        if kind > K_OTHER:
+            hashed = hash_number(start, payload)
+        else:
+            hashed = hash_bytes(start, text, payload, load32(lengths, number))
+        hashed = mix(mix(hashed, _LAST), hashed >> 32)
+        put(out, n, hashed >> (MOST_BITS - bits))
+
+
+def fingerprints(
+    dictionary: Dictionary, first: int = 0, *, seed: int = 0, bits: int = MOST_BITS
+) -> NDArray[np.int64]:
+    """Return the fingerprints of all terms from an id on.
+
+    Args:
+        dictionary: The terms.
+        first: The first id.
+        seed: Another one gives other fingerprints.
+        bits: How many bits a fingerprint has; fewer than the most are for tests of what follows from that.
+    """
+    found = np.empty(max(len(dictionary) - first, 0), np.int64)
+    if len(found):
+        fingerprint_terms(dictionary.address, first, len(found), seed, bits, MEMORY.address(found))
+    return found

@@ -1,0 +1,208 @@
+"""Kernels of the dictionary: find a term by kind and payload, or give it the next id.
+
+A text may stand anywhere in memory; one that is new is copied to the end of the dictionary's arena. Room is
+the caller's concern: `has_room` tells, and `Dictionary` makes it.
+"""
+
+from __future__ import annotations
+
+from zodiacedge.engine.embedded.kernels.hashing import mix, slot_of
+from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, store8, store32
+from zodiacedge.engine.embedded.kernels.jit import load64 as get
+from zodiacedge.engine.embedded.kernels.jit import store64 as put
+from zodiacedge.engine.embedded.kernels.layout import (
+    D_CAPACITY,
+    D_COUNT,
+    D_KINDS,
+    D_LENGTHS,
+    D_PAYLOADS,
+    D_SLOT_COUNT,
+    D_SLOTS,
+    D_TEXT,
+    D_TEXT_END,
+    K_OTHER,
+)
+
+
+@kernel
+def has_room(dictionary: int, more: int) -> bool:
+    """Whether so many terms fit in; half of the slots stay free."""
+    count = get(dictionary, D_COUNT) + more
+    return count <= get(dictionary, D_CAPACITY) and count * 2 <= get(dictionary, D_SLOT_COUNT)
+
+
+@kernel
+def hash_bytes(kind: int, base: int, start: int, length: int) -> int:
+    """Return the hash of a text."""
+    hashed = mix(kind, length)
+    word = 0
+    for n in range(length):
+        word = (word << 8) | (load8(base, start + n) & 255)
+        if (n & 3) == 3:
+            hashed = mix(hashed, word)
+            word = 0
+    return mix(hashed, word)
+
+
+@kernel
+def hash_number(kind: int, payload: int) -> int:
+    """Return the hash of a number."""
+    return mix(mix(kind, payload & 0xFFFFFFFF), (payload >> 32) & 0xFFFFFFFF)
+
+
+@kernel
+def same_bytes(base: int, start: int, other: int, other_start: int, length: int) -> bool:
+    """Whether two texts of equal length are equal."""
+    for n in range(length):
+        if load8(base, start + n) != load8(other, other_start + n):
+            return False
+    return True
+
+
+@kernel
+def copy_bytes(base: int, start: int, length: int, target: int, place: int) -> None:
+    """Copy a text as it is."""
+    for n in range(length):
+        store8(target, place + n, load8(base, start + n))
+
+
+@kernel
+def find_term(
+    dictionary: int, kind: int, payload: int, base: int, start: int, length: int, hashed: int
+) -> int:
+    """Return the id of a term, or -1 - slot, with the free slot where it would go."""
+    kinds = get(dictionary, D_KINDS)
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    slots = get(dictionary, D_SLOTS)
+    size = get(dictionary, D_SLOT_COUNT)
+    text = get(dictionary, D_TEXT)
+    slot = slot_of(hashed, size)
+    while True:
+        found = load32(slots, slot) - 1
+        if found < 0:
+            return -1 - slot
+        if load8(kinds, found) == kind:
+            if kind > K_OTHER:
+                if get(payloads, found) == payload:
+                    return found
+            elif load32(lengths, found) == length and same_bytes(
+                text, get(payloads, found), base, start, length
+            ):
+                return found
+        slot += 1
+        if slot == size:
+            slot = 0
+
+
+@kernel
+def add_term(dictionary: int, kind: int, payload: int, length: int, slot: int) -> int:
+    """Give a term the next id."""
+    number = get(dictionary, D_COUNT)
+    store8(get(dictionary, D_KINDS), number, kind)
+    put(get(dictionary, D_PAYLOADS), number, payload)
+    store32(get(dictionary, D_LENGTHS), number, length)
+    store32(get(dictionary, D_SLOTS), slot, number + 1)
+    put(dictionary, D_COUNT, number + 1)
+    return number
+
+
+@kernel
+def intern_number(dictionary: int, kind: int, payload: int) -> int:
+    """Return the id of a number; there must be room for one more term."""
+    found = find_term(dictionary, kind, payload, 0, 0, 0, hash_number(kind, payload))
+    return found if found >= 0 else add_term(dictionary, kind, payload, 0, -1 - found)
+
+
+@kernel
+def intern_text(dictionary: int, kind: int, base: int, start: int, length: int) -> int:
+    """Return the id of a text; there must be room for one more term and for the text.
+
+    A text in the arena stands at its end, where it stays if it is new.
+    """
+    found = find_term(dictionary, kind, 0, base, start, length, hash_bytes(kind, base, start, length))
+    if found >= 0:
+        return found
+    text = get(dictionary, D_TEXT)
+    end = get(dictionary, D_TEXT_END)
+    if base != text:
+        copy_bytes(base, start, length, text, end)
+    put(dictionary, D_TEXT_END, end + length)
+    return add_term(dictionary, kind, end, length, -1 - found)
+
+
+@kernel
+def intern_term(dictionary: int, kind: int, payload: int) -> int:
+    """Return the id of a term, or -1 where there is no room for one more.
+
+    The payload is a number's bits or the length of a text, which stands at the arena's end.
+    """
+    if not has_room(dictionary, 1):
+        return -1
+    if kind > K_OTHER:
+        return intern_number(dictionary, kind, payload)
+    return intern_text(dictionary, kind, get(dictionary, D_TEXT), get(dictionary, D_TEXT_END), payload)
+
+
+@kernel
+def intern_terms(dictionary: int, kinds: int, payloads: int, total: int, text: int, ids: int) -> None:
+    """Write the ids of terms; there must be room for all of them.
+
+    A payload is a number's bits or a text's length; the texts stand one behind the other.
+    """
+    start = 0
+    for n in range(total):
+        kind = load8(kinds, n)
+        payload = get(payloads, n)
+        if kind > K_OTHER:
+            number = intern_number(dictionary, kind, payload)
+        else:
+            number = intern_text(dictionary, kind, text, start, payload)
+            start += payload
+        store32(ids, n, number)
+
+
+@kernel
+def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) -> int:
+    """Return the id of a term, or -1."""
+    hashed = hash_number(kind, payload) if kind > K_OTHER else hash_bytes(kind, base, 0, length)
+    found = find_term(dictionary, kind, payload, base, 0, length, hashed)
+    return found if found >= 0 else -1
+
+
+@kernel
+def gather_texts(dictionary: int, ids: int, total: int, out: int) -> None:
+    """Write the texts of terms one behind the other; all of them must have one."""
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    text = get(dictionary, D_TEXT)
+    end = 0
+    for n in range(total):
+        number = load32(ids, n)
+        length = load32(lengths, number)
+        copy_bytes(text, get(payloads, number), length, out, end)
+        end += length
+
+
+@kernel
+def rehash_terms(dictionary: int) -> None:
+    """Enter all terms into empty slots."""
+    kinds = get(dictionary, D_KINDS)
+    payloads = get(dictionary, D_PAYLOADS)
+    lengths = get(dictionary, D_LENGTHS)
+    slots = get(dictionary, D_SLOTS)
+    size = get(dictionary, D_SLOT_COUNT)
+    text = get(dictionary, D_TEXT)
+    for number in range(get(dictionary, D_COUNT)):
+        kind = load8(kinds, number)
+        payload = get(payloads, number)
+        if kind > K_OTHER:
+            hashed = hash_number(kind, payload)
+        else:
+            hashed = hash_bytes(kind, text, payload, load32(lengths, number))
+        slot = slot_of(hashed, size)
+        while load32(slots, slot):
+            slot += 1
+            if slot == size:
+                slot = 0
+        store32(slots, slot, number + 1)

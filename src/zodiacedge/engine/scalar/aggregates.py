@@ -1,0 +1,81 @@
+"""What the aggregates mean: a group's terms to one term. This is the definition.
+
+Totals are exact and rounded once, so no result depends on the order of the facts.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.expressions import Number, number, number_term
+from zodiacedge.engine.scalar.host_functions import fold_registered
+from zodiacedge.terms import XSD_INTEGER, Literal, Term, integer, order_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zodiacedge.engine.registry import Registry
+
+NUMERIC_FOLDS = frozenset({"SUM", "AVG", "MED"})
+
+
+def accepts(op: str, term: Term) -> None:
+    """Raise `NoValue` where an aggregate cannot take a term."""
+    if op in NUMERIC_FOLDS:
+        number(term)
+
+
+def fold(op: str, terms: Sequence[Term], registry: Registry) -> Term:
+    """Return what an aggregate makes of a group's terms, one per binding, all acceptable."""
+    ordered = sorted(terms, key=order_key)
+    if op in _FOLDS:
+        return _FOLDS[op](ordered)
+    return fold_registered(registry.folds[op], ordered)
+
+
+def _integers(terms: Sequence[Term]) -> bool:
+    return all(isinstance(t, Literal) and t.datatype == XSD_INTEGER for t in terms)
+
+
+def _total(terms: Sequence[Term]) -> Fraction:
+    return sum((Fraction(number(t)) for t in terms), Fraction())
+
+
+def _rounded(value: Fraction) -> float:
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        raise NoValue("a sum beyond the largest double") from None
+
+
+def _sum(terms: Sequence[Term]) -> Term:
+    total = _total(terms)
+    return number_term(int(total) if _integers(terms) else _rounded(total))
+
+
+def _average(terms: Sequence[Term]) -> Term:
+    return number_term(_rounded(_total(terms)) / len(terms))
+
+
+def _median(terms: Sequence[Term]) -> Term:
+    middle = len(terms) // 2
+    if len(terms) % 2:
+        return terms[middle]
+    pair = terms[middle - 1 : middle + 1]
+    mean = _total(pair) / 2
+    value: Number = _rounded(mean)
+    if _integers(pair) and mean.denominator == 1:
+        value = int(mean)
+    return number_term(value)
+
+
+_FOLDS: dict[str, Callable[[Sequence[Term]], Term]] = {
+    "COUNT": lambda terms: integer(len(terms)),
+    "SUM": _sum,
+    "AVG": _average,
+    "MIN": lambda terms: terms[0],
+    "MAX": lambda terms: terms[-1],
+    "MED": _median,
+}

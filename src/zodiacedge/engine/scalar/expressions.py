@@ -1,0 +1,191 @@
+"""What expressions and comparisons mean, one value at a time. This is the definition.
+
+Operands are terms. Arithmetic reads their values and gives a canonical term: an xsd:integer or an
+xsd:double. Whatever has no result raises `NoValue`, which drops the binding that asked. Where an
+integer meets a double it is taken as its nearest double; comparisons are exact.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.scalar.host_functions import call_registered
+from zodiacedge.engine.scalar.text import TEXT_FUNCTIONS
+from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
+from zodiacedge.language.printer import format_term
+from zodiacedge.terms import (
+    INTEGER_MAX,
+    INTEGER_MIN,
+    XSD_BOOLEAN,
+    XSD_STRING,
+    Literal,
+    Term,
+    double,
+    integer,
+    is_number,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from zodiacedge.engine.registry import Registry
+
+Number = int | float
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry: Registry) -> Term:
+    """Return the term that an expression stands for under a binding, or raise `NoValue`."""
+    match expression:
+        case Variable():
+            return binding[expression]
+        case Unary(operand=operand):
+            return number_term(-number(evaluate(operand, binding, registry)))
+        case Binary(operator=sign, left=left, right=right):
+            a = number(evaluate(left, binding, registry))
+            b = number(evaluate(right, binding, registry))
+            return number_term(_arithmetic(sign, a, b))
+        case Call(function=name, args=args, registered=registered):
+            terms = [evaluate(arg, binding, registry) for arg in args]
+            if registered:
+                return call_registered(registry.functions[name], terms)
+            if name in _NUMERIC_FUNCTIONS:
+                return number_term(_NUMERIC_FUNCTIONS[name](*map(number, terms)))
+            if name in _DATE_FUNCTIONS:
+                return number_term(_DATE_FUNCTIONS[name](moment(terms[0])))
+            return TEXT_FUNCTIONS[name](*terms)
+        case _:
+            return expression
+
+
+def compare(left: Term, sign: str, right: Term) -> bool:
+    """Whether a comparison holds, or raise `NoValue` where the two have no order."""
+    kind = _kind(left)
+    if kind and kind == _kind(right):
+        return _ORDERS[sign](value_of(left), value_of(right))
+    if sign in {"=", "!="}:
+        return (left == right) == (sign == "=")
+    raise NoValue(f"{format_term(left)} and {format_term(right)} have no order")
+
+
+def number(term: Term) -> Number:
+    """Return a term's number, or raise `NoValue`."""
+    value = value_of(term)
+    if isinstance(value, int | float) and is_number(term):
+        return value
+    raise NoValue(f"{format_term(term)} is not a number")
+
+
+def moment(term: Term) -> datetime:
+    """Return a term's dateTime, or raise `NoValue`."""
+    value = value_of(term)
+    if isinstance(value, datetime):
+        return value
+    raise NoValue(f"{format_term(term)} is not a dateTime")
+
+
+def number_term(value: Number) -> Literal:
+    """Return the canonical term of a computed number, or raise `NoValue` where it has none."""
+    if isinstance(value, int):
+        if INTEGER_MIN <= value <= INTEGER_MAX:
+            return integer(value)
+        raise NoValue("an integer beyond 64 bits")
+    if math.isfinite(value):
+        return double(value)
+    raise NoValue("not a finite number")
+
+
+def _kind(term: Term) -> str:
+    value = value_of(term)
+    if value is None or not isinstance(term, Literal):
+        return ""
+    if is_number(term):
+        return "number"
+    return term.datatype if term.datatype in {XSD_STRING, XSD_BOOLEAN} else "moment"
+
+
+def _arithmetic(sign: str, a: Number, b: Number) -> Number:
+    try:
+        match sign:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+            case "/":
+                return float(a) / float(b)
+            case "div":
+                return a // b
+            case "%":
+                return a % b
+            case _:
+                return _power(a, b)
+    except ZeroDivisionError:
+        raise NoValue("division by zero") from None
+    except OverflowError:
+        raise NoValue("not a finite number") from None
+
+
+def _power(a: Number, b: Number) -> Number:
+    if isinstance(a, int) and isinstance(b, int) and b >= 0:
+        # Beyond 64 bits there is no result, so nothing larger need be computed.
+        if abs(a) > 1 and b > 63:
+            raise NoValue("an integer beyond 64 bits")
+        return int(a**b)
+    try:
+        return math.pow(a, b)
+    except ValueError:
+        raise NoValue(f"{a} ** {b} is not a number") from None
+
+
+def _real(function: Callable[[float], float]) -> Callable[[Number], Number]:
+    def call(value: Number) -> float:
+        try:
+            return function(float(value))
+        except (ValueError, OverflowError):
+            raise NoValue(f"no result for {value}") from None
+
+    return call
+
+
+def _least(*values: Number) -> Number:
+    return min(values, key=lambda v: (v, isinstance(v, float)))
+
+
+def _greatest(*values: Number) -> Number:
+    return max(values, key=lambda v: (v, isinstance(v, int)))
+
+
+_NUMERIC_FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "abs": abs,
+    "round": round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": _real(math.sqrt),
+    "exp": _real(math.exp),
+    "ln": _real(math.log),
+    "log10": _real(math.log10),
+    "min": _least,
+    "max": _greatest,
+}
+_DATE_FUNCTIONS: dict[str, Callable[[datetime], Number]] = {
+    "year": lambda t: t.year,
+    "month": lambda t: t.month,
+    "day": lambda t: t.day,
+    "hours": lambda t: t.hour,
+    "minutes": lambda t: t.minute,
+    "seconds": lambda t: t.second + t.microsecond / 1_000_000,
+}

@@ -1,0 +1,132 @@
+"""The functions on text, as the SPARQL 1.1 functions of the same names, one term at a time."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.language.printer import format_term
+from zodiacedge.terms import (
+    IRI,
+    RDF_LANGSTRING,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Literal,
+    Term,
+    boolean,
+    double,
+    integer,
+    is_number,
+    literal,
+    string,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def _text(term: Term) -> Literal:
+    if isinstance(term, Literal) and term.datatype in {XSD_STRING, RDF_LANGSTRING}:
+        return term
+    raise NoValue(f"{format_term(term)} is not a text")
+
+
+def _part(whole: Literal, term: Term) -> str:
+    # SPARQL's argument compatibility: a plain string, or a text in the same language.
+    part = _text(term)
+    if part.language in {"", whole.language}:
+        return part.lexical
+    raise NoValue(f"{format_term(part)} is in another language than {format_term(whole)}")
+
+
+def _whole_number(term: Term) -> int:
+    value = value_of(term)
+    if is_number(term) and isinstance(value, int | float):
+        return math.floor(value + 0.5)
+    raise NoValue(f"{format_term(term)} is not a number")
+
+
+def _concat(*terms: Term) -> Literal:
+    texts = [_text(t) for t in terms]
+    languages = {t.language for t in texts}
+    return string("".join(t.lexical for t in texts), languages.pop() if len(languages) == 1 else "")
+
+
+def _substr(term: Term, start: Term, length: Term | None = None) -> Literal:
+    text = _text(term)
+    first = _whole_number(start)
+    behind = len(text.lexical) + 1 if length is None else first + _whole_number(length)
+    return string(text.lexical[max(first, 1) - 1 : max(behind, 1) - 1], text.language)
+
+
+def _replace(term: Term, old: Term, new: Term) -> Literal:
+    text = _text(term)
+    part = _part(text, old)
+    if not part:
+        raise NoValue("replace needs something to look for")
+    return string(text.lexical.replace(part, _part(text, new)), text.language)
+
+
+def _str(term: Term) -> Literal:
+    match term:
+        case IRI(value=value):
+            return string(value)
+        case Literal(lexical=lexical):
+            return string(lexical)
+        case BlankNode():
+            raise NoValue("a blank node has no text")
+
+
+def _num(term: Term) -> Literal:
+    if is_number(term):
+        value = value_of(term)
+        return double(value) if isinstance(value, float) else integer(int(str(value)))
+    text = _text(term).lexical
+    if not _NUMBER.fullmatch(text):
+        raise NoValue(f"{format_term(term)} does not read as a number")
+    if re.fullmatch(r"[+-]?[0-9]+", text):
+        found = literal(text, XSD_INTEGER)
+        if value_of(found) is None:
+            raise NoValue("an integer beyond 64 bits")
+        return found
+    number = float(text)
+    if not math.isfinite(number):
+        raise NoValue("not a finite number")
+    return double(number)
+
+
+def _test(holds: Callable[[str, str], bool]) -> Callable[[Term, Term], Literal]:
+    def call(term: Term, part: Term) -> Literal:
+        text = _text(term)
+        return boolean(holds(text.lexical, _part(text, part)))
+
+    return call
+
+
+def _mapped(change: Callable[[str], str]) -> Callable[[Term], Literal]:
+    def call(term: Term) -> Literal:
+        text = _text(term)
+        return string(change(text.lexical), text.language)
+
+    return call
+
+
+TEXT_FUNCTIONS: dict[str, Callable[..., Literal]] = {
+    "concat": _concat,
+    "strlen": lambda term: integer(len(_text(term).lexical)),
+    "substr": _substr,
+    "lower": _mapped(str.lower),
+    "upper": _mapped(str.upper),
+    "contains": _test(lambda text, part: part in text),
+    "startswith": _test(str.startswith),
+    "endswith": _test(str.endswith),
+    "replace": _replace,
+    "str": _str,
+    "num": _num,
+}

@@ -1,0 +1,59 @@
+"""The engines by name; each loads what it needs only when it is chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, nearest
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.api import Engine
+    from zodiacedge.engine.persistence import Keeping
+
+ENGINES = ("embedded", "reference")
+# That of a cluster needs more than a process: Java, and a library of its own.
+ALL_ENGINES = (*ENGINES, "spark")
+STORE_ENGINES = ("embedded", "spark")
+
+
+def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
+    """Return an engine; the rest is for that of a cluster."""
+    if name not in ALL_ENGINES:
+        near = nearest(str(name), ALL_ENGINES)
+        raise UsageProblem(
+            Diagnostic(
+                "U001",
+                f"there is no engine {name}",
+                f"did you mean {near}?" if near else f"choose one of: {', '.join(ALL_ENGINES)}",
+            )
+        )
+    if name != "spark" and (master or scratch or seed):
+        raise UsageProblem(
+            Diagnostic("U017", f"the engine {name} has no master, scratch or seed", 'choose engine="spark"')
+        )
+    if name == "spark":
+        from zodiacedge.engine.spark.engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(master, scratch=scratch, seed=seed)
+    if name == "reference":
+        from zodiacedge.engine.reference import ReferenceEngine  # noqa: PLC0415
+
+        return ReferenceEngine()
+    from zodiacedge.engine.embedded.engine import EmbeddedEngine  # noqa: PLC0415
+
+    return EmbeddedEngine()
+
+
+def keeping_of(engine: str) -> Keeping | None:
+    """Return how the states of an engine are kept in a store: none for the usual one."""
+    if engine == "embedded":
+        return None
+    if engine == "spark":
+        from zodiacedge.engine.spark.persistence.adapter import SparkKeeping  # noqa: PLC0415 - only who uses it pays for it
+
+        return SparkKeeping()
+    raise StoreProblem(
+        Diagnostic(
+            "D011", f"the engine {engine} cannot open a store", 'choose engine="embedded" or engine="spark"'
+        )
+    )

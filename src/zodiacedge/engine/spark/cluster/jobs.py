@@ -1,0 +1,256 @@
+"""One Spark job: what its tasks return, what they fail with, and how it is stopped.
+
+Whoever waits for a job lets others work in the engine meanwhile, and ends the job if he is interrupted. A
+problem that a user can cause is data on its way back from a task, and is raised here.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
+
+from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.spark.cluster.session import Cluster, cores
+from zodiacedge.engine.spark.cluster.task_files import JOB, all_or_nothing, remove_files
+from zodiacedge.errors import Diagnostic, LimitReached, UsageProblem, ZodiacError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
+_LOOK_SECONDS = 0.02
+_TELL_SECONDS = 0.5
+_MOST_AT_ONCE = 4
+# A worker whose job was ended hears of it within this time.
+_LATE_SECONDS = 10.0
+
+
+class Swept(Protocol):
+    """A folder that tasks write to."""
+
+    def sweep(self, job: str) -> None:
+        """Remove what the tasks of a job wrote that came to nothing."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A problem that a task met."""
+
+    kind: type[ZodiacError]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+OUT_OF_MEMORY = Failure(
+    LimitReached,
+    (
+        Diagnostic(
+            "E006",
+            "a task on Spark ran out of memory; nothing was changed",
+            "give Python workers more of it (spark.executor.memoryOverhead), or let tasks take fewer rows "
+            "(gather_rows); a registered function may also want too much",
+        ),
+    ),
+)
+
+
+class Done(NamedTuple, Generic[_Result]):
+    """What a task returned, and the working files that it wrote."""
+
+    result: _Result
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Guarded(Generic[_Given, _Result]):
+    """A task whose problems are results; one that fails leaves no working files."""
+
+    work: Callable[[_Given], _Result]
+
+    def __call__(self, given: Iterable[_Given]) -> Iterator[Done[_Result] | Failure]:
+        """Do all that is given; a worker is used again only if it took all of its input."""
+        for one in given:
+            try:
+                with all_or_nothing() as files:
+                    result = self.work(one)
+            except ZodiacError as problem:
+                yield Failure(type(problem), tuple(problem.diagnostics))
+            except MemoryError:
+                yield OUT_OF_MEMORY
+            else:
+                yield Done(result, tuple(files))
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Runs jobs on a cluster, all in one group, so that they can be counted and stopped."""
+
+    cluster: Cluster = field(default_factory=Cluster)
+    group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
+    _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
+    _otherwise: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
+
+    _scratches: WeakSet[Swept] = field(default_factory=WeakSet, repr=False, compare=False)
+    _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """Jobs that were ended, and when."""
+
+    @contextmanager
+    def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
+        """Let somebody hear, within a `with` block, what each job is for."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    def tell_otherwise(self, listener: Callable[[str], None]) -> None:
+        """Let somebody hear what each job is for while nobody listens within a `with` block."""
+        self._otherwise.append(listener)
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """The session, started when first asked for."""
+        return self.cluster.session()
+
+    @cached_property
+    def cores(self) -> int:
+        """How many tasks run at the same time."""
+        return cores(self.session)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_MOST_AT_ONCE, "zodiacedge-spark")
+
+    def count(self) -> int:
+        """Return how many jobs there were."""
+        return len(self.session.sparkContext.statusTracker().getJobIdsForGroup(self.group))
+
+    def one(
+        self, work: Callable[[_Given], _Result], given: _Given, why: str, turn: Handover = ALONE
+    ) -> _Result:
+        """Run one task and return its result."""
+        (found,) = self.each(work, [given], why, turn)
+        return found
+
+    def each(
+        self,
+        work: Callable[[_Given], _Result],
+        given: Sequence[_Given],
+        why: str,
+        turn: Handover = ALONE,
+        watch: Callable[[int], None] | None = None,
+    ) -> list[_Result]:
+        """Run one task for each thing that is given, and return their results in that order.
+
+        If one fails, the files of the others go.
+
+        Args:
+            work: What each task does.
+            given: What for.
+            why: The same in plain words.
+            turn: Passed on while others wait.
+            watch: Called now and then with how many tasks are done.
+        """
+        if not given:
+            return []
+        context = self.session.sparkContext
+        results = self.run(
+            lambda: context.parallelize(given, len(given)).mapPartitions(Guarded(work)).collect(),
+            why,
+            turn,
+            watch,
+        )
+        failures = [one for one in results if isinstance(one, Failure)]
+        done = [one for one in results if not isinstance(one, Failure)]
+        if failures:
+            remove_files(path for one in done for path in one.files)
+            raise failures[0].kind(list(failures[0].diagnostics))
+        return [one.result for one in done]
+
+    def run(
+        self,
+        action: Callable[[], _Result],
+        why: str,
+        turn: Handover = ALONE,
+        watch: Callable[[int], None] | None = None,
+    ) -> _Result:
+        """Run an action of Spark; `why` says in plain words what it is for."""
+        for listener in self._listeners or self._otherwise:
+            listener(why)
+        context = self.session.sparkContext
+        tag = uuid.uuid4().hex
+
+        def grouped() -> _Result:
+            context.setJobGroup(self.group, why, interruptOnCancel=True)
+            context.setLocalProperty(JOB, tag)
+            context.addJobTag(tag)
+            try:
+                return action()
+            finally:
+                context.removeJobTag(tag)
+
+        self._sweep()
+        job = self._threads.submit(grouped)
+        next_look = time.monotonic() + _TELL_SECONDS
+        try:
+            while not wait((job,), _LOOK_SECONDS).done:
+                turn.pass_on()
+                if watch and time.monotonic() > next_look:
+                    watch(self._done(tag))
+                    next_look = time.monotonic() + _TELL_SECONDS
+        except BaseException:
+            # Others may have jobs of this group too.
+            context.cancelJobsWithTag(tag)
+            wait((job,))
+            self._ended[tag] = time.monotonic()
+            self._sweep()
+            raise
+        try:
+            return job.result()
+        except PicklingError as error:
+            raise _cannot_be_sent(error) from error
+        except Exception:
+            self._ended[tag] = time.monotonic()
+            self._sweep()
+            raise
+
+    def clean_up(self, scratch: Swept) -> None:
+        """Remove from a folder what jobs leave there that were ended."""
+        self._scratches.add(scratch)
+
+    def _sweep(self) -> None:
+        """Remove what jobs left that were ended, and what workers wrote that heard of it late."""
+        for tag, when in list(self._ended.items()):
+            for scratch in list(self._scratches):
+                scratch.sweep(tag)
+            if time.monotonic() > when + _LATE_SECONDS:
+                self._ended.pop(tag, None)
+
+    def _done(self, tag: str) -> int:
+        """Count the tasks that are done in jobs with a tag: others may have jobs in this session, too."""
+        context = self.session.sparkContext
+        tracker = context.statusTracker()
+        # What Python has of it knows no tags.
+        tagged = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
+        jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
+        stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
+        return sum(stage.numCompletedTasks for stage in stages if stage)
+
+
+def _cannot_be_sent(error: PicklingError) -> UsageProblem:
+    return UsageProblem(
+        Diagnostic(
+            "U026",
+            f"a registered function or aggregate cannot be sent to Spark's tasks: {error}",
+            "let it make locks, connections and open files itself, when it is called",
+        )
+    )

@@ -1,0 +1,259 @@
+"""The Spark session: one per process, started when the engine is first used.
+
+Python workers run the driver's interpreter and find its compiled kernels. A session that the host started
+itself is used as it is. On masters other than local ones the package travels as a zip archive, unless the
+executors have it already (`docs/spark.md` tells how).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+import zipfile
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*]"
+_OLDEST_JAVA = 17
+_LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
+_STARTING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where Spark runs: the master's URL, and settings of Spark that go before ours."""
+
+    master: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    ship: bool = True
+    """Whether the package is sent to executors that are not of this machine."""
+
+    def session(self) -> SparkSession:
+        """Return the session, a new one if there is none."""
+        with _STARTING:
+            _need_pyspark()
+            self.refuse_another()
+            return _active() or _started(self)
+
+    def refuse_another(self) -> None:
+        """Raise if Spark runs in this process, and on another master than this one."""
+        running = _running()
+        if self.master and running and self.master != running:
+            raise UsageProblem(
+                Diagnostic(
+                    "U015",
+                    f"Spark runs on {running} in this process, and cannot run on {self.master} as well",
+                    "use that master, or stop the session first: SparkSession.active().stop()",
+                )
+            )
+
+    def refuse_if_missing(self) -> None:
+        """Raise if Spark does not run in this process and cannot be started, for want of PySpark or Java."""
+        _need_pyspark()
+        if not _running():
+            need_java()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its executors have the disks of this machine."""
+        return _is_here(_running() or self.master or _submitted_to() or DEFAULT_MASTER)
+
+
+def cores(session: SparkSession) -> int:
+    """Return how many tasks run at the same time."""
+    return max(int(session.sparkContext.defaultParallelism), 1)
+
+
+def _running() -> str:
+    """Return the master that Spark runs on in this process, if it does."""
+    # Who has not imported it has not started it, and need not wait for the import.
+    if "pyspark" not in sys.modules:
+        return ""
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy
+
+    context = SparkContext._active_spark_context  # noqa: SLF001 - a session knows a context that was stopped, too
+    return str(context.master) if context else ""
+
+
+def _active() -> SparkSession | None:
+    from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
+
+    return Session.builder.getOrCreate() if _running() else None
+
+
+def _started(cluster: Cluster) -> SparkSession:
+    need_java()
+    # Spark looks at the version of pandas wherever Arrow goes by; we use none of its pandas.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
+
+    master = cluster.master or _submitted_to() or DEFAULT_MASTER
+    if _is_local(master) or not os.environ.get("PYSPARK_PYTHON"):
+        # Elsewhere another one may be meant: that of an environment that was sent along.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = Session.builder.master(master).appName("zodiacedge")
+    for name, value in {**_settings(master, ship=cluster.ship), **cluster.settings}.items():
+        builder = builder.config(name, value)
+    # Spark would answer Ctrl-C by ending every job of the process: whoever waits for a job ends that one.
+    main = threading.current_thread() is threading.main_thread()
+    heard = signal.getsignal(signal.SIGINT) if main else None
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise _cannot_start(master, error) from error
+    finally:
+        if heard is not None:
+            signal.signal(signal.SIGINT, heard)
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _submitted_to() -> str:
+    """Return the master that `spark-submit` was given, if it started this process."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return ""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are those of Java
+    return str(SparkConf().get("spark.master", "") or "")
+
+
+def _cannot_start(master: str, error: Exception) -> UsageProblem:
+    told = str(getattr(error, "java_exception", "") or error)
+    reason = next((line.strip() for line in told.splitlines() if line.strip()), type(error).__name__)
+    return UsageProblem(
+        Diagnostic(
+            "U019",
+            f"Spark does not start on {master}: {reason}",
+            "name a master that is there: local[*], spark://HOST:7077, yarn or k8s://HOST:PORT",
+        )
+    )
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local[") or master == "local"
+
+
+def _is_here(master: str) -> bool:
+    """Whether executors are of this machine: those of a `local-cluster` are processes of it."""
+    return not master.startswith(("spark://", "k8s://", "yarn"))
+
+
+def _settings(master: str, *, ship: bool) -> dict[str, str]:
+    found = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.parquet.enableVectorizedReader": "true",
+        # Columns are ids: what Spark may guess of a file is known already.
+        "spark.sql.parquet.mergeSchema": "false",
+        # Files of fingerprints are many times smaller than their rows: a relation of millions would be taken
+        # for one that fits the driver, and be sent to every task.
+        "spark.sql.sources.fileCompressionFactor": "10",
+        # Files are named one by one, and looking them up needs no job.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+        "spark.python.worker.reuse": "true",
+    }
+    if _is_here(master):
+        # The compile cache is a folder of this machine: elsewhere each one has its own.
+        found["spark.executorEnv.NUMBA_CACHE_DIR"] = _kernel_cache()
+    if not _has_own_logging():
+        found["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+    if _is_local(master):
+        cores_here = _local_cores(master)
+        found |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(cores_here),
+            # There is no network to fail; but a machine that slept, or a process that was stopped for some
+            # minutes, would be taken for a lost executor, and the session ended.
+            "spark.network.timeout": "86400s",
+        }
+    elif ship:
+        found["spark.submit.pyFiles"] = str(package_archive())
+    return found
+
+
+def _has_own_logging() -> bool:
+    """Whether the user says in Spark's own place what is logged."""
+    home = os.environ.get("SPARK_HOME", "")
+    folders = (os.environ.get("SPARK_CONF_DIR", ""), f"{home}/conf" if home else "")
+    return any(folder and Path(folder, "log4j2.properties").is_file() for folder in folders)
+
+
+def _local_cores(master: str) -> int:
+    inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
+    return int(inside) if inside.isdigit() else (os.cpu_count() or 1 if inside == "*" else 1)
+
+
+def _kernel_cache() -> str:
+    from zodiacedge.engine.embedded.kernels import jit  # noqa: PLC0415 - sets the folder
+
+    return os.environ.get("NUMBA_CACHE_DIR", "") if jit.COMPILED else ""
+
+
+def package_archive() -> Path:
+    """Write the package into a zip archive that Python imports from, and return its place."""
+    root = Path(__file__).resolve().parents[3]
+    folder = Path(tempfile.mkdtemp(prefix="zodiacedge-package-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = folder / "zodiacedge.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, Path(root.name) / path.relative_to(root))
+    return target
+
+
+def _need_pyspark() -> None:
+    if find_spec("pyspark") is None:
+        raise UsageProblem(
+            Diagnostic("U007", "pyspark is not installed", "install it: pip install 'zodiacedge[spark]'")
+        )
+
+
+def need_java() -> None:
+    """Refuse to go on without Java."""
+    home = os.environ.get("JAVA_HOME", "")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = _java_version(program) if program else 0
+    if version >= _OLDEST_JAVA:
+        return
+    found = f"Java {version} is too old" if version else "there is no Java"
+    raise UsageProblem(
+        Diagnostic(
+            "U014",
+            f"Spark needs Java {_OLDEST_JAVA} or newer, and {found}",
+            "install it: apt-get install openjdk-17-jre-headless (Debian, Ubuntu), or your system's package; "
+            "all but the engine spark and streams works without it",
+        )
+    )
+
+
+def _java_version(program: str) -> int:
+    try:
+        told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return 0
+    # Java may tell first of options that it picks up from the environment.
+    version = told.stderr.partition('version "')[2].partition('"')[0]
+    first = version.removeprefix("1.").partition(".")[0].partition("-")[0]
+    return int(first) if first.isdigit() else 0

@@ -1,0 +1,101 @@
+"""The digest of all visible facts, summed by tasks: a count and a number of 256 bits are all that they tell.
+
+Facts are summed as texts, so that the digest is that of every other engine. What is little the driver reads
+itself; relations that fit one task go there, several together; the others Spark joins with their terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from zodiacedge.engine.embedded.storage.database import Relation as TableName
+from zodiacedge.engine.embedded.storage.database import Store
+from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
+from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
+from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
+from zodiacedge.engine.spark.storage.terms import Hashing, Terms
+from zodiacedge.engine.state_compare import added, summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.spark.storage.files import Content, Relation
+    from zodiacedge.engine.spark.storage.workspace import Place
+
+    Sum = tuple[int, int]
+
+_MANIFEST = "count long, total string"
+_WHY = "summing up what facts say"
+
+
+@dataclass(frozen=True)
+class _Owned:
+    """What several owners have of a relation."""
+
+    relation: Relation
+    contents: tuple[Content, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(content.stored for content in self.contents)
+
+
+@dataclass(frozen=True)
+class _Summing:
+    """A task: whole relations, to be summed."""
+
+    owned: tuple[_Owned, ...]
+    terms: Terms
+    hashing: Hashing = field(default_factory=Hashing)
+
+
+def digest(place: Place, visible: Mapping[Relation, Sequence[Content]], terms: Terms, turn: Handover) -> Sum:
+    """Count the facts that some owners have, each once, and add up the hashes of their texts."""
+    owned = [_Owned(relation, tuple(contents)) for relation, contents in visible.items()]
+    if sum(one.rows for one in owned) <= place.options.driver_rows:
+        return _summed(_Summing(tuple(owned), terms, place.hashing))
+    # A proposition is one row, and there is nothing to join it with.
+    small: list[_Owned] = []
+    large: list[_Owned] = []
+    for one in owned:
+        fits = one.rows <= place.options.gather_rows or not one.relation.arity
+        (small if fits else large).append(one)
+    tasks = tasks_for(place, sum(one.rows for one in small))
+    work = [
+        _Summing(tuple(group), terms, place.hashing) for group in groups(small, lambda one: one.rows, tasks)
+    ]
+    found = place.jobs.each(_summed, work, _WHY, turn) if work else []
+    lookup = Lookup(place, terms)
+    for one in large:
+        frame = lookup.readable(one.relation, one.contents).mapInArrow(_ByPlan(one.relation), _MANIFEST)
+        told = place.jobs.run(frame.collect, _WHY, turn)
+        found += [(row["count"], int(row["total"], 16)) for row in told]
+    return added(found)
+
+
+def _summed(work: _Summing) -> Sum:
+    reader, translation = Reader(), Translation({}, work.hashing)
+    reads = [
+        (one.relation, [reader.read(one.relation, content) for content in one.contents]) for one in work.owned
+    ]
+    seen = [keys for keys in reader.seen() if len(keys)]
+    if seen:
+        translation.load_values(seen, work.terms)
+    store = Store(translation.terms)
+    tables = ((one, union([read.table(translation) for read in found], one.arity)) for one, found in reads)
+    return added(summed(store.facts_of(TableName(*one), table.rows)) for one, table in tables)
+
+
+@dataclass(frozen=True)
+class _ByPlan:
+    """The last stage of a plan: readable rows of a relation, summed."""
+
+    relation: Relation
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        count, total = added(summed(facts_of(self.relation, batch)) for batch in batches)
+        yield pa.RecordBatch.from_pydict({"count": [count], "total": [f"{total:x}"]})

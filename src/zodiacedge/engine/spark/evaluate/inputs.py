@@ -1,0 +1,64 @@
+"""What atoms read: for each relation, what its owners have before a change and after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.spark.evaluate.embedded_task import Input
+from zodiacedge.engine.spark.storage.files import TYPED, Content, Relation, Segment
+from zodiacedge.language.ast import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zodiacedge.language.ast import Atom
+    from zodiacedge.terms import Term
+
+# Which classes of a relation are read: None for all, or for a relation that has none.
+Wanted = dict[Relation, "frozenset[int] | None"]
+
+
+def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:
+    """Return the relations that atoms read; of `rdf:type`, the classes."""
+    found: Wanted = {}
+    for atom in atoms:
+        relation = Relation.of(atom)
+        if relation != TYPED or isinstance(atom.args[1], Variable):
+            found[relation] = None
+        else:
+            want(found, relation, frozenset({keys[atom.args[1]]}))
+    return found
+
+
+def want(wanted: Wanted, relation: Relation, classes: frozenset[int] | None) -> None:
+    """Add a relation to those that are wanted."""
+    there = wanted.get(relation, frozenset())
+    wanted[relation] = None if classes is None or there is None else there | classes
+
+
+def inputs_of(
+    atoms: Iterable[Atom], keys: Mapping[Term, int], before: Iterable[Segment], after: Iterable[Segment]
+) -> tuple[Input, ...]:
+    """Return what atoms read of some owners."""
+    return inputs_for(wanted_by(atoms, keys), before, after)
+
+
+def inputs_for(wanted: Wanted, before: Iterable[Segment], after: Iterable[Segment]) -> tuple[Input, ...]:
+    """Return what some owners have of the relations that are wanted."""
+    old, new = tuple(before), tuple(after)
+    found = []
+    for relation, classes in wanted.items():
+        was, will = (_contents(relation, owners, classes) for owners in (old, new))
+        found.append(Input(relation, was, None if was == will else will, classes))
+    return tuple(found)
+
+
+def _contents(
+    relation: Relation, owners: Iterable[Segment], classes: frozenset[int] | None
+) -> tuple[Content, ...]:
+    contents = (owner.content(relation) for owner in owners)
+    return tuple(
+        c
+        for c in contents
+        if c.layers and (classes is None or any(classes & part.classes.keys() for part in c.parts))
+    )

@@ -1,0 +1,119 @@
+"""Nodes in parts that never need each other (`dealing`): one job deals their facts out, one runs all parts.
+
+Each part is a region of its own for the embedded engine (`region`): it runs recursions to their end, and
+nodes one after the other, without asking anybody. No fact is in two parts, so what parts derive is put
+together by naming their files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.spark.evaluate import embedded_task as regions
+from zodiacedge.engine.spark.evaluate.embedded_task import Region
+from zodiacedge.engine.spark.evaluate.expressions import with_more
+from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
+from zodiacedge.engine.spark.evaluate.seminaive import Result
+from zodiacedge.engine.spark.partition.analysis import Dealing, reads
+from zodiacedge.engine.spark.partition.shuffle import Share, Unit, count_of_parts, deal
+from zodiacedge.engine.spark.storage.files import Content, Relation
+from zodiacedge.engine.spark.storage.terms import Terms
+from zodiacedge.language.printer import format_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from zodiacedge.engine.spark.evaluate.embedded_task import Outcome
+    from zodiacedge.engine.spark.evaluate.seminaive import Setting
+    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.language.ast import Rule
+
+
+def evaluate(
+    nodes: Sequence[Mapping[str, Rule]], dealing: Dealing, setting: Setting, terms: Terms, rows: int
+) -> list[Result]:
+    """Evaluate nodes from nothing, in topological order: two jobs.
+
+    `rows` is how many rows they read and are expected to derive, and decides how many parts there are.
+    """
+    place, turn = setting.place, setting.settings.turn
+    rules = {key: rule for one in nodes for key, rule in one.items()}
+    dealt, whole = _wanted(rules, dealing, setting)
+    owners = tuple(setting.after.values())
+    parts = count_of_parts(place, rows)
+    inputs = inputs_for(_all(dealt, whole), owners, owners)
+    units = [
+        Unit(part, relation, position, classes)
+        for (relation, position), classes in dealt.items()
+        for part in {part.path: part for one in owners for part in one.content(relation).parts}.values()
+        if classes is None or not classes.isdisjoint(part.classes)
+    ]
+    blocks, held = deal(place, units, parts, turn)
+    settings = setting.settings
+    region = Region(
+        rules,
+        setting.keys,
+        inputs,
+        {},
+        terms,
+        place.scratch.folder,
+        place.hashing,
+        registry=settings.registry,
+        limits=settings.limits,
+        policy=place.options.policy,
+        total=sum(one.rows for key, one in setting.after.items() if key is not None),
+    )
+    shares = [replace(region, share=Share(some, whole)) for some in blocks]
+    outcomes = place.jobs.each(regions.run, shares, "deriving facts in parts", turn)
+    del held  # the parts have read their blocks
+    results = [Result(terms=terms) for _ in nodes]
+    for result, own in zip(results, nodes, strict=True):
+        _take(place, own, outcomes, result)
+    fresh = [place.adopt(outcome.terms) for outcome in outcomes if outcome.terms.rows]
+    if fresh:
+        results[-1].terms = Terms((*terms.parts, *fresh))
+    return results
+
+
+def _wanted(
+    rules: Mapping[str, Rule], dealing: Dealing, setting: Setting
+) -> tuple[dict[tuple[Relation, int], frozenset[int] | None], Wanted]:
+    """Return what is dealt out by which position, and what is read whole; of `rdf:type` which classes."""
+    dealt: dict[tuple[Relation, int], frozenset[int] | None] = {}
+    whole: Wanted = {}
+    for source in dict.fromkeys(reads(rules.values())):
+        position = dealing.positions[source]
+        classes = None if source.member_of is None else frozenset({setting.keys[source.member_of]})
+        if position is None:
+            want(whole, source.relation, classes)
+            continue
+        place = (source.relation, position)
+        there = dealt.get(place, frozenset())
+        dealt[place] = None if classes is None or there is None else there | classes
+    return dealt, whole
+
+
+def _all(dealt: Mapping[tuple[Relation, int], frozenset[int] | None], whole: Wanted) -> Wanted:
+    found = dict(whole)
+    for (relation, _), classes in dealt.items():
+        want(found, relation, classes)
+    return found
+
+
+def _take(place: Place, rules: Mapping[str, Rule], outcomes: Sequence[Outcome], result: Result) -> None:
+    """Put together what parts derived of one node."""
+    keys = frozenset(rules)
+    labels = frozenset(rule.label or format_rule(rule) for rule in rules.values())
+    for outcome in outcomes:
+        found = outcome.segments.get(keys)
+        if found is not None:
+            for relation, content in place.adopt_segment(found).contents.items():
+                there = result.contents.get(relation, Content())
+                result.contents[relation] = there.then(tuple(content.parts))
+        for key in keys & outcome.dropped.keys():
+            known = with_more(result.dropped.get(key), outcome.dropped[key])
+            if known:
+                result.dropped[key] = known
+        rounds = {frozenset(run.rules): run.rounds for run in outcome.runs}
+        result.rounds = max(result.rounds, rounds.get(labels, 1))

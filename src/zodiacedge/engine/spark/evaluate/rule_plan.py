@@ -1,0 +1,210 @@
+"""Rule bodies as plans on data frames.
+
+The steps of a plan (`plan.algebra`) become joins, semi-joins and anti-joins of frames of fingerprints, which
+Catalyst may order and optimise further. Comparisons, bindings and negated atoms on what a binding gives are
+left over: they look at values, and values are our own kernels' matter (`values`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.spark.storage.dataframes import names
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Negation, Variable, variables
+from zodiacedge.language.safety import analyse
+from zodiacedge.plan.algebra import Absent, Match, Rows
+from zodiacedge.plan.order import arrange, expected
+from zodiacedge.plan.variants import can_fail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from zodiacedge.language.ast import Argument, Conjunct
+    from zodiacedge.terms import Term
+
+_DUMMY = "nothing"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a body finds its rows."""
+
+    session: SparkSession
+    keys: Mapping[Term, int]
+    """The fingerprints of the terms that rules mention."""
+    atom: Callable[[Atom], DataFrame]
+    """The rows that a positive atom reads."""
+    absent: Callable[[Atom], DataFrame]
+    """The rows that a negated atom reads."""
+    size: Callable[[Atom], int]
+    """About how many rows an atom reads."""
+    aggregate: Callable[[Aggregate], DataFrame]
+    """The rows of an aggregate."""
+
+    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
+        """Return how many rows are expected to match an atom."""
+        return expected(self.size(atom), atom, bound)
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """What the joins of a body give: a frame with a column per variable, and what is left to judge."""
+
+    frame: DataFrame
+    columns: tuple[Variable, ...]
+    left: tuple[Conjunct, ...]
+
+
+def column(variable: Variable, order: Sequence[Variable]) -> str:
+    """Return the name of a variable's column."""
+    return f"v{order.index(variable)}"
+
+
+def left_over(body: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
+    """Return the conjuncts of a body that look at values, and negated atoms on what those give."""
+    given = {c.variable for c in body if isinstance(c, Binding)}
+    return tuple(
+        c
+        for c in body
+        if isinstance(c, Comparison | Binding)
+        or (isinstance(c, Negation) and not given.isdisjoint(variables(c)))
+    )
+
+
+def needed_columns(body: tuple[Conjunct, ...], head: Collection[Argument]) -> frozenset[Variable]:
+    """Return the variables that are needed behind the joins of a body; all where errors count."""
+    left = left_over(body)
+    if can_fail(body):
+        return analyse(body).bound
+    return frozenset(a for a in head if isinstance(a, Variable)).union(*(variables(c) for c in left))
+
+
+def bindings(
+    body: tuple[Conjunct, ...],
+    head: Collection[Argument],
+    sources: Sources,
+    delta: tuple[int, DataFrame] | None = None,
+) -> Bindings:
+    """Return what the joins of a body give.
+
+    Args:
+        body: The conjuncts, resolved.
+        head: What is wanted.
+        sources: Where atoms find their rows.
+        delta: The place of an atom, negated or not, or of an aggregate, and the rows it must match instead of
+            what it reads. For a negated atom the rows are those that it must have matched, and it is judged
+            as well.
+    """
+    left = left_over(body)
+    wanted = needed_columns(body, head)
+    given = {c.variable for c in left if isinstance(c, Binding)}
+    order = order_of(body)
+    first = delta[0] if delta is not None and isinstance(body[delta[0]], Atom) else None
+    plan = _Plan(sources, order, delta)
+    for step in arrange(body, (), first, sources, wanted):
+        if body[step.place] in left:
+            continue
+        match step:
+            case Match(atom=atom, place=place):
+                plan.match(atom, place)
+            case Rows(place=place):
+                plan.join(plan.given(place) or sources.aggregate(step.aggregate), step.columns)
+            case Absent(atom=atom, place=place):
+                plan.without(atom, place)
+            case _:
+                raise AssertionError(step)
+    kept = tuple(v for v in order if v in wanted and v not in given and v in plan.bound)
+    return Bindings(plan.selected(kept), kept, left)
+
+
+def order_of(body: Sequence[Conjunct]) -> tuple[Variable, ...]:
+    """Return the variables of a body in the order that names their columns, as seen from outside."""
+    return tuple(dict.fromkeys(v for c in body for v in _seen_outside(c)))
+
+
+def _seen_outside(conjunct: Conjunct) -> list[Variable]:
+    if isinstance(conjunct, Aggregate):
+        return [*conjunct.groups, *(fold.target for fold in conjunct.folds)]
+    return list(variables(conjunct))
+
+
+class _Plan:
+    """A frame under construction."""
+
+    def __init__(
+        self, sources: Sources, order: tuple[Variable, ...], delta: tuple[int, DataFrame] | None
+    ) -> None:
+        self._sources = sources
+        self._order = order
+        self._delta = delta
+        self._frame: DataFrame | None = None
+        self.bound: set[Variable] = set()
+
+    def match(self, atom: Atom, place: int) -> None:
+        self.join(self.given(place) or self._sources.atom(atom), atom.args)
+
+    def given(self, place: int) -> DataFrame | None:
+        """Return the rows that a place must match instead of what it reads, if it must."""
+        return self._delta[1] if self._delta is not None and self._delta[0] == place else None
+
+    def join(self, rows: DataFrame, args: Sequence[Argument]) -> None:
+        frame, found = self._matching(rows, args)
+        if self._frame is None and found:
+            self._frame = frame
+        elif not found:
+            self._frame = self._started().crossJoin(frame.limit(1)).drop(_DUMMY + "_")
+        else:
+            shared = [column(v, self._order) for v in found if v in self.bound]
+            frame_so_far = self._started()
+            self._frame = frame_so_far.join(frame, shared) if shared else frame_so_far.crossJoin(frame)
+        self.bound.update(found)
+
+    def without(self, atom: Atom, place: int) -> None:
+        given = self.given(place)
+        if given is not None:
+            self._meet(given, atom, "left_semi")
+        self._meet(self._sources.absent(atom), atom, "left_anti")
+
+    def _meet(self, rows: DataFrame, atom: Atom, how: str) -> None:
+        from pyspark.sql import functions  # noqa: PLC0415 - heavy
+
+        frame, found = self._matching(rows, atom.args)
+        shared = [column(v, self._order) for v in found if v in self.bound]
+        if shared:
+            self._frame = self._started().join(frame.select(*shared), shared, how)
+        else:
+            self._frame = self._started().join(frame.limit(1), functions.lit(True), how)  # noqa: FBT003
+
+    def selected(self, kept: Sequence[Variable]) -> DataFrame:
+        from pyspark.sql import functions  # noqa: PLC0415 - heavy
+
+        frame = self._started()
+        if not kept:
+            return frame.select(functions.lit(0).cast("long").alias(_DUMMY))
+        return frame.select(*(column(v, self._order) for v in kept))
+
+    def _started(self) -> DataFrame:
+        if self._frame is None:
+            self._frame = self._sources.session.range(1).withColumnRenamed("id", _DUMMY)
+        return self._frame
+
+    def _matching(self, rows: DataFrame, args: Sequence[Argument]) -> tuple[DataFrame, list[Variable]]:
+        """Return the rows that arguments match, with a column per variable."""
+        from pyspark.sql import functions  # noqa: PLC0415 - heavy
+
+        first: dict[Variable, str] = {}
+        for name, arg in zip(names(len(args)), args, strict=True):
+            if not isinstance(arg, Variable):
+                rows = rows.where(functions.col(name) == self._sources.keys[arg])
+            elif arg in first:
+                rows = rows.where(functions.col(name) == functions.col(first[arg]))
+            else:
+                first[arg] = name
+        if not first:
+            return rows.select(functions.lit(0).alias(_DUMMY + "_")), []
+        return rows.select(
+            *(functions.col(name).alias(column(v, self._order)) for v, name in first.items())
+        ), list(first)

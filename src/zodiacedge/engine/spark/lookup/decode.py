@@ -1,0 +1,181 @@
+"""Rows back to facts, for whoever asks for them: a relation at a time, each fact once.
+
+What is small the driver reads from the files itself. What is not, Spark makes distinct and joins with the
+terms behind its fingerprints; the driver reads the files of that a batch at a time and holds no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.spark.lookup.count_distinct import count
+from zodiacedge.engine.spark.lookup.row_filter import ALL, Choice
+from zodiacedge.engine.spark.partition.merge_terms import terms_frame
+from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables, manifest_row
+from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
+from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation, Segment, read_batches
+from zodiacedge.engine.spark.storage.terms import Terms, enter_rows
+from zodiacedge.language.ast import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.terms import Term
+
+    _Ids = NDArray[np.int32]
+
+# So many rows become facts at once.
+_TOGETHER = 65_536
+_ROWS_PER_FILE = 1 << 19
+# Terms of earlier facts that are kept for the next.
+_MOST_TERMS = 200_000
+_MANIFEST = "tag int, path string, rows long, classes string"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Reads rows, and knows what their terms are."""
+
+    place: Place
+    terms: Terms
+
+    def facts(
+        self,
+        relation: Relation,
+        contents: Iterable[Content],
+        choice: Choice = ALL,
+        most: int | None = None,
+    ) -> Iterator[Fact]:
+        """Yield the facts that some owners have of a relation, each once: those meant, or so many of them."""
+        held = [content for content in contents if choice.held(content)]
+        if sum(map(choice.stored, held)) > self.place.options.driver_rows and relation.arity:
+            if most is None:
+                yield from self._streamed(relation, held, choice)
+            else:
+                yield from self._named(relation, self._some(relation, held, choice, most))
+            return
+        translation = Translation({}, self.place.hashing)
+        rows = self._rows(relation, held, translation, choice)[:most]
+        for start in range(0, len(rows), _TOGETHER):
+            piece = rows[start : start + _TOGETHER]
+            keys = translation.keys(np.ascontiguousarray(piece).ravel())
+            yield from self._named(relation, keys.reshape(len(piece), relation.arity).tolist())
+
+    def _named(self, relation: Relation, rows: Sequence[Sequence[int]]) -> Iterator[Fact]:
+        terms = self.decode(key for row in rows for key in row)
+        for row in rows:
+            yield Fact(relation.name, tuple(terms[key] for key in row))
+
+    def count(self, relation: Relation, contents: Iterable[Content]) -> dict[int, int]:
+        """Count the rows that some owners have, each once: by class, or as a whole under 0."""
+        return count(self.place, relation, tuple(contents))
+
+    def holds(self, term: Term, segment: Segment) -> bool:
+        """Whether some fact of a segment has a term as an argument."""
+        key = self.place.hashing.key(term)
+        if self.terms.decode(np.array([key], np.int64)).get(key) != term:
+            return False
+        return any(
+            self._has(relation, content, key)
+            for relation, content in segment.contents.items()
+            if relation.arity and content.rows
+        )
+
+    def decode(self, keys: Iterable[int]) -> Mapping[int, Term]:
+        """Return what some fingerprints stand for."""
+        known = self._known
+        if len(known) > _MOST_TERMS:
+            known.clear()
+        asked = np.array([key for key in set(keys) if key not in known], np.int64)
+        if len(asked):
+            known |= self.terms.decode(asked)
+        return known
+
+    @cached_property
+    def _known(self) -> dict[int, Term]:
+        return {}
+
+    def _rows(
+        self,
+        relation: Relation,
+        contents: Sequence[Content],
+        translation: Translation,
+        choice: Choice = ALL,
+    ) -> _Ids:
+        reader = Reader()
+        reads = [reader.read(relation, content, choice.classes) for content in contents]
+        rows = union([read.table(translation) for read in reads], relation.arity).rows
+        return choice.among(rows, translation)
+
+    def _has(self, relation: Relation, content: Content, key: int) -> bool:
+        if content.stored > self.place.options.driver_rows:
+            frame = Frames(self.place).content(relation, content)
+            asked = " or ".join(f"c{n} = {key}" for n in range(relation.arity))
+            return bool(self.place.jobs.run(frame.where(asked).limit(1).collect, "looking for a term"))
+        translation = Translation({}, self.place.hashing)
+        (number,) = translation.ids(np.array([key], np.int64))
+        return bool((self._rows(relation, [content], translation) == number).any())
+
+    # By Spark.
+
+    def readable(self, relation: Relation, contents: Iterable[Content], choice: Choice = ALL) -> DataFrame:
+        """Return the rows that some owners have, each once, with what `facts_of` makes facts of."""
+        place = self.place
+        frame = self._distinct(relation, contents, choice)
+        terms = terms_frame(place, self.terms).dropDuplicates(["id"])
+        for n in range(relation.arity):
+            named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
+            frame = frame.join(named, f"c{n}")
+        return frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
+
+    def _distinct(self, relation: Relation, contents: Iterable[Content], choice: Choice) -> DataFrame:
+        frame = Frames(self.place).union(relation, contents)
+        return (frame.where(choice.condition) if choice.condition else frame).distinct()
+
+    def _some(
+        self, relation: Relation, contents: Sequence[Content], choice: Choice, most: int
+    ) -> Sequence[Sequence[int]]:
+        frame = self._distinct(relation, contents, choice).limit(most)
+        return self.place.jobs.run(frame.collect, "looking for facts")
+
+    def _streamed(self, relation: Relation, contents: Sequence[Content], choice: Choice) -> Iterator[Fact]:
+        place = self.place
+        frame = self.readable(relation, contents, choice)
+        writer = _Writer(place.scratch.folder)
+        told = place.jobs.run(
+            lambda: frame.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
+        )
+        parts = [place.adopt(Part(row["path"], row["rows"])) for row in told]
+        for part in parts:
+            for batch in read_batches(part.path, _TOGETHER):
+                yield from facts_of(relation, batch)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the rows of a partition as they come, some hundred thousand into a file."""
+
+    folder: Folder
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in in_tables(batches, _ROWS_PER_FILE):
+            yield manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
+
+
+def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
+    """Yield the facts of a relation that readable rows tell."""
+    dictionary = Dictionary()
+    columns = [column.tolist() for column in enter_rows(batch, relation.arity, dictionary)]
+    terms = [dictionary.decode(number) for number in range(len(dictionary))]
+    for row in zip(*columns, strict=True):
+        yield Fact(relation.name, tuple(terms[number] for number in row))

@@ -1,0 +1,245 @@
+"""Between rows of fingerprints and parts of readable terms: tasks that read a store, and those that write it.
+
+Whoever holds rows is named by a `Holder`: the explicit facts, a node, or a rule with an aggregate. Little is
+read and written by the driver itself, more by tasks that the embedded engine's dictionary works in, and what
+is too much for one task by a plan that joins rows with their terms.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.engine.embedded.storage.database import Relation as TableName
+from zodiacedge.engine.embedded.storage.database import Store, by_class
+from zodiacedge.engine.embedded.storage.database import Terms as TableTerms
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.parts import PartKey
+from zodiacedge.engine.persistence import BadPartError, PartFile
+from zodiacedge.engine.spark.lookup.row_filter import Choice
+from zodiacedge.engine.spark.partition.merge_terms import terms_frame
+from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
+from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
+from zodiacedge.engine.spark.storage.files import TYPED, Content, Folder, Part, Relation
+from zodiacedge.engine.spark.storage.terms import (
+    Hashing,
+    Terms,
+    columns_of,
+    each_once,
+    enter_rows,
+    write_terms,
+)
+from zodiacedge.terms import IRI
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.parts import Kind
+    from zodiacedge.engine.persistence import Parts, PartWriter
+    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.terms import Term
+
+    Keys = NDArray[np.int64]
+    Ids = NDArray[np.int32]
+    Written = list[tuple[PartKey, PartFile]]
+
+_MANIFEST = "told string"
+# So many rows become one file, where a plan writes them.
+_ROWS_PER_FILE = 1 << 20
+
+
+class Holder(NamedTuple):
+    """Who holds rows: explicit facts, a node, or the aggregate of a rule, which the relation's name is."""
+
+    kind: Kind
+    owner: frozenset[str]
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows that somebody holds; of members, those of some classes if not of all."""
+
+    holder: Holder
+    content: Content
+    classes: frozenset[int] | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows the files have."""
+        return self.content.stored
+
+    @property
+    def expected(self) -> int:
+        """How many rows there are."""
+        if self.classes is None:
+            return self.content.rows
+        return sum(count for key, count in self.content.classes().items() if key in self.classes)
+
+
+# Out of a store.
+
+
+@dataclass(frozen=True)
+class Loading:
+    """A task: files of a store into rows of fingerprints."""
+
+    parts: Parts
+    folder: Folder
+    hashing: Hashing = field(default_factory=Hashing)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a task read: rows by holder, the terms in them, and the names of classes; or what is wrong."""
+
+    rows: Mapping[Holder, Part] = field(default_factory=dict)
+    terms: Part = field(default_factory=lambda: Part("", 0))
+    names: Mapping[int, Term] = field(default_factory=dict)
+    bad: str = ""
+
+
+def load(loading: Loading) -> Loaded:
+    """Read files of a store."""
+    try:
+        return _loaded(loading)
+    except (BadPartError, pa.ArrowException, KeyError) as error:
+        return Loaded(bad=str(error))
+
+
+def _loaded(loading: Loading) -> Loaded:
+    dictionary = Dictionary()
+    found: dict[Holder, list[Ids]] = {}
+    classes: set[int] = set()
+    for key, table in loading.parts:
+        rows = columns.rows_of(dictionary, key, table)
+        # A store may come from elsewhere, and what stands twice would count twice.
+        if Table(key.arity).insert(np.ascontiguousarray(rows)) != len(rows):
+            raise BadPartError("a row stands there twice")
+        holder = Holder(key.kind, key.owner, Relation(key.predicate, key.arity))
+        if key.kind != "aggregate" and (key.arity == 1 or holder.relation.typed):
+            holder = holder._replace(relation=TYPED)
+            if key.arity == 1:
+                rows = np.insert(rows, 1, dictionary.encode(IRI(key.predicate)), axis=1)
+            classes.update(np.unique(rows[:, 1]).tolist())
+        found.setdefault(holder, []).append(rows)
+    keys = loading.hashing.keys(dictionary)
+    parts = {}
+    for holder, pieces in found.items():
+        whole = np.concatenate(pieces)
+        keyed = [keys[whole[:, n]] for n in range(holder.relation.arity)] or [np.zeros(len(whole), np.int64)]
+        parts[holder] = loading.folder.write_rows(holder.relation, keyed)
+    terms = write_terms(loading.folder, each_once(columns_of(dictionary, loading.hashing)))
+    return Loaded(parts, terms, {int(keys[one]): dictionary.decode(one) for one in classes})
+
+
+# Into a store.
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Rows of fingerprints as tables of terms that a person can read."""
+
+    held: tuple[Held, ...]
+    terms: Terms
+    hashing: Hashing = field(default_factory=Hashing)
+
+    def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
+        """Yield parts that have something, each once."""
+        reader, translation = Reader(), Translation({}, self.hashing)
+        reads = [
+            (one.holder, reader.read(one.holder.relation, one.content, one.classes)) for one in self.held
+        ]
+        seen = [keys for keys in reader.seen() if len(keys)]
+        if seen:
+            translation.load_values(seen, self.terms)
+        for holder, read in reads:
+            yield from parts_of(holder, read.table(translation).rows, translation.terms)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A task: rows of fingerprints into files of a store."""
+
+    readable: Readable
+    write: PartWriter
+
+
+def write_parts(writing: Writing) -> Written:
+    """Write files of a store."""
+    return [(key, writing.write(key, table)) for key, table in writing.readable]
+
+
+def parts_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartKey, pa.Table]]:
+    """Yield rows of ids as parts, members by class."""
+    kind, owner, relation = holder
+    store = Store(terms)
+    if kind == "aggregate":
+        if len(rows):
+            yield PartKey(kind, owner, *relation), columns.table_of(store, TableName(*relation), rows)
+        return
+    found: dict[PartKey, list[pa.Table]] = {}
+    for name, some in by_class(TableName(*relation), rows):
+        if len(some):
+            key = PartKey(kind, owner, *store.predicate(name))
+            found.setdefault(key, []).append(columns.table_of(store, name, some))
+    # Classes that are no IRIs are one part together.
+    for key, tables in found.items():
+        yield key, pa.concat_tables(tables)
+
+
+def write_by_plan(place: Place, held: Held, terms: Terms, write: PartWriter) -> Written:
+    """Write rows that are too many for one task: Spark joins them with their terms."""
+    relation = held.holder.relation
+    frame = Frames(place).content(relation, held.content)
+    if held.classes is not None:
+        frame = frame.where(Choice(held.classes).condition)
+    named = terms_frame(place, terms).dropDuplicates(["id"])
+    for n in range(relation.arity):
+        frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
+    chosen = frame.select(*(f"{column}{n}" for n in range(relation.arity) for column in "kbt"))
+    task = _PlanWriter(held.holder, write)
+    told = place.jobs.run(lambda: chosen.mapInArrow(task, _MANIFEST).collect(), "writing a store")
+    found: Written = []
+    for row in told:
+        one = json.loads(row["told"])
+        key = PartKey(held.holder.kind, held.holder.owner, one["predicate"], one["arity"])
+        found.append((key, PartFile(one["path"], one["bytes"], one["rows"])))
+    if sum(file.rows for _, file in found) != held.expected:
+        # A join would pass over what has no term, and the store would lose it.
+        raise AssertionError("a fingerprint stands for nothing")
+    return found
+
+
+@dataclass(frozen=True)
+class _PlanWriter:
+    """The last stage of a plan: bindings of kinds, bits and texts into files of a store."""
+
+    holder: Holder
+    write: PartWriter
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for given in in_tables(batches, _ROWS_PER_FILE):
+            yield from self._written(given)
+
+    def _written(self, given: pa.Table) -> Iterator[pa.RecordBatch]:
+        terms = TableTerms()
+        entered = enter_rows(given, self.holder.relation.arity, terms.dictionary)
+        for key, table in parts_of(self.holder, np.stack(entered, axis=1), terms):
+            file = self.write(key, table)
+            told = {
+                "predicate": key.predicate,
+                "arity": key.arity,
+                "path": file.path,
+                "bytes": file.bytes,
+                "rows": file.rows,
+            }
+            yield pa.RecordBatch.from_pydict({"told": pa.array([json.dumps(told)], pa.string())})

@@ -1,0 +1,81 @@
+"""A query on more than one task holds: its body as a plan, its answers as files, in order in the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.api import Answer
+from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.limits import Meter
+from zodiacedge.engine.spark.evaluate.seminaive import Node, Setting, owners_of
+from zodiacedge.engine.spark.ingest.batch import SparkBatch
+from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.partition.merge_terms import merged
+from zodiacedge.engine.spark.storage.embedded_tables import mentioned
+from zodiacedge.engine.spark.storage.files import Content, Relation, Segment
+from zodiacedge.engine.spark.storage.terms import Terms, columns_of, refuse_clash, write_terms
+from zodiacedge.language.ast import Atom, Fact, Rule
+from zodiacedge.terms import order_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from zodiacedge.engine.api import Settings
+    from zodiacedge.engine.spark.storage.version import SparkVersion
+    from zodiacedge.language.ast import Query, Variable
+    from zodiacedge.terms import Term
+
+# Names that no predicate of a user can have.
+_ANSWERS = "answers to a query"
+_GIVEN = "values given to a query"
+
+
+class LargeQuery:
+    """A resolved query on one state."""
+
+    def __init__(
+        self, state: SparkVersion, query: Query, parameters: tuple[Variable, ...], settings: Settings
+    ) -> None:
+        """Take a query and the parameters that get values later."""
+        self._state = state
+        self._query = query
+        self._parameters = parameters
+        self._settings = settings
+
+    def answered(self, values: Mapping[Variable, Term]) -> Answer:
+        """Answer the query, given a value for each parameter."""
+        query, state = self._query, self._state
+        place, meter = state.place, Meter(self._settings.limits)
+        body = query.body
+        owners = owners_of(state.stated, state.segments)
+        terms = state.terms
+        if self._parameters:
+            batch = SparkBatch(place)
+            batch.add([Fact(_GIVEN, tuple(values[v] for v in self._parameters))])
+            rows = batch.rows()
+            given = {relation: Content.of(*parts) for relation, parts in rows.parts.items()}
+            owners = {**owners, frozenset({_GIVEN}): Segment(given)}
+            terms = Terms((*terms.parts, *rows.terms.parts))
+            body = (Atom(_GIVEN, self._parameters, query.span), *body)
+        named = [*mentioned(body), *mentioned(query.columns)]
+        refuse_clash(place.keys(named) | place.hashing.keys_of(values.values()), state.terms)
+        if named:
+            dictionary = Dictionary()
+            dictionary.encode_all(dict.fromkeys(named))
+            part = write_terms(place.scratch.folder, columns_of(dictionary, place.hashing))
+            terms = Terms((*terms.parts, place.adopt(part)))
+
+        def watch(rounds: int, facts: int) -> None:
+            del rounds, facts
+            meter.look("", query.span)
+
+        setting = Setting(place, self._settings, place.keys(named), owners, owners, watch)
+        rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
+        result = Node({"": rule}, setting, terms).evaluate()
+        # Terms that expressions gave: none may have the fingerprint of another one.
+        fresh = Terms(result.terms.parts[len(terms.parts) :])
+        merged(place, fresh, terms, self._settings.turn)
+        relation = Relation(_ANSWERS, len(query.columns))
+        facts = Lookup(place, result.terms).facts(relation, result.contents.values())
+        found = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
+        return Answer(tuple(found), result.dropped.get(""))

@@ -1,0 +1,80 @@
+"""A query answered in one task, by the embedded engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.api import Answer, Settings
+from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
+from zodiacedge.engine.embedded.storage.database import Store
+from zodiacedge.engine.limits import Limits
+from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.spark.storage.embedded_tables import (
+    Reader,
+    Translation,
+    needs_values,
+    segment_of,
+    union,
+)
+from zodiacedge.engine.spark.storage.terms import Hashing, Terms, refuse_clash
+from zodiacedge.terms import order_key, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from zodiacedge.engine.spark.evaluate.embedded_task import Input
+    from zodiacedge.language.ast import Query, Variable
+    from zodiacedge.terms import Literal, Term
+
+
+@dataclass(frozen=True)
+class Question:
+    """A resolved query, values for its parameters, and what it reads."""
+
+    query: Query
+    values: Mapping[Variable, Term]
+    keys: Mapping[Term, int]
+    inputs: tuple[Input, ...]
+    terms: Terms
+    hashing: Hashing = field(default_factory=Hashing)
+    registry: Registry = field(default_factory=Registry)
+    limits: Limits = field(default_factory=Limits)
+
+
+def run(question: Question) -> Answer:
+    """Answer a query."""
+    refuse_clash(question.keys, question.terms)
+    reader, translation = Reader(), Translation(question.keys, question.hashing)
+    reads = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in question.inputs}
+    real = bool(question.values) or needs_values(question.query.body)
+    if real:
+        translation.load_values(reader.seen(), question.terms)
+    tables = {
+        one.relation: union([read.table(translation) for read in found], one.relation.arity)
+        for one, found in reads.items()
+    }
+    store = Store(translation.terms, segment_of(tables, translation))
+    settings = Settings(question.registry, question.limits)
+    query = EmbeddedQuery(store, question.query, tuple(question.values), settings)
+    answer = query(question.values)
+    return answer if real else _named(question, answer)
+
+
+def _named(question: Question, answer: Answer) -> Answer:
+    """Put terms in the place of the fingerprints that a query without values answers with."""
+    rows = [tuple(_key(term) for term in row) for row in answer.rows]
+    keys = np.array([key for row in rows for key in row], np.int64)
+    terms = question.terms.decode(keys) | {key: term for term, key in question.keys.items()}
+    named = [tuple(terms[key] for key in row) for row in rows]
+    return Answer(tuple(sorted(named, key=lambda row: tuple(map(order_key, row)))), answer.dropped)
+
+
+def _key(term: Term) -> int:
+    number: Literal = term  # type: ignore[assignment] # a fingerprint is a number there
+    value = value_of(number)
+    if not isinstance(value, int):
+        raise TypeError(term)
+    return value

@@ -1,0 +1,233 @@
+"""Relations as data frames, and data frames as files: what Spark itself works on.
+
+A frame of a relation has columns `c0`, `c1`, … of fingerprints. What several relations gain in one job is one
+frame, with a column that tells which row belongs to which; the tasks of its last stage write the files and
+return names and counts, so nothing has to be counted or collected afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
+
+    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.spark.storage.workspace import Place
+
+TAG = "tag"
+_SIGN = "sign"
+_MANIFEST = "tag int, path string, rows long, classes string"
+# A task that writes more rows than this writes another file.
+_ROWS_PER_FILE = 4_000_000
+_MOST_KNOWN = 1000
+_PATTERN = re.compile(r"[\[\]{}*?\\,]")
+
+
+def names(width: int) -> list[str]:
+    """Return the names of so many columns."""
+    return [f"c{n}" for n in range(width)]
+
+
+def schema(width: int) -> str:
+    """Return the schema of so many columns, in Spark's words."""
+    return ", ".join(f"{name} long" for name in names(width))
+
+
+def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Put what comes together, to tables of so many rows or a batch more; the last one may be smaller."""
+    waiting: list[pa.RecordBatch] = []
+    there = 0
+    for batch in batches:
+        waiting.append(batch)
+        there += batch.num_rows
+        if there >= rows:
+            yield pa.Table.from_batches(waiting)
+            waiting, there = [], 0
+    if there:
+        yield pa.Table.from_batches(waiting)
+
+
+class Frames:
+    """Makes frames of contents, and files of frames."""
+
+    def __init__(self, place: Place) -> None:
+        """Work where an engine does."""
+        self._place = place
+
+    @property
+    def session(self) -> SparkSession:
+        """Spark's session."""
+        return self._place.jobs.session
+
+    def nothing(self, width: int) -> DataFrame:
+        """Return a frame without rows."""
+        return self.session.createDataFrame([], schema(width))
+
+    def parts(self, parts: Iterable[Part], width: int) -> DataFrame:
+        """Return the rows of some files, as often as they stand there."""
+        paths = [spark_path(part.path) for part in parts if part.rows]
+        if not paths:
+            return self.nothing(width)
+        # Looking the files up takes Spark longer than many a join.
+        known = self._place.frames
+        key = (width, *paths)
+        found = known.get(key)
+        if found is None:
+            # Other threads may ask and forget, too.
+            for oldest in list(known)[: len(known) + 1 - _MOST_KNOWN]:
+                known.pop(oldest, None)
+            found = known[key] = self.session.read.schema(schema(width)).parquet(*paths)
+        return found
+
+    def content(self, relation: Relation, content: Content) -> DataFrame:
+        """Return the rows of a content, each once."""
+        plus, minus = ([part for came, part in content.layers if came is kind] for kind in (True, False))
+        width = relation.width
+        if not minus:
+            return self.parts(plus, width)
+        first = [came for came, _ in content.layers]
+        if True not in first[first.index(False) :]:
+            return self.parts(plus, width).join(self.parts(minus, width), names(width), "left_anti")
+        # What went may have come again: a row is there if it came more often than it went.
+        return self._counted(plus, minus, width).where(f"{_SIGN} > 0").select(*names(width))
+
+    def _counted(self, plus: Iterable[Part], minus: Iterable[Part], width: int) -> DataFrame:
+        """Return how much more often rows came than they went."""
+        from pyspark.sql import functions  # noqa: PLC0415 - heavy
+
+        signed = [
+            self.parts(parts, width).withColumn(_SIGN, functions.lit(sign))
+            for parts, sign in ((plus, 1), (minus, -1))
+        ]
+        return together(signed).groupBy(*names(width)).agg(functions.sum(_SIGN).alias(_SIGN))
+
+    def union(self, relation: Relation, contents: Iterable[Content]) -> DataFrame:
+        """Return the rows of several contents; those that several have stand there several times."""
+        held = [content for content in contents if content.rows]
+        plain = [part for content in held if content.plain for part in content.parts]
+        # Many small owners are one scan of many files.
+        frames = [self.parts(plain, relation.width)] if plain else []
+        frames += [self.content(relation, content) for content in held if not content.plain]
+        return together(frames) if frames else self.nothing(relation.width)
+
+    def delta(
+        self, relation: Relation, before: Content, after: Content
+    ) -> tuple[DataFrame | None, DataFrame | None]:
+        """Return what an owner gained and what it lost of a relation."""
+        more, less = before.moved(after)
+        width = relation.width
+        if not more or not less or after.layers[: len(before.layers)] == before.layers:
+            return self.parts(more, width) if more else None, self.parts(less, width) if less else None
+        # What went out of one file may have come in another.
+        counted = self._counted(more, less, width)
+        plus, minus = (counted.where(f"{_SIGN} {sign} 0").select(*names(width)) for sign in "><")
+        return plus, minus
+
+    def write(
+        self,
+        tagged: DataFrame,
+        relations: Sequence[Relation],
+        why: str,
+        turn: Handover,
+        counted: frozenset[int] = frozenset(),
+    ) -> dict[int, list[Part]]:
+        """Write tagged rows: the tag is the place of a row's relation in a list. One job.
+
+        Rows with a tag that is only `counted` are not written.
+        """
+        writer = _Writer(self._place.scratch.folder, tuple(relations), counted)
+        manifest = self._place.jobs.run(lambda: tagged.mapInArrow(writer, _MANIFEST).collect(), why, turn)
+        found: dict[int, list[Part]] = {}
+        for row in manifest:
+            classes = {int(key): count for key, count in json.loads(row["classes"]).items()}
+            part = self._place.adopt(Part(row["path"], row["rows"], classes))
+            found.setdefault(row[TAG], []).append(part)
+        return found
+
+
+def tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
+    """Return a frame with its tag, and with as many columns as others have."""
+    from pyspark.sql import functions  # noqa: PLC0415 - heavy
+
+    have = len(frame.columns)
+    more = [functions.lit(0).cast("long").alias(f"c{n}") for n in range(have, width)]
+    return frame.select(functions.lit(tag).alias(TAG), *frame.columns, *more)
+
+
+def together(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of several frames of equal columns."""
+    # Spark looks at a plan anew with every step: by halves, each frame takes part in few of them.
+    if len(frames) == 1:
+        return frames[0]
+    half = len(frames) // 2
+    return together(frames[:half]).unionAll(together(frames[half:]))
+
+
+def spark_path(path: str) -> str:
+    """Return a place as Spark names it: nothing in it is taken for a pattern."""
+    name = _PATTERN.sub(r"\\\g<0>", path)
+    # Without a scheme Spark would look in its default file system, which may be another.
+    return name if "://" in path else f"file://{name}"
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """The last stage of a job: rows into files, names and counts out."""
+
+    folder: Folder
+    relations: tuple[Relation, ...]
+    counted: frozenset[int] = frozenset()
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: dict[int, list[list[NDArray[np.int64]]]] = {}
+        rows: dict[int, int] = {}
+        passed = dict.fromkeys(self.counted, 0)
+        for batch in batches:
+            tags = batch.column(0).to_numpy()
+            for tag in np.unique(tags).tolist():
+                chosen = tags == tag
+                if tag in passed:
+                    passed[tag] += int(chosen.sum())
+                    continue
+                width = self.relations[tag].width
+                columns = [batch.column(n + 1).to_numpy()[chosen] for n in range(width)]
+                waiting.setdefault(tag, []).append(columns)
+                rows[tag] = rows.get(tag, 0) + int(chosen.sum())
+                if rows[tag] >= _ROWS_PER_FILE:
+                    yield self._written(tag, waiting.pop(tag))
+                    rows[tag] = 0
+        for tag, pieces in waiting.items():
+            yield self._written(tag, pieces)
+        for tag, count in passed.items():
+            if count:
+                yield manifest_row(tag, Part("", count))
+
+    def _written(self, tag: int, pieces: list[list[NDArray[np.int64]]]) -> pa.RecordBatch:
+        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+        part = self.folder.write_rows(self.relations[tag], columns)
+        return manifest_row(tag, part)
+
+
+def manifest_row(tag: int, part: Part) -> pa.RecordBatch:
+    """Return what a task tells of a file that it wrote."""
+    classes: Mapping[int, int] = part.classes
+    return pa.RecordBatch.from_pydict(
+        {
+            TAG: pa.array([tag], pa.int32()),
+            "path": pa.array([part.path], pa.string()),
+            "rows": pa.array([part.rows], pa.int64()),
+            "classes": pa.array([json.dumps(dict(classes))], pa.string()),
+        }
+    )

@@ -1,0 +1,50 @@
+"""One version of a knowledge base on Spark as data: names of files and counts, never rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.spark.storage.files import Relation, Segment
+from zodiacedge.engine.spark.storage.terms import Names, Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zodiacedge.engine.api import Dropped, NodeRun
+    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.terms import Term
+
+
+@dataclass(frozen=True)
+class SparkVersion:
+    """One version: files and counts; `state.SparkState` answers questions about it."""
+
+    place: Place
+    stated: Segment = field(default_factory=Segment)
+    segments: Mapping[frozenset[str], Segment] = field(default_factory=dict)
+    terms: Terms = field(default_factory=Terms)
+    names: Names = field(default_factory=lambda: Names({}))
+    introduced: frozenset[Term] = frozenset()
+    """Terms that rules mention, as far as the files of terms are known to have them."""
+    runs: tuple[NodeRun, ...] = ()
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    registry: Registry = field(default_factory=Registry)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    """The rules by key, as far as they are known: what they were before a change matters to their heirs."""
+    seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
+    """How long evaluating nodes from nothing took the last time, as far as anybody knows."""
+    counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
+    """How many rows of a relation nodes derive, each once, by class or under 0: what a task told already."""
+
+    def named(self, keys: Iterable[int]) -> Mapping[int, Term]:
+        """Return what classes are called."""
+        asked = self.names.missing(keys)
+        if asked:
+            found = self.terms.decode(np.array(asked, np.int64))
+            return self.names.with_terms(found).known
+        return self.names.known

@@ -1,0 +1,110 @@
+"""Where an engine works: its cluster, its folder, its fingerprints, and how nodes are evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.spark.storage.files import Part, Scratch, Segment
+from zodiacedge.engine.spark.storage.terms import Hashing
+from zodiacedge.errors import Diagnostic, UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import DataFrame
+
+    from zodiacedge.engine.spark.cluster.jobs import Jobs
+    from zodiacedge.terms import Term
+
+
+WAYS = ("choose", "gathered", "partitioned", "rounds")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How nodes are evaluated."""
+
+    way: str = "choose"
+    """One of `WAYS`: by shape and size, or always the same where it can be."""
+    gather_rows: int = 4_000_000
+    """What one task may read and write: rows of all relations together."""
+    driver_rows: int = 100_000
+    """What the driver reads from files itself when somebody asks, and what a small change may look up."""
+    look_up_from: int = 500_000
+    """Where nodes read at least so many rows, those that a small change concerns are looked up by key."""
+    whole_rows: int = 10_000
+    """Where there are no more rows than this, they are read whole rather than looked up."""
+    split_bytes: int = 32 << 20
+    """How much of a file of N-Triples one task reads."""
+    policy: Policy = field(default_factory=Policy)
+
+    def __post_init__(self) -> None:
+        """Refuse a way that there is not."""
+        if self.way not in WAYS:
+            raise UsageProblem(
+                Diagnostic("U013", f"there is no way {self.way!r}", f"choose one of {', '.join(WAYS)}")
+            )
+
+    def gathers(self, rows: int) -> bool:
+        """Whether one task may have so many rows; none may where another way is asked for."""
+        return self.way == "gathered" or (self.way == "choose" and rows <= self.gather_rows)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What all versions of a knowledge base share."""
+
+    jobs: Jobs
+    scratch_uri: str = ""
+    hashing: Hashing = field(default_factory=Hashing)
+    options: Options = field(default_factory=Options)
+
+    @cached_property
+    def scratch(self) -> Scratch:
+        """The folder, made when first asked for."""
+        found = Scratch(self.scratch_uri)
+        self.jobs.clean_up(found)
+        return found
+
+    def keys(self, terms: Iterable[Term]) -> dict[Term, int]:
+        """Return the fingerprints of terms that rules mention: there are few of them, asked for often."""
+        given = list(terms)
+        known = self._keys
+        new = [term for term in given if term not in known]
+        if new:
+            known |= self.hashing.keys_of(new)
+        return {term: known[term] for term in given}
+
+    @cached_property
+    def frames(self) -> dict[tuple[object, ...], DataFrame]:
+        """Frames of files that were asked for lately, by the names of the files, which never mean others."""
+        return {}
+
+    @cached_property
+    def _keys(self) -> dict[Term, int]:
+        return {}
+
+    def adopt(self, part: Part) -> Part:
+        """Keep the file of a part that a task wrote as long as somebody holds the part."""
+        return self.scratch.adopt(part)
+
+    def adopt_segment(self, segment: Segment, kept: Iterable[Part] = ()) -> Segment:
+        """Keep the files of a segment that came back from a task; parts that are known stay who they are."""
+        adopt = _Adoption({part.path: part for part in kept}, self.scratch)
+        return Segment(
+            {relation: content.adopted(adopt) for relation, content in segment.contents.items()},
+            {key: content.adopted(adopt) for key, content in segment.hidden.items()},
+        )
+
+
+@dataclass(frozen=True)
+class _Adoption:
+    known: Mapping[str, Part]
+    scratch: Scratch
+
+    def __call__(self, part: Part) -> Part:
+        found = self.known.get(part.path)
+        return found if found is not None else self.scratch.adopt(part)

@@ -1,0 +1,177 @@
+"""Files that arrive in a folder, in numbered batches: what Structured Streaming is asked for.
+
+Spark finds new files, writes down which of them are batch number n before it hands them over, and writes down
+that the batch is done when whoever takes it returns. After a crash the batches that were begun and not done
+come again, each with the same files. What a file holds is left to who takes the batch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.spark.storage.dataframes import spark_path
+from zodiacedge.engine.spark.streaming.checkpoint import noted_files
+from zodiacedge.errors import Diagnostic, StoreProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from zodiacedge.engine.spark.cluster.jobs import Jobs
+
+_SCHEMA = "path string, modificationTime timestamp, length long, content binary"
+_LOOK_SECONDS = 0.1
+# A file that comes late may be old: none is passed over for its age.
+_ANY_AGE = "36500d"
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where files arrive, which of them are meant, and where Spark keeps what it knows."""
+
+    folder: Path
+    pattern: str
+    checkpoint: Path
+    most_files: int | None = None
+    """How many files a batch has at most."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files that arrived: the stream, the number of the batch in it, and where they are."""
+
+    stream: str
+    number: int
+    files: tuple[Path, ...]
+    gone: tuple[Path, ...] = ()
+    """Files that arrived with them, and were taken away before their batch came."""
+
+
+class _StoppedError(Exception):
+    """A batch that comes when nobody takes one any more: it comes again with the next start."""
+
+
+class Arrivals:
+    """Hands over batches of files, one after the other, until it is stopped or there are no more."""
+
+    def __init__(self, jobs: Jobs, landing: Landing, take: Callable[[Batch], None]) -> None:
+        """Say who takes batches; nothing starts yet."""
+        self._jobs = jobs
+        self._landing = landing
+        self._take = take
+        self._taking = threading.Lock()
+        self._stopped = False
+        self._problem: BaseException | None = None
+        self._ended = threading.Event()
+
+    def follow(self, seconds: float | None) -> None:
+        """Take what is there and what comes, looking every so many seconds; without them, what is there.
+
+        What taking a batch raises is raised here. Ctrl-C lets a batch that is being taken come to its end.
+        """
+        with _silence(self._jobs.session):
+            query = self._started(seconds)
+            threading.Thread(target=self._wait, args=(query,), daemon=True).start()
+            try:
+                while not self._ended.wait(_LOOK_SECONDS):
+                    pass
+            except BaseException:
+                self._stop(query)
+                raise
+        if self._problem is not None:
+            raise self._problem
+
+    def _started(self, seconds: float | None) -> StreamingQuery:
+        landing, session = self._landing, self._jobs.session
+        reader = session.readStream.format("binaryFile").schema(_SCHEMA)
+        reader = reader.option("pathGlobFilter", landing.pattern).option("recursiveFileLookup", "true")
+        reader = reader.option("maxFileAge", _ANY_AGE)
+        if landing.most_files is not None:
+            reader = reader.option("maxFilesPerTrigger", landing.most_files)
+        # Only names go through Spark: a column that nobody asks for is not read.
+        names = reader.load(spark_path(str(landing.folder.resolve()))).select("path")
+        writer = names.writeStream.option("checkpointLocation", _uri(landing.checkpoint))
+        writer = writer.foreachBatch(self._taken)
+        if seconds is None:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{int(seconds * 1000)} milliseconds").start()
+
+    def _taken(self, frame: DataFrame, number: int) -> None:
+        files = {_path(row["path"]) for row in frame.collect()}
+        with self._taking:
+            if self._stopped:
+                # Whatever returns is noted as done.
+                raise _StoppedError
+            try:
+                gone = {_path(one) for one in self._noted(number)} - files
+                if files or gone:
+                    stream = stream_of(self._landing.checkpoint)
+                    self._take(Batch(stream, number, tuple(sorted(files)), tuple(sorted(gone))))
+            except BaseException as problem:
+                self._problem = problem
+                raise
+
+    def _noted(self, number: int) -> frozenset[str]:
+        try:
+            return noted_files(self._landing.checkpoint, number)
+        except (ValueError, KeyError) as problem:
+            raise _ended(self._landing.folder, problem) from problem
+
+    def _wait(self, query: StreamingQuery) -> None:
+        try:
+            query.awaitTermination()
+        except Exception as problem:  # noqa: BLE001 - of Spark's many kinds; it is raised where somebody waits
+            if self._problem is None and not self._stopped:
+                self._problem = _ended(self._landing.folder, problem)
+        finally:
+            self._ended.set()
+
+    def _stop(self, query: StreamingQuery) -> None:
+        with self._taking:
+            self._stopped = True
+        query.stop()
+        self._ended.wait()
+
+
+@contextmanager
+def _silence(session: SparkSession) -> Iterator[None]:
+    """Keep Spark from telling at length of problems that are raised."""
+    bridge = logging.getLogger("py4j.clientserver")
+    level = bridge.level
+    bridge.setLevel(logging.CRITICAL + 1)
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        session.sparkContext.setLogLevel("ERROR")
+        bridge.setLevel(level)
+
+
+def stream_of(checkpoint: Path) -> str:
+    """Return the name that Spark gave to a stream when it was first started."""
+    found = json.loads((checkpoint / "metadata").read_bytes())["id"]
+    return str(found)
+
+
+def _uri(path: Path) -> str:
+    """Return a place as Hadoop writes it: letters as they are."""
+    return f"file://{path.resolve()}"
+
+
+def _path(uri: str) -> Path:
+    return Path("/" + uri.removeprefix("file:").lstrip("/"))
+
+
+def _ended(folder: Path, problem: Exception) -> StoreProblem:
+    lines = str(problem).strip().splitlines()
+    why = lines[0] if lines else type(problem).__name__
+    note = "start it again: what was taken is not taken twice"
+    return StoreProblem(Diagnostic("D016", f"the stream from {folder} ended: {why}", note))

@@ -1,0 +1,170 @@
+"""A graph as text to read, as DOT for Graphviz, and as JSON for programs. Pictures are left to `svg`.
+
+The JSON document is stable; fields may be added to it, but none changes its meaning::
+
+    {"format": "zodiacedge-graph", "version": 1,
+     "rules": 7,                             number of rules
+     "nodes": [                              in topological order
+       {"id": 2, "name": "hn2",
+        "level": 1,                          one more than the highest level that leads to it
+        "rules": [{"key": "…",               identity of the rule
+                   "label": "r2",            null where the author gave none
+                   "text": "p2(X, Y) :- …"}],
+        "defines": ["p2/2"],                 predicates of the heads
+        "recursive": true,                   whether its rules can feed each other or themselves
+        "size": 120,                         number of facts, null where not known
+        "highlighted": false}],
+     "edges": [
+       {"source": 2, "target": 3,            ids; an edge goes from what is derived to what reads it
+        "negative": true,                    read under `not` or inside an aggregate
+        "via": ["p4/2"]}],                   predicates that carry it
+     "complete": true}                       false where there were too many edges to list
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from zodiacedge.graph.draw.names import predicate_name
+from zodiacedge.graph.draw.sketch import sketch
+from zodiacedge.language.printer import format_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from zodiacedge.graph.draw.sketch import SketchNode
+    from zodiacedge.graph.hrdg import Edge, HyperGraph
+    from zodiacedge.language.ast import Predicate
+
+_LISTED = 12
+_READABLE = 20_000  # more edges than that nobody reads
+
+
+def to_text(
+    graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
+) -> str:
+    """Return a listing by level: each node's rules, predicates and edges."""
+    drawn = sketch(graph, sizes, highlight, _READABLE)
+    names = {node.id: node.name for node in drawn.nodes}
+    leaving: dict[int, list[Edge]] = {}
+    for edge in drawn.edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    counted = f"{'' if drawn.complete else 'more than '}{_count(len(drawn.edges), 'edge')}"
+    negative = sum(edge.negative for edge in drawn.edges)
+    nodes = f"{_count(len(graph.rules), 'rule')} in {_count(len(graph), 'hyper-node')}"
+    lines = [
+        f"{nodes}, {counted}, {negative} of them negative",
+        "→ feeds   ⇢ feeds through `not` or an aggregate   ↻ recursive",
+    ]
+    # The order within a level stays topological: sorted() keeps it.
+    for level, together in groupby(sorted(drawn.nodes, key=_level), _level):
+        lines += ["", f"level {level}"]
+        for node in together:
+            lines += _paragraph(graph, node, leaving.get(node.id, []), names)
+    return "\n".join(lines) + "\n"
+
+
+def to_dot(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()) -> str:
+    """Return the graph for Graphviz: dashed arrows are negative edges."""
+    drawn = sketch(graph, sizes, highlight, _READABLE)
+    lines = [
+        "digraph hrdg {",
+        "  rankdir=TB;",
+        '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica"];',
+        '  edge [fontname="Helvetica", fontsize=10];',
+    ]
+    for node in drawn.nodes:
+        size = "" if node.size is None else f" ({_count(node.size, 'fact')})"
+        rows = [f"{node.name}{' ↻' if node.recursive else ''}{size}", _some(node.rules), _some(node.defines)]
+        colour = ', fillcolor="#fff3cd"' if node.highlighted else ""
+        lines.append(f"  n{node.id} [label={_dot_text(rows)}{colour}];")
+    for edge in drawn.edges:
+        style = ", style=dashed" if edge.negative else ""
+        label = _dot_text([_some(tuple(predicate_name(predicate) for predicate in edge.via))])
+        lines.append(f"  n{edge.source} -> n{edge.target} [label={label}{style}];")
+    if not drawn.complete:
+        lines.append(f"  // only the first {len(drawn.edges)} edges")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def to_dict(
+    graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
+) -> dict[str, object]:
+    """Return the graph as plain values; the module's docstring has the fields."""
+    drawn = sketch(graph, sizes, highlight)
+    return {
+        "format": "zodiacedge-graph",
+        "version": 1,
+        "rules": len(graph.rules),
+        "nodes": [
+            {
+                "id": node.id,
+                "name": node.name,
+                "level": node.level,
+                "rules": [
+                    {
+                        "key": key,
+                        "label": graph.rule(key).label or None,
+                        "text": format_rule(graph.rule(key)),
+                    }
+                    for key in node.keys
+                ],
+                "defines": list(node.defines),
+                "recursive": node.recursive,
+                "size": node.size,
+                "highlighted": node.highlighted,
+            }
+            for node in drawn.nodes
+        ],
+        "edges": [
+            {
+                "source": edge.source,
+                "target": edge.target,
+                "negative": edge.negative,
+                "via": [predicate_name(predicate) for predicate in edge.via],
+            }
+            for edge in drawn.edges
+        ],
+        "complete": drawn.complete,
+    }
+
+
+def to_json(
+    graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
+) -> str:
+    """Return `to_dict` as text."""
+    return json.dumps(to_dict(graph, sizes, highlight), ensure_ascii=False, indent=2) + "\n"
+
+
+def _level(node: SketchNode) -> int:
+    return node.level
+
+
+def _paragraph(graph: HyperGraph, node: SketchNode, edges: list[Edge], names: Mapping[int, str]) -> list[str]:
+    marks = f"{' ↻' if node.recursive else ''}{' *' if node.highlighted else ''}"
+    size = "" if node.size is None else f"   {_count(node.size, 'fact')}"
+    lines = [f"  {node.name}{marks}   {', '.join(node.defines)}{size}"]
+    lines += [f"      {format_rule(graph.rule(key))}" for key in node.keys]
+    alike: dict[tuple[bool, tuple[Predicate, ...]], list[str]] = {}
+    for edge in edges:
+        alike.setdefault((edge.negative, edge.via), []).append(names[edge.target])
+    for (negative, via), targets in alike.items():
+        carried = _some(tuple(predicate_name(predicate) for predicate in via))
+        lines.append(f"    {'⇢' if negative else '→'} {', '.join(targets)}   ({carried})")
+    return lines
+
+
+def _some(words: tuple[str, ...]) -> str:
+    left = len(words) - _LISTED
+    return ", ".join(words[:_LISTED]) + (f" and {left} more" if left > 0 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _dot_text(rows: list[str]) -> str:
+    escaped = (row.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for row in rows)
+    return '"' + "\\n".join(escaped) + '"'

@@ -1,0 +1,284 @@
+"""Parquet files, Arrow files and Arrow tables. This module and `places` import pyarrow, when it is needed.
+
+A column of strings holds cells as in `cells`; a column of another type holds literals: integers of all
+widths, floats (xsd:double), decimals, booleans, timestamps (without a time zone: UTC) and dates, each
+also dictionary-encoded. A row with a null, or with a number that is not finite, is reported and
+skipped; a column of any other type is refused by its name. Writing picks the type that holds a whole
+column exactly, and strings otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zodiacedge.io.formats.cells import read_cell, write_cell
+from zodiacedge.io.formats.lines import FileReading, ReadOptions
+from zodiacedge.io.problems import problem
+from zodiacedge.io.report import strict_problem
+from zodiacedge.io.sources import Format, SourceFile, relation_name
+from zodiacedge.io.streams import BLOCK
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.terms import (
+    XSD,
+    XSD_BOOLEAN,
+    XSD_DATETIME,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_INTEGER,
+    Literal,
+    Term,
+    boolean,
+    date_time,
+    double,
+    literal,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from decimal import Decimal
+
+_ARITY = b"zodiacedge.arity"
+_MAGIC = b"ARROW1"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WRITTEN = {
+    XSD_INTEGER: pa.int64(),
+    XSD_DOUBLE: pa.float64(),
+    XSD_BOOLEAN: pa.bool_(),
+    XSD_DATETIME: pa.timestamp("us", tz="UTC"),
+}
+# How the compressions of the command line are called inside these formats.
+PARQUET_CODECS = {"": "snappy", "gz": "gzip", "zst": "zstd"}
+ARROW_CODECS = {"": None, "zst": "zstd"}
+
+
+def read_columnar(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
+    """Yield the facts of a Parquet or Arrow file in batches; report the rows that are none."""
+    if not reading.source.compression:
+        yield from _read_file(stream, reading)
+        return
+    # Both formats are read from their end, which a compressed stream cannot do.
+    with tempfile.TemporaryFile() as whole:
+        while block := stream.read(BLOCK):
+            whole.write(block)
+        whole.seek(0)
+        yield from _read_file(whole, reading)
+
+
+def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
+    """Return the facts of an Arrow table's rows; refuse the table if a row is none."""
+    name = relation_name(relation)
+    source = SourceFile(Path("<table>"), Format.ARROW, relation=name)
+    reading = FileReading(source, ReadOptions())
+    batches = (b for b in table.to_batches(max_chunksize=reading.options.batch_size))
+    facts = [f for batch in _facts(table.schema, batches, reading) for f in batch]
+    if reading.bad:
+        raise strict_problem(reading.bad, reading.findings.kept)
+    return facts
+
+
+def table_of(rows: Sequence[Sequence[Term]], names: Sequence[str]) -> pa.Table:
+    """Return rows of terms as an Arrow table: a column of values where one type holds it exactly."""
+    columns = [_column([row[at] for row in rows]) for at in range(len(names))]
+    return pa.Table.from_arrays(columns, names=list(names))
+
+
+def write_columnar(
+    stream: IO[bytes], form: Format, compression: str, arity: int, rows: Sequence[Sequence[Term]]
+) -> None:
+    """Write a relation as a Parquet or Arrow file, compressed inside the format."""
+    if arity:
+        table = table_of(rows, [f"c{i}" for i in range(1, arity + 1)])
+    else:
+        # No file has rows of no columns, so the arity stands in the file's own notes.
+        table = pa.table({"true": pa.array([True for _ in rows], pa.bool_())})
+    table = table.replace_schema_metadata({_ARITY: str(arity).encode()})
+    if form is Format.PARQUET:
+        pq.write_table(table, stream, compression=PARQUET_CODECS[compression])
+        return
+    options = pa.ipc.IpcWriteOptions(compression=ARROW_CODECS[compression])
+    with pa.ipc.new_file(stream, table.schema, options=options) as writer:
+        writer.write_table(table)
+
+
+def _read_file(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
+    source = reading.source
+    try:
+        schema, batches = _open(stream, reading)
+        yield from _facts(schema, batches, reading)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # A problem of the system's has a number; without one it is the library that gave up.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        kind = "a Parquet" if source.format is Format.PARQUET else "an Arrow"
+        raise problem(
+            "I010",
+            f"{source.name} is not {kind} file, or it is damaged: {str(error).splitlines()[0]}",
+            "check that the extension says what the file is",
+        ) from error
+
+
+def _open(stream: IO[bytes], reading: FileReading) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    size = reading.options.batch_size
+    if reading.source.format is Format.PARQUET:
+        parquet = pq.ParquetFile(stream)
+        return parquet.schema_arrow, _sound(parquet.iter_batches(batch_size=size))
+    head = stream.read(len(_MAGIC))
+    stream.seek(0)
+    if head == _MAGIC:
+        reader = pa.ipc.open_file(stream)
+        whole = (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        reader = pa.ipc.open_stream(stream)
+        whole = (batch for batch in reader)
+    return reader.schema, _sliced(_sound(whole), size)
+
+
+def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    # The library takes what a file says about itself for true, until it is asked to look.
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
+
+
+def _sliced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, size):
+            yield batch.slice(start, size)
+
+
+def _facts(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], reading: FileReading
+) -> Iterator[list[Fact]]:
+    relation = reading.source.relation
+    metadata: dict[bytes, bytes] = schema.metadata or {}
+    if metadata.get(_ARITY) == b"0":
+        yield [Fact(relation, ()) for batch in batches for _ in range(batch.num_rows)][:1]
+        return
+    converters = [_converter(field, reading) for field in schema]
+    if not converters:
+        raise problem(
+            "I011", f"{reading.source.name} has no columns", "a relation of no columns has a `true`"
+        )
+    row = 0
+    for batch in batches:
+        columns = [convert(batch.column(i)) for i, convert in enumerate(converters)]
+        facts: list[Fact] = []
+        for args in zip(*columns, strict=True):
+            row += 1
+            bad = next((i for i, term in enumerate(args) if isinstance(term, str)), None)
+            if bad is None:
+                facts.append(fact(relation, *args))
+            else:
+                reading.report(row, None, f"column {schema.field(bad).name}: {args[bad]}", unit="row")
+        yield facts
+
+
+_Cell = Term | str  # a term, or why there is none
+
+
+def _converter(field: pa.Field, reading: FileReading) -> Callable[[pa.Array], list[_Cell]]:
+    kind = field.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        inner = _converter(pa.field(field.name, kind.value_type), reading)
+        return lambda column: _by_dictionary(column, inner)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return _strings
+    if types.is_timestamp(kind):
+        return _timestamps
+    each = _scalar(kind)
+    if each is None:
+        raise problem(
+            "I011",
+            f"{reading.source.name}: the column {field.name} is of type {kind}, which holds no terms",
+            "columns are strings (cells), integers, floats, decimals, booleans, timestamps or dates",
+        )
+    convert = each
+    return lambda column: ["null" if v is None else convert(v) for v in column.to_pylist()]
+
+
+def _scalar(kind: pa.DataType) -> Callable[..., _Cell] | None:
+    types = pa.types
+    if types.is_integer(kind):
+        return _integer
+    if types.is_floating(kind):
+        return _float
+    if types.is_boolean(kind):
+        return boolean
+    if types.is_decimal(kind):
+        return _decimal
+    return _date if types.is_date(kind) else None
+
+
+def _integer(value: int) -> Term:
+    # An unsigned number may be beyond 64 bits with a sign: a term without a value.
+    return literal(str(value), XSD_INTEGER)
+
+
+def _float(value: float) -> _Cell:
+    number = float(value)
+    return double(number) if math.isfinite(number) else f"{number} is not a finite number"
+
+
+def _decimal(value: Decimal) -> Term:
+    return literal(format(value, "f"), XSD_DECIMAL)
+
+
+def _date(value: date) -> Term:
+    return literal(value.isoformat(), XSD + "date")
+
+
+def _strings(column: pa.Array) -> list[_Cell]:
+    terms: dict[str, Term] = {}
+    cells: list[_Cell] = []
+    texts: list[str | None] = column.to_pylist()
+    for text in texts:
+        if text is None:
+            cells.append("null")
+            continue
+        term = terms.get(text)
+        if term is None:
+            term = terms[text] = read_cell(text)
+        cells.append(term)
+    return cells
+
+
+def _timestamps(column: pa.Array) -> list[_Cell]:
+    # Through numbers, because Python's moments have microseconds and end with the year 9999.
+    unit = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 0}[column.type.unit]
+    counts: list[int | None] = column.cast(pa.timestamp(column.type.unit)).cast(pa.int64()).to_pylist()
+    cells: list[_Cell] = []
+    for count in counts:
+        if count is None:
+            cells.append("null")
+            continue
+        try:
+            moment = _EPOCH + timedelta(microseconds=count * unit if unit else count // 1000)
+            cells.append(date_time(moment))
+        except OverflowError:
+            cells.append("a moment outside the years 1 to 9999")
+    return cells
+
+
+def _by_dictionary(column: pa.DictionaryArray, inner: Callable[[pa.Array], list[_Cell]]) -> list[_Cell]:
+    known = inner(column.dictionary)
+    places: list[int | None] = column.indices.to_pylist()
+    return ["null" if at is None else known[at] for at in places]
+
+
+def _column(terms: Sequence[Term]) -> pa.Array:
+    kinds = {t.datatype if isinstance(t, Literal) else "" for t in terms}
+    kind = _WRITTEN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    if kind is not None:
+        values = [value_of(t) for t in terms]
+        if None not in values:
+            return pa.array(values, kind)
+    return pa.array([write_cell(t) for t in terms], pa.string())

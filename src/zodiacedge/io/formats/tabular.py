@@ -1,0 +1,209 @@
+r"""CSV and TSV: one file is one relation, one line is one fact, one cell is one term.
+
+CSV is as RFC 4180 has it: a cell in quotes may hold commas, line breaks and doubled quotes. TSV has no
+quoting of its own: a tab or a line break in a string is an escape in a quoted term (`"a\tb"`). In
+both, blank lines are no rows, the first row says how many columns there are, one column is a class,
+and a file whose only line is `true` is the true relation of no columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from itertools import islice
+from typing import IO, TYPE_CHECKING
+
+from zodiacedge.io.formats.cells import quote, read_cell, write_cell
+from zodiacedge.io.formats.lines import FileReading, Line, numbered
+from zodiacedge.io.sources import Format
+from zodiacedge.language.ast import Fact
+from zodiacedge.terms import IRI, RDF_TYPE, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+TRUE = "true"
+_QUOTED = re.compile(rb'"((?:[^"]|"")*+)"')
+_NEEDS_CSV_QUOTES = re.compile('[,"\r\n]|^\ufeff')
+_NEEDS_TSV_QUOTES = re.compile("[\t\r\n]|^\ufeff")
+# A quote that nobody closes must not swallow the rest of a large file.
+_LONGEST_RECORD = 1 << 20
+_CACHE = 1 << 17
+
+Record = tuple[Line, list[str]]
+
+
+def read_tabular(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
+    """Yield the facts of a CSV or TSV file in batches; report the rows that are none."""
+    lines = numbered(stream)
+    records = _csv(lines, reading) if reading.source.format is Format.CSV else _tsv(lines, reading)
+    if reading.options.header:
+        header = next(records, None)
+        if header is None:
+            return
+        yield from _facts(records, reading, len(header[1]))
+        return
+    first = next(records, None)
+    if first is None:
+        return
+    if first[1] == [TRUE] and reading.source.arity in {None, 0}:
+        second = next(records, None)
+        if second is None and not reading.bad:
+            yield [Fact(reading.source.relation, ())]
+            return
+        yield from _facts(_chained(first, second, records), reading, 1)
+        return
+    yield from _facts(_chained(first, None, records), reading, len(first[1]))
+
+
+def csv_line(terms: Sequence[Term]) -> str:
+    """Return a row as a line of CSV, without the line break."""
+    cells = [
+        f'"{c.replace(chr(34), chr(34) * 2)}"' if _NEEDS_CSV_QUOTES.search(c) else c
+        for c in map(write_cell, terms)
+    ]
+    # A line of nothing would be no row.
+    return '""' if cells == [""] else ",".join(cells)
+
+
+def tsv_line(terms: Sequence[Term]) -> str:
+    """Return a row as a line of TSV, without the line break."""
+    cells = [quote(c) if _NEEDS_TSV_QUOTES.search(c) else c for c in map(write_cell, terms)]
+    return '""' if cells == [""] else "\t".join(cells)
+
+
+def tabular_lines(form: Format, arity: int, rows: Iterable[tuple[Term, ...]]) -> Iterator[str]:
+    """Yield a relation's rows as lines of CSV or TSV."""
+    line = csv_line if form is Format.CSV else tsv_line
+    lines = (line(row) if arity else TRUE for row in rows)
+    first = list(islice(lines, 2))
+    if arity == 1 and first == [TRUE]:
+        # One row that is the boolean: spelled out, so that it is not read as a relation of no columns.
+        first = ['"""true""^^xsd:boolean"' if form is Format.CSV else '"true"^^xsd:boolean']
+    yield from first
+    yield from lines
+
+
+def _chained(first: Record, second: Record | None, rest: Iterator[Record]) -> Iterator[Record]:
+    yield first
+    if second:
+        yield second
+    yield from rest
+
+
+def _facts(records: Iterable[Record], reading: FileReading, width: int) -> Iterator[list[Fact]]:
+    relation, size = reading.source.relation, reading.options.batch_size
+    of_class = IRI(relation)
+    terms: dict[str, Term] = {}
+    batch: list[Fact] = []
+    for line, cells in records:
+        if len(cells) != width:
+            found, wanted = _columns(len(cells)), _columns(width)
+            reading.report(line.number, line.offset, f"{found} where the first row has {wanted}", line.data)
+            continue
+        if len(terms) > _CACHE:
+            terms.clear()
+        args: list[Term] = []
+        for cell in cells:
+            term = terms.get(cell)
+            if term is None:
+                term = terms[cell] = read_cell(cell)
+            args.append(term)
+        batch.append(Fact(RDF_TYPE, (args[0], of_class)) if width == 1 else Fact(relation, tuple(args)))
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
+
+
+def _tsv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
+    for line in lines:
+        if line.data:
+            text = _decoded(line, line.data, reading)
+            if text is not None:
+                yield line, text.split("\t")
+
+
+def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
+    waiting: deque[Line] = deque()
+    while True:
+        line = waiting.popleft() if waiting else next(lines, None)
+        if line is None:
+            return
+        if not line.data:
+            continue
+        if b'"' not in line.data:
+            text = _decoded(line, line.data, reading)
+            if text is not None:
+                yield line, text.split(",")
+            continue
+        record = [line]
+        cells = _cells(line.data)
+        never_closed = isinstance(cells, int)
+        if isinstance(cells, int):
+            # A cell was opened and not closed: the record ends where the quotes are even again.
+            record += _continued(line.data.count(b'"', cells), waiting, lines)
+            cells = _cells(_joined(record))
+        if isinstance(cells, list):
+            try:
+                yield line, [c.decode() for c in cells]
+            except UnicodeDecodeError as error:
+                reading.report(line.number, line.offset, _not_utf8(error), line.data)
+            continue
+        reason = "a quote is opened and not closed" if never_closed else str(cells)
+        reading.report(line.number, line.offset, reason, line.data)
+        waiting.extendleft(reversed(record[1:]))
+
+
+def _continued(quotes: int, waiting: deque[Line], lines: Iterator[Line]) -> Iterator[Line]:
+    size = 0
+    while quotes % 2 and size < _LONGEST_RECORD:
+        line = waiting.popleft() if waiting else next(lines, None)
+        if line is None:
+            return
+        size += len(line.data) + 1
+        quotes += line.data.count(b'"')
+        yield line
+
+
+def _joined(record: list[Line]) -> bytes:
+    return b"".join(line.data + line.ending for line in record)[: -len(record[-1].ending) or None]
+
+
+def _cells(data: bytes) -> list[bytes] | str | int:
+    """Return a record's cells, or why it is none, or where a quoted cell starts that does not end."""
+    cells: list[bytes] = []
+    at, end = 0, len(data)
+    while True:
+        if data[at : at + 1] == b'"':
+            found = _QUOTED.match(data, at)
+            if not found:
+                return at
+            cells.append(found.group(1).replace(b'""', b'"'))
+            at = found.end()
+        else:
+            comma = data.find(b",", at)
+            cells.append(data[at : end if comma < 0 else comma])
+            at = end if comma < 0 else comma
+        if at == end:
+            return cells
+        if data[at : at + 1] != b",":
+            return "text after the closing quote of a cell (inside a quoted cell, double the quotes)"
+        at += 1
+
+
+def _decoded(line: Line, data: bytes, reading: FileReading) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        reading.report(line.number, line.offset, _not_utf8(error), line.data)
+        return None
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    return f"not UTF-8: byte 0x{error.object[error.start]:02x}"

@@ -1,0 +1,275 @@
+"""The part of a knowledge base that one device needs: some of its facts, and the rules that concern them.
+
+A slice says which facts go along, in one of two ways:
+
+    ?- neighbour(wt1, N), reading(N, V) .     the facts that its atoms match: an atom alone is such a query
+    about(S) :- sensor(wt1, S) .              the explicit facts that mention one of the terms it finds
+
+What the atoms of a `?-` name is *given*: its facts go along as explicit ones, derived or not, and the rules
+that derive nothing else stay behind. Of the others, those go along that read what goes along, themselves or
+through one another, those that these need, and those that hold without facts. What stays behind then could
+derive nothing from the facts of the slice. Writing the slice as a store is left to `store.export_slice`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from zodiacedge.engine.api import Mentioning
+from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, SyntaxProblem, UsageProblem, nearest
+from zodiacedge.graph.rdg import Walk
+from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
+from zodiacedge.language.ast import Aggregate, Atom, Fact, Predicate, Query, Variable, atom, variables
+from zodiacedge.language.checks import body_atoms, check_query
+from zodiacedge.language.parser import has_head, parse_query
+from zodiacedge.language.safety import resolve_query
+from zodiacedge.language.unify import Pattern, pattern_of
+from zodiacedge.terms import RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from zodiacedge.engine.api import Settings, State
+    from zodiacedge.kb.rule_base import Program
+    from zodiacedge.language.ast import Argument, Conjunct, Rule
+    from zodiacedge.language.checks import Host
+    from zodiacedge.terms import Term
+
+_QUERY = "?-"
+_RULE = ":-"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What goes along, and how many rules stay behind."""
+
+    facts: frozenset[Fact]
+    rules: tuple[Rule, ...]
+    given: tuple[Predicate, ...]
+    """The predicates whose facts go along as explicit ones, whatever they were."""
+    left_behind: int
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+class _Wish(NamedTuple):
+    """One text: a query, whether it asks what facts mention, and which of its variables have values."""
+
+    query: Query
+    mentions: bool
+    values: dict[Variable, Term]
+
+
+class Wishes(NamedTuple):
+    """All that a slice is to hold, read and checked, and what is odd about it."""
+
+    wishes: tuple[_Wish, ...]
+    warnings: tuple[Diagnostic, ...]
+
+
+def read_slice(
+    texts: Sequence[str], values: Mapping[str, Term], *, prefixes: Mapping[str, str], host: Host
+) -> Wishes:
+    """Read and check the texts of a slice; a value is for the variable of that name, in whatever text has it.
+
+    Args:
+        texts: Queries and atoms.
+        values: Values for variables of them.
+        prefixes: What texts may use.
+        host: What the host registered.
+    """
+    if not texts:
+        raise _empty("the slice is empty")
+    given = {Variable(name): value for name, value in values.items()}
+    wishes = [_read(text, given, prefixes) for text in texts]
+    there = {v for wish in wishes for v in wish.values}
+    for v in given:
+        if v not in there:
+            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query) if _has_an_author(x))
+            near = nearest(v.name, list(named))
+            hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
+            raise UsageProblem(Diagnostic("U009", f"the slice has no variable {v.name}", hint))
+    found = [d for wish in wishes for d in check_query(wish.query, host, wish.values)]
+    if any(d.severity == "error" for d in found):
+        raise CheckProblem(d for d in found if d.severity == "error")
+    return Wishes(tuple(wishes), tuple(found))
+
+
+def matched(wishes: Wishes, state: State, settings: Settings) -> frozenset[Fact]:
+    """Find the facts that the atoms of queries match."""
+    found = (_matching(one, _positive(one.query.body), state, settings) for one in wishes.wishes)
+    return frozenset(fact for facts in found for fact in facts)
+
+
+def cut(wishes: Wishes, program: Program, state: State, settings: Settings) -> Slice:
+    """Find the facts that a slice wishes for, and the rules that go along."""
+    rules = program.rules.values()
+    known = state.predicates() | {a.predicate for r in rules for a in (r.head, *body_atoms(r.body))}
+    warnings = list(wishes.warnings)
+    facts: set[Fact] = set()
+    given: dict[Pattern, None] = {}
+    for wish in wishes.wishes:
+        warnings += unknown_predicates(body_atoms(wish.query.body), known)
+        warnings += mistaken_constants(wish.query.body, state.holds)
+        if wish.mentions:
+            facts.update(_mentioning(wish, program, state, settings))
+        else:
+            atoms = _positive(wish.query.body)
+            given |= dict.fromkeys(_widest(a) for a in atoms)
+            facts.update(_matching(wish, atoms, state, settings))
+    kept = _rules(program, given, facts)
+    if not facts:
+        warnings.append(_no_facts())
+    return Slice(
+        frozenset(facts),
+        tuple(program.rules[key] for key in kept),
+        tuple(dict.fromkeys(pattern.predicate for pattern in given)),
+        len(rules) - len(kept),
+        tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _read(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _Wish:
+    mentions = has_head(text)
+    try:
+        query = parse_query(text, "<slice>", prefixes, given)
+    except SyntaxProblem:
+        if not mentions or _RULE in text:
+            raise
+        query, mentions = parse_query(f"{_QUERY} {text}", "<slice>", prefixes, given), False
+    if not _positive(query.body):
+        raise _empty(f"the slice {text.strip()} names no predicate")
+    if mentions and not query.columns:
+        raise _empty(f"the slice {text.strip()} does not say what facts are to mention")
+    named = set(_named(query))
+    return _Wish(_renamed(query), mentions, {v: value for v, value in given.items() if v in named})
+
+
+def _named(query: Query) -> Iterator[Variable]:
+    yield from (c for c in query.columns if isinstance(c, Variable))
+    for conjunct in query.body:
+        seen = conjunct.groups if isinstance(conjunct, Aggregate) else variables(conjunct)
+        yield from (v for v in seen if not v.anonymous)
+
+
+def _positive(body: Iterable[Conjunct]) -> list[Atom]:
+    return [conjunct for conjunct in body if isinstance(conjunct, Atom)]
+
+
+def _renamed(query: Query) -> Query:
+    """Return a query whose atoms have names for all arguments: whoever wrote `_` wants the whole fact."""
+    body = tuple(replace(c, args=tuple(map(_name, c.args))) if isinstance(c, Atom) else c for c in query.body)
+    return replace(query, body=body)
+
+
+def _name(arg: Argument) -> Argument:
+    # A name that no author can write, and that does not begin as those of anonymous variables do.
+    return Variable(f".{arg.name}") if isinstance(arg, Variable) and arg.anonymous else arg
+
+
+def _has_an_author(one: Variable) -> bool:
+    return not one.name.startswith(".")
+
+
+# Facts
+
+
+def _matching(wish: _Wish, atoms: Iterable[Atom], state: State, settings: Settings) -> Iterator[Fact]:
+    for one in atoms:
+        # One query for each atom: all of them together could have the product of their facts as rows.
+        rows = _rows(Query(one.args, wish.query.body), wish.values, state, settings)
+        yield from (Fact(one.relation, row) for row in rows)
+
+
+def _mentioning(wish: _Wish, program: Program, state: State, settings: Settings) -> Iterator[Fact]:
+    if isinstance(state, Mentioning):
+        rows = _rows(wish.query, wish.values, state, settings)
+        yield from state.mentioning({term for row in rows for term in row})
+        return
+    for predicate in state.explicit_counts():
+        places = [Variable(f".{n}") for n in range(predicate.arity)]
+        found: set[Fact] = set()
+        for column in dict.fromkeys(wish.query.columns):
+            for n in range(predicate.arity):
+                args = tuple(column if n == m else place for m, place in enumerate(places))
+                whole = atom(predicate.name, args)
+                rows = _rows(Query(whole.args, (*wish.query.body, whole)), wish.values, state, settings)
+                found.update(Fact(whole.relation, row) for row in rows)
+        yield from _explicit(found, predicate, program, state)
+
+
+def _explicit(found: set[Fact], predicate: Predicate, program: Program, state: State) -> Iterable[Fact]:
+    """Return the explicit ones of some visible facts of a predicate."""
+    whole = atom(predicate.name, tuple(Variable(f".{n}") for n in range(predicate.arity)))
+    if found and any(True for _ in program.graph.rules.deriving(pattern_of(whole))):
+        unchanged = state.effect(state.batch(), state.batch())
+        found.intersection_update(unchanged.matching(whole))
+    return found
+
+
+def _rows(
+    query: Query, values: Mapping[Variable, Term], state: State, settings: Settings
+) -> Iterable[tuple[Term, ...]]:
+    resolved = resolve_query(query, values)
+    if not values:
+        return state.answer(resolved, settings).rows
+    return state.prepare(resolved, tuple(values), settings)(values).rows
+
+
+# Rules
+
+
+def _widest(one: Atom) -> Pattern:
+    """Return the pattern of all facts of an atom's predicate."""
+    variable = tuple(Variable(f".{n}") for n in range(len(one.args)))
+    if one.relation == RDF_TYPE and len(one.args) == 2 and one.predicate.arity == 1:
+        return pattern_of(replace(one, args=(variable[0], one.args[1])))
+    return pattern_of(replace(one, args=variable))
+
+
+def _rules(program: Program, given: Iterable[Pattern], facts: Iterable[Fact]) -> tuple[str, ...]:
+    whole = program.graph.rules
+    behind = [key for key, shape in whole.shapes.items() if any(_covers(one, shape.head) for one in given)]
+    graph = whole.changed({}, behind)
+    one_of_each = {one.predicate: one for one in facts}
+    starts = {*given, *(_widest(Atom(one.relation, one.args)) for one in one_of_each.values())}
+    reading = {key for one in starts for key, _, _ in graph.readers(one)}
+    reading |= {key for key, shape in graph.shapes.items() if _needs_no_facts(shape.rule)}
+    reading = _reached(Walk(graph).forward, reading)
+    return graph.in_order(_reached(Walk(graph).backward, reading))
+
+
+def _covers(given: Pattern, head: Pattern) -> bool:
+    """Whether all facts of a head are of a predicate that is given."""
+    if given.relation != head.relation or len(given.args) != len(head.args):
+        return False
+    return all(isinstance(one, int) or one == other for one, other in zip(given.args, head.args, strict=True))
+
+
+def _needs_no_facts(rule: Rule) -> bool:
+    aggregate = rule.aggregate
+    return not _positive(rule.body) and not (aggregate and _positive(aggregate.body))
+
+
+def _reached(step: Callable[[Iterable[str]], Iterator[str]], starts: set[str]) -> set[str]:
+    found = set(starts)
+    waiting = list(starts)
+    while waiting:
+        for key in step((waiting.pop(),)):
+            if key not in found:
+                found.add(key)
+                waiting.append(key)
+    return found
+
+
+# What is wrong
+
+
+def _empty(why: str) -> StoreProblem:
+    note = "write an atom or a query: 'reading(wt1, _)', '?- near(wt1, X), reading(X, V) .'"
+    return StoreProblem(Diagnostic("D015", why, note))
+
+
+def _no_facts() -> Diagnostic:
+    note = "check names and values; a name in a rule is an IRI, a text from a table is a string"
+    return Diagnostic("W015", "the slice holds no facts", note, severity="warning")

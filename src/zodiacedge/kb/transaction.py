@@ -1,0 +1,218 @@
+"""A change as it is collected, piece by piece, until it is committed as one transaction."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+
+from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.kb.arguments import given_text
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.query import library
+from zodiacedge.language.parser import ground, parse_program
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from zodiacedge import io
+    from zodiacedge.engine.api import Batch
+    from zodiacedge.io import Load, LoadReport, ProgressCallback
+    from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.language.ast import Atom, Fact, Program, Rule
+
+    Rows: TypeAlias = Iterable[Sequence[object]] | pa.Table
+    Facts: TypeAlias = str | Rows
+
+
+class Changeable(Protocol):
+    """What a transaction asks of a knowledge base."""
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that texts may use."""
+
+    def batch(self, load: Callable[[Callable[[], None]], Load]) -> tuple[Batch, LoadReport]:
+        """Return the facts of files, for a change."""
+
+    def apply(
+        self,
+        change: Change,
+        *,
+        message: str = "",
+        prefixes: Mapping[str, str] | None = None,
+        committed: Callable[[ChangeReport], None] | None = None,
+    ) -> ChangeReport:
+        """Carry out a change."""
+
+    def dry_run(self, change: Change) -> ChangeReport:
+        """Find out what a change would do."""
+
+
+class Transaction:
+    """Collects a change; the `with` block commits it, an exception in the block drops it."""
+
+    def __init__(self, kb: Changeable, message: str = "") -> None:
+        """Begin with nothing to do."""
+        self._kb = kb
+        self._message = message
+        self._add_rules: list[Rule] = []
+        self._remove_rules: list[str | Rule] = []
+        self._add_facts: list[Fact] = []
+        self._remove_facts: list[Fact] = []
+        self._loaded: list[Batch] = []
+        self._stated: list[Atom] = []
+        self._prefixes: dict[str, str] = kb.prefixes
+        self._report: ChangeReport | None = None
+        self.loads: list[LoadReport] = []
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Commit, unless the block failed."""
+        if kind is None:
+            self._refuse_if_committed()
+            self._kb.apply(
+                self.collected(), message=self._message, prefixes=self._prefixes, committed=self._committed
+            )
+
+    def _committed(self, report: ChangeReport) -> None:
+        self._report = report
+
+    def dry_run(self) -> ChangeReport:
+        """Find out what the change would do, as collected so far; nothing is committed."""
+        self._refuse_if_committed()
+        return self._kb.dry_run(self.collected())
+
+    @property
+    def report(self) -> ChangeReport:
+        """What the change did, once it is committed."""
+        if self._report is None:
+            raise UsageProblem(Diagnostic("U002", "the change is not committed yet", "end the with block"))
+        return self._report
+
+    def collected(self) -> Change:
+        """Return the change as collected so far."""
+        return Change(
+            tuple(self._add_rules),
+            tuple(self._remove_rules),
+            tuple(self._add_facts),
+            tuple(self._remove_facts),
+            tuple(self._loaded),
+            stated=tuple(self._stated),
+        )
+
+    def add_rules(self, text: str, name: str = "<text>") -> None:
+        """Add the rules and facts of a program text."""
+        program = self._read(text, name)
+        self._state(program)
+        self._add_rules += program.rules
+
+    def remove_rules(self, text: str, name: str = "<text>") -> None:
+        """Remove rules, by label or by text up to variable names."""
+        self._refuse_if_committed()
+        if given_text(text).replace("-", "_").strip().isidentifier():
+            self._remove_rules.append(text.strip())
+            return
+        program = self._read(text, name)
+        self._remove_rules += program.rules
+        self._remove_facts += [ground(atom) for atom in program.facts]
+
+    def add_facts(self, facts: Facts, relation: str = "") -> None:
+        """Add facts.
+
+        They come as program text, as rows `(predicate, value, …)`, as rows `(value, …)` of the relation
+        given, or as an Arrow table of the relation given.
+        """
+        if isinstance(facts, str):
+            self._state(self._read(facts, rules=False))
+        else:
+            self._add_facts += self._rows(facts, relation)
+
+    def remove_facts(self, facts: Facts, relation: str = "") -> None:
+        """Remove explicit facts, given as for `add_facts`."""
+        if isinstance(facts, str):
+            self._remove_facts += [ground(atom) for atom in self._read(facts, rules=False).facts]
+        else:
+            self._remove_facts += self._rows(facts, relation)
+
+    def load(
+        self,
+        *sources: str | os.PathLike[str],
+        header: bool = False,
+        base: str = "",
+        strict: bool = False,
+        progress: ProgressCallback | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
+    ) -> LoadReport:
+        """Add the facts of files, folders and globs; formats go by extension.
+
+        All bad lines go to a file in the folder `quarantine`, if one is given, with place and reason.
+        """
+        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
+
+        self._refuse_if_committed()
+
+        with io.quarantine(quarantine) if quarantine is not None else nullcontext() as take:
+
+            def load(pause: Callable[[], None]) -> io.Load:
+                def tell(state: io.Progress) -> None:
+                    if progress:
+                        progress(state)
+                    pause()
+
+                return io.read(
+                    sources, header=header, base=base, strict=strict, progress=tell, on_bad_line=take
+                )
+
+            batch, report = self._kb.batch(load)
+        self._loaded.append(batch)
+        self.loads.append(report)
+        return report
+
+    def _refuse_if_committed(self) -> None:
+        if self._report:
+            raise UsageProblem(
+                Diagnostic("U002", "the change is committed already", "begin another one: kb.change()")
+            )
+
+    def _read(self, text: str, name: str = "<text>", *, rules: bool = True) -> Program:
+        self._refuse_if_committed()
+        program = parse_program(given_text(text), name, self._prefixes)
+        if program.rules and not rules:
+            raise UsageProblem(Diagnostic("U003", "expected facts, found a rule", "use add_rules"))
+        self._prefixes |= dict(program.prefixes)
+        return program
+
+    def _state(self, program: Program) -> None:
+        self._add_facts += [ground(atom) for atom in program.facts]
+        self._stated += program.facts
+
+    def _rows(self, facts: Rows, relation: str) -> list[Fact]:
+        self._refuse_if_committed()
+        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
+
+        if hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "schema"):
+            return io.facts_of_table(library("pyarrow").table(facts), relation)
+        if not hasattr(facts, "__iter__"):
+            hint = "give program text, rows, or an Arrow table or data frame"
+            raise UsageProblem(Diagnostic("U013", f"expected facts, found {facts!r}", hint))
+        return io.facts_of_rows(facts, relation or None)
+
+
+def given_change(value: object) -> Change:
+    """Return a change that was given as one, or raise."""
+    if isinstance(value, Change):
+        return value
+    hint = "collect it: with kb.change() as c: …"
+    raise UsageProblem(Diagnostic("U013", f"expected a change, found {value!r}", hint))

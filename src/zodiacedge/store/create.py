@@ -1,0 +1,116 @@
+"""Making an empty store, step by step, such that a process killed on the way leaves nothing that hinders.
+
+In a folder the lock comes first and the marker last. A folder with our lock, without a marker and with
+nothing in it but what the steps between make is one that somebody did not finish: the next to make a store
+there starts anew. Among objects the empty table is one object and the marker another: whoever finds the first
+alone puts the second, and of several only one has made the store.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import StoreProblem
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER
+from zodiacedge.store.location.atomic_files import sync_folder
+from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.marker import marker
+from zodiacedge.store.location.object_store import ObjectPlace
+from zodiacedge.store.log import record_format
+from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
+from zodiacedge.store.table.delta_table import FactTable
+
+if TYPE_CHECKING:
+    from zodiacedge.store.location.base import Holding, Place
+    from zodiacedge.store.table.commit_info import Snapshot
+
+_BETWEEN = {LOCK, LOG_FOLDER, DELTA_LOG}
+_FIRST_COMMIT = f"{DELTA_LOG}/{0:020d}.json"
+
+
+def make(place: Place, snapshot: Snapshot) -> Holding:
+    """Make a store without facts in a place that is empty or not there yet; return what its writer holds."""
+    match place:
+        case FolderPlace():
+            return _in_folder(place, snapshot)
+        case ObjectPlace():
+            return _of_objects(place, snapshot)
+        case _:
+            raise TypeError(place)
+
+
+def is_blank(place: Place) -> bool:
+    """Tell whether a store never had a change: whoever made it did not come further, or wanted no more."""
+    newest = next(FactTable(place).commits(), None)
+    if newest is None or newest.snapshot.version:
+        return False
+    return next(record_format.read_files(place, record_format.files(place), ends=True), None) is None
+
+
+def _in_folder(place: FolderPlace, snapshot: Snapshot) -> Holding:
+    try:
+        place.root.mkdir(parents=True, exist_ok=True)
+        _refuse_others(place)
+        lock = place.hold()
+    except OSError as error:
+        raise unwritable(place, error) from error
+    try:
+        _begin_anew(place)
+        (place.root / LOG_FOLDER).mkdir()
+        FactTable(place).create(snapshot)
+        sync_folder(place.root)
+        place.write(MARKER, marker())
+    except OSError as error:
+        lock.release()
+        raise unwritable(place, error) from error
+    except BaseException:
+        lock.release()
+        raise
+    return lock
+
+
+def _refuse_others(place: FolderPlace) -> None:
+    """Raise if there is anything in the folder but what an unfinished making leaves."""
+    place.refuse_links()
+    names = {path.name for path in place.root.iterdir()}
+    left = {name for name in names if name in _BETWEEN or name.startswith(f".{MARKER}.")}
+    if names - left or (names and LOCK not in names):
+        raise not_a_store(place, "the folder is not empty")
+    if any((place.root / LOG_FOLDER).glob("*")):
+        # There are changes: this was a store, and lost its marker.
+        raise not_a_store(place, f"it has changes and no {MARKER}")
+
+
+def _begin_anew(place: FolderPlace) -> None:
+    # Now that the lock is ours: somebody may have finished while we waited for it.
+    if place.has(MARKER):
+        raise already_a_store(place)
+    for path in place.root.iterdir():
+        if path.name == LOCK:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _of_objects(place: ObjectPlace, snapshot: Snapshot) -> Holding:
+    names = {one.name for one in place.listed()}
+    if MARKER in names:
+        raise already_a_store(place)
+    if names - {_FIRST_COMMIT}:
+        raise not_a_store(place, "there is something else")
+    table = FactTable(place)
+    if not names:
+        try:
+            table.create(snapshot)
+        except StoreProblem:
+            # Somebody else may have been quicker: whose marker comes first has made the store.
+            if next(table.commits(), None) is None:
+                raise
+    if next(table.commits(), None) is None:
+        raise not_a_store(place, "there is another table")
+    if not place.put_new(MARKER, marker()):
+        raise already_a_store(place)
+    return place.hold()

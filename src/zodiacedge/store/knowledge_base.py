@@ -1,0 +1,174 @@
+"""The knowledge base of a store: every change is in the log before it is in force, and versions can be read.
+
+`open_store` loads the last commit of the Delta table and replays the log behind it. Flushing brings the table
+up to the log: beside the work when the log is long, and when the knowledge base is closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from zodiacedge.kb.arguments import given_time, given_version
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.store.flush import Folds
+from zodiacedge.store.log.entry import Remarks
+from zodiacedge.store.store import Base, DurableStore
+from zodiacedge.store.versions import replay
+from zodiacedge.store.versions.diff import VersionDiff
+from zodiacedge.store.versions.restore import missing_calls
+from zodiacedge.util.uninterrupted import uninterrupted
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from zodiacedge.engine.api import Attempt, Effect, Engine, Settings
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.errors import Diagnostic
+    from zodiacedge.kb.change import ChangeNote
+    from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.store.log.entry import Entry
+    from zodiacedge.store.table.pending_flush import Folding
+    from zodiacedge.store.versions.vacuum import Swept
+
+
+class StoredKnowledgeBase(KnowledgeBase):
+    """Rules, explicit facts, and all that follows from them, in a store that outlives the process."""
+
+    def __init__(
+        self, engine: Engine, settings: Settings, store: DurableStore, at: int | None = None
+    ) -> None:
+        """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
+        super().__init__(engine, settings)
+        self._store = store
+        self._folds = Folds()
+        # Changes that are replayed are in the log already.
+        self._is_replaying = True
+        try:
+            base, records = store.base(at, engine.empty, self._host(), settings.registry)
+            self._program, self._state, self._version = base.program, base.state, base.version
+            self._prefixes, self._unregistered = base.prefixes, base.unregistered
+            self._streams = base.streams
+            if records:
+                store.check_changes(self._unregistered, dry=True)
+            # A change that was accepted once is not checked for evaluation errors again.
+            self._settings = replace(settings, strict=False)
+            for change, entries in replay.changes_again(records, lambda: self._state, store.keeping):
+                self.apply(change)
+                self._version = entries[-1].version
+                replay.check(store.place, entries[-1], store.keeping.counts(self._state))
+                for entry in entries:
+                    self._prefixes |= entry.prefixes
+                    self._streams |= {entry.stream: entry.batch} if entry.stream else {}
+            self._settings = settings
+        except BaseException:
+            store.close()
+            raise
+        self._is_replaying = False
+
+    def close(self) -> None:
+        """Flush the log into the table, and let others write. What is in memory stays readable."""
+        try:
+            if self._store.writable:
+                self.flush()
+        finally:
+            self._store.close()
+
+    def flush(self) -> None:
+        """Bring the table up to this version."""
+        with self._admission.alone():
+            self._folds.fold(self._store, self._folding)
+
+    def _folding(self) -> Folding | None:
+        """Take hold of what the table of the store lacks."""
+        with self._asking() as state:
+            base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
+            return self._store.folding(base, self._turn)
+
+    @property
+    def store(self) -> DurableStore:
+        """Where changes are kept."""
+        return self._store
+
+    @property
+    def streams(self) -> dict[str, int]:
+        """The last batch of each stream that was applied: what comes again after a restart is known by it."""
+        return dict(self._streams)
+
+    @property
+    def recovered(self) -> tuple[Diagnostic, ...]:
+        """The damage that was mended when the store was opened; a reader reports it and leaves it."""
+        return self._store.recovered
+
+    def log(self) -> tuple[Entry, ...]:
+        """Return who changed what, version by version, as far as the store keeps it."""
+        return self._store.entries()
+
+    def at(self, version: int) -> StoredKnowledgeBase:
+        """Return an earlier version of the store, for reading."""
+        version = given_version(version)
+        store = DurableStore(self._store.place, writable=False, keeping=self._store.keeping)
+        return StoredKnowledgeBase(self._engine, self._settings, store, version)
+
+    def rollback(self, version: int, message: str = "") -> ChangeReport:
+        """Make a new version that has the rules and explicit facts of an earlier one."""
+        version = given_version(version)
+        with self._admission.alone():
+            records = self._store.records(version, self._version)
+            with self._asking() as state:
+                change = replay.change_back(records, state, self._store.keeping)
+            return self.apply(change, message=message or f"back to version {version}")
+
+    def diff(self, before: int, after: int) -> VersionDiff:
+        """Return the rules and visible facts that tell two versions of the store apart."""
+        return VersionDiff.between(self.at(before), self.at(after))
+
+    def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> Swept:
+        """Flush, and remove from the store what no version of the last time needs: a week if not given.
+
+        A dry run tells how much there is to remove now, and does neither.
+        """
+        kept = None if kept is None else given_time(kept)
+        with self._admission.alone():
+            if dry_run:
+                self._folds.wait()
+            else:
+                self.flush()
+            return self._store.vacuum(dry=dry_run) if kept is None else self._store.vacuum(kept, dry=dry_run)
+
+    def _record(self, effect: Effect, attempt: Attempt, report: ChangeReport, note: ChangeNote) -> int:
+        if self._is_replaying:
+            return 0
+        known = self._prefixes.items()
+        new = {prefix: base for prefix, base in note.prefixes.items() if (prefix, base) not in known}
+        remarks = Remarks(note.message, new, *(note.stream or ()))
+        return self._store.record(report, effect, attempt, remarks, self._turn.pass_on)
+
+    def _committed(self, note: ChangeNote) -> None:
+        self._streams.update([note.stream] if note.stream else [])
+
+    def _before_notifying(self, ticket: int) -> None:
+        if not self._is_replaying and (self._subscribers or self._store.is_long):
+            self._store.sync(ticket)
+
+    def _after_notifying(self) -> None:
+        if not self._is_replaying and self._store.is_long:
+            self._folds.fold_beside(self._store, self._folding)
+
+    def _make_durable(self, ticket: int) -> None:
+        if not self._is_replaying:
+            self._store.sync(ticket)
+
+    def _withdraw(self) -> None:
+        if not self._is_replaying:
+            with uninterrupted():
+                self._store.withdraw(self._version)
+
+    def _check_changes(self, *, dry: bool) -> None:
+        if not self._is_replaying:
+            self._store.check_changes(self._unregistered, dry=dry)
+
+    def _register(self, registry: Registry) -> None:
+        super()._register(registry)
+        if self._unregistered:
+            self._unregistered = missing_calls(self.rules, self._host())

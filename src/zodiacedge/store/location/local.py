@@ -1,0 +1,148 @@
+"""A store in a folder of this machine: one writer, and files that are on disk when they are said to be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS, STREAMS
+from zodiacedge.store.location.atomic_files import WholeFiles, sync_file, sync_folder
+from zodiacedge.store.location.base import Listed
+from zodiacedge.store.location.lock import WriterLock
+from zodiacedge.store.problems import leads_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+
+_OWN = frozenset({MARKER, LOCK, LOG_FOLDER, DELTA_LOG, STREAMS})
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPlace:
+    """The files of a folder."""
+
+    root: Path
+    """From the top: this process may go to another folder meanwhile, and a task works in one of its own."""
+    name: str = ""
+    """What the user calls it, if not that."""
+
+    @property
+    def shared(self) -> bool:
+        """There is a lock."""
+        return False
+
+    @property
+    def uri(self) -> str:
+        """The folder's path as an address: a name may have signs that mean something to Delta."""
+        return self.root.absolute().as_uri()
+
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """Nothing: the path says it."""
+        return None
+
+    def __str__(self) -> str:
+        """Return the folder's path as the user wrote it."""
+        return self.name or str(self.root)
+
+    def shown(self, name: str) -> str:
+        """Return a file's path."""
+        return str(Path(str(self)) / name)
+
+    def read(self, name: str) -> bytes:
+        """Return a file."""
+        return (self.root / name).read_bytes()
+
+    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
+        """Yield files in their order, each read when it is asked for."""
+        for name in names:
+            yield name, (self.root / name).read_bytes
+
+    def there(self) -> bool:
+        """Tell whether the folder is there."""
+        return self.root.is_dir()
+
+    def has(self, name: str) -> bool:
+        """Tell whether a file is there, for all that this process may see."""
+        return os.path.exists(self.root / name)  # noqa: PTH110 - that of a path raises
+
+    def refuse_links(self) -> None:
+        """Raise if a file or folder of the store is a link, or neither: what is written would go elsewhere.
+
+        What else somebody put into the folder is no concern of the store.
+        """
+        waiting = [str(self.root)]
+        own = True
+        while waiting:
+            try:
+                with os.scandir(waiting.pop()) as there:
+                    found = [one for one in there if not own or _is_own(one.name)]
+            except (FileNotFoundError, NotADirectoryError):
+                # Somebody sweeps meanwhile, or there is no store, which is told by whoever looks for it.
+                continue
+            own = False
+            for one in found:
+                if one.is_dir(follow_symlinks=False):
+                    waiting.append(one.path)
+                elif not one.is_file(follow_symlinks=False):
+                    raise leads_elsewhere(self.called(Path(one.path)))
+
+    def listed(self, folder: str = "", after: str = "") -> list[Listed]:
+        """List the files of a folder and those below, by name."""
+        found = []
+        for path in (self.root / folder).rglob("*"):
+            name = path.relative_to(self.root).as_posix()
+            if name <= after:
+                continue
+            try:
+                about = path.stat()
+            except FileNotFoundError:
+                # Somebody sweeps meanwhile.
+                continue
+            if path.is_file():
+                found.append(Listed(name, about.st_size, about.st_mtime))
+        return sorted(found, key=lambda one: one.name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file such that it is there whole, and on disk, or not at all."""
+        writing = self.staging()
+        writing.add(name, data)
+        writing.settle()
+
+    def staging(self) -> WholeFiles:
+        """Return what files that belong together are written with."""
+        return WholeFiles(self.root)
+
+    def remove(self, names: Sequence[str], *, in_order: bool) -> None:
+        """Remove files, and the folders that are empty then."""
+        del in_order  # nothing is quicker than one after the other
+        folders: set[Path] = set()
+        for name in names:
+            path = self.root / name
+            path.unlink(missing_ok=True)
+            folders.update(one for one in path.parents if self.root in one.parents)
+        # Those below before those above.
+        for folder in sorted(folders, reverse=True):
+            if folder.name != LOG_FOLDER and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def settle_log(self, folder: str) -> None:
+        """Make sure that Delta's log is on disk: it does not see to that itself."""
+        newest = max((self.root / folder).glob("*.json"))
+        sync_file(newest, os.O_RDONLY)
+        sync_folder(self.root / folder)
+
+    def hold(self) -> WriterLock:
+        """Take the lock, or raise and say who has it."""
+        return WriterLock(self.root / LOCK, self.called)
+
+    def called(self, path: Path) -> str:
+        """Return what the user calls a file or folder of the store."""
+        return self.shown(path.relative_to(self.root).as_posix())
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.startswith(PARTS)

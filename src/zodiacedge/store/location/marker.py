@@ -1,0 +1,40 @@
+"""The file that makes a location a store, and whether a location is a store of a known format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from zodiacedge.store.layout import DELTA_LOG, FORMAT, LOG_FOLDER, MARKER
+from zodiacedge.store.problems import newer_format, no_store, not_a_store, unreadable
+
+if TYPE_CHECKING:
+    from zodiacedge.store.location.base import Place
+
+
+def logged(place: Place) -> frozenset[str]:
+    """Return the names in both logs: they tell whether somebody was at work."""
+    return frozenset(one.name for folder in (LOG_FOLDER, DELTA_LOG) for one in place.listed(folder))
+
+
+def check(place: Place) -> None:
+    """Raise unless there is a store of a format that we know, with no file that leads out of it."""
+    try:
+        place.refuse_links()
+        document = json.loads(place.read(MARKER))
+        made = document["format"]
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not place.there():
+            raise no_store(place) from error
+        raise not_a_store(place, f"it has no {MARKER}") from error
+    except OSError as error:
+        raise unreadable(place, error) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise not_a_store(place, f"{MARKER} cannot be read") from error
+    if not isinstance(made, int) or made > FORMAT:
+        raise newer_format(place, made, FORMAT)
+
+
+def marker() -> bytes:
+    """Return what makes a place a store: the last file that is written when one is made."""
+    return json.dumps({"format": FORMAT}).encode() + b"\n"

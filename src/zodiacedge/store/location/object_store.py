@@ -1,0 +1,283 @@
+"""A store in an object store: S3 and what speaks its language, Google's, Azure's.
+
+Who may do what, and where the endpoint is, stands in the environment, in the variables that these services
+are known by (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on); no secret is in an address, in a store or in
+what is sent to another process.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from zodiacedge.store.location.base import Listed
+from zodiacedge.store.location.parallel import in_threads
+from zodiacedge.store.problems import no_address, no_library, unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from obstore.store import ClientConfig, RetryConfig
+
+
+# So many requests are under way at a time; so many bytes wait for them.
+_AT_ONCE = 16
+_WAITING_BYTES = 32 << 20
+_ADDRESS = re.compile(
+    r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[A-Za-z0-9._-]+)(?P<prefix>(/[A-Za-z0-9._=+@~-]+)*)/*"
+)
+_RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
+_NO_BUCKET = "NoSuchBucket"
+# Where a library looks for credentials when nobody gave any: what a machine in a cloud would answer.
+_GUESSED = re.compile(r"/latest/api/token|/latest/meta-data|/computeMetadata/|/metadata/identity")
+_SAID = re.compile(r"<Code>(?P<code>[^<]*)</Code>\s*<Message>(?P<message>[^<]*)</Message>")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPlace:
+    """The objects below a prefix of a bucket."""
+
+    scheme: str
+    bucket: str
+    prefix: str
+
+    @classmethod
+    def of(cls, address: str) -> ObjectPlace:
+        """Return the place of an address, `s3://bucket/farm.zodiac`."""
+        found = _ADDRESS.fullmatch(address)
+        if found is None or {".", ".."} & set(found["prefix"].split("/")):
+            raise no_address(address)
+        return cls(found["scheme"], found["bucket"], found["prefix"].strip("/"))
+
+    @property
+    def shared(self) -> bool:
+        """There is no lock."""
+        return True
+
+    @property
+    def uri(self) -> str:
+        """The address."""
+        return (
+            f"{self.scheme}://{self.bucket}/{self.prefix}"
+            if self.prefix
+            else f"{self.scheme}://{self.bucket}"
+        )
+
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """What Delta would take from somewhere else than the requests of this module."""
+        found = {"allow_http": str(_plain_http()).lower()}
+        if self.scheme == "s3":
+            found["aws_region"] = _region()
+        return found
+
+    def __str__(self) -> str:
+        """Return the address."""
+        return self.uri
+
+    def shown(self, name: str) -> str:
+        """Return the address of an object."""
+        return f"{self.uri}/{name}"
+
+    # Reading
+
+    def read(self, name: str) -> bytes:
+        """Return an object."""
+        with self._asking(name) as (obstore, client):
+            return bytes(obstore.get(client, name).bytes())
+
+    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
+        """Yield objects in their order, while the next ones are on their way."""
+        waiting: deque[tuple[str, Future[bytes]]] = deque()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            try:
+                for name in names:
+                    waiting.append((name, pool.submit(self.read, name)))
+                    if len(waiting) > _AT_ONCE:
+                        first, coming = waiting.popleft()
+                        yield first, coming.result
+                while waiting:
+                    first, coming = waiting.popleft()
+                    yield first, coming.result
+            finally:
+                # Who looks no further waits for nothing.
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def there(self) -> bool:
+        """Tell whether there is any object."""
+        with self._asking() as (obstore, client):
+            return any(len(page) for page in obstore.list(client, chunk_size=1))
+
+    def has(self, name: str) -> bool:
+        """Tell whether an object is there."""
+        try:
+            with self._asking(name) as (obstore, client):
+                obstore.head(client, name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def refuse_links(self) -> None:
+        """Do nothing: an object is no link."""
+
+    def listed(self, folder: str = "", after: str = "") -> list[Listed]:
+        """List the objects of a folder and those below, by name."""
+        with self._asking(folder) as (obstore, client):
+            pages = obstore.list(client, folder or None, offset=after or None)
+            found = [
+                Listed(one["path"], one["size"], one["last_modified"].timestamp())
+                for page in pages
+                for one in page
+            ]
+        return sorted(found, key=lambda one: one.name)
+
+    # Writing
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put an object, whether there is one or not."""
+        with self._asking(name, putting=True) as (obstore, client):
+            obstore.put(client, name, data)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """Put an object where there is none; tell whether it is there and ours.
+
+        An answer that got lost makes the library ask again, and then the object is there already: what it
+        holds tells whose it is.
+        """
+        try:
+            with self._asking(name, putting=True) as (obstore, client):
+                obstore.put(client, name, data, mode="create", use_multipart=False)
+        except FileExistsError:
+            return self.read(name) == data
+        return True
+
+    def staging(self) -> Objects:
+        """Return what objects that belong together are put with."""
+        return Objects(self)
+
+    def remove(self, names: Sequence[str], *, in_order: bool) -> None:
+        """Remove objects, one after the other or many with one request."""
+        if not in_order:
+            with self._asking() as (obstore, client):
+                obstore.delete(client, list(names))
+            return
+        for name in names:
+            with suppress(FileNotFoundError), self._asking(name) as (obstore, client):
+                obstore.delete(client, name)
+
+    def settle_log(self, folder: str) -> None:
+        """Do nothing: an object that was put is there for good."""
+
+    def hold(self) -> Unlocked:
+        """Return nothing that keeps others away: whoever comes second with a version is refused."""
+        return Unlocked()
+
+    # Asking
+
+    @contextmanager
+    def _asking(self, name: str = "", *, putting: bool = False) -> Iterator[tuple[Any, Any]]:
+        """Give the library and a client; tell what goes wrong in the words of a system, or as one problem."""
+        try:
+            import obstore  # noqa: PLC0415 - only who uses it pays for it
+            from obstore import exceptions  # noqa: PLC0415
+        except ImportError as error:
+            raise no_library(self, "obstore", "objects") from error
+        about = self.shown(name) if name else self
+        try:
+            yield obstore, _client(self, _environment())
+        except exceptions.AlreadyExistsError as error:
+            raise FileExistsError(errno.EEXIST, "it is there already", str(about)) from error
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            raise unreachable(about, _said(error)) from error
+        except FileNotFoundError as error:
+            # Where something cannot be put because nothing is there, it is the bucket.
+            if putting or _NO_BUCKET in str(error):
+                raise unreachable(self, _said(error)) from error
+            raise FileNotFoundError(errno.ENOENT, "it is not there", str(about)) from error
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            raise unreachable(about, _said(error)) from error
+
+
+class Unlocked:
+    """What a writer holds where there are no locks."""
+
+    held = True
+
+    def release(self) -> None:
+        """Do nothing."""
+
+
+class Objects:
+    """Objects that are put together, several at a time; those that nobody names are swept one day."""
+
+    def __init__(self, place: ObjectPlace) -> None:
+        """Name the place."""
+        self._place = place
+        self._waiting: list[tuple[str, bytes]] = []
+
+    def add(self, name: str, data: bytes) -> None:
+        """Take an object; when many wait, they are put."""
+        self._waiting.append((name, data))
+        if sum(len(one) for _, one in self._waiting) > _WAITING_BYTES:
+            self.settle()
+
+    def settle(self) -> None:
+        """Put all objects that wait."""
+        waiting, self._waiting = self._waiting, []
+        in_threads(lambda one: self._place.write(*one), waiting, len(waiting) - 1)
+
+    def drop(self) -> None:
+        """Forget those that wait."""
+        self._waiting = []
+
+
+@cache
+def _client(place: ObjectPlace, environment: tuple[tuple[str, str], ...]) -> object:
+    """Return what asks an object store; another environment may be another store, or another user."""
+    from obstore import store  # noqa: PLC0415
+
+    del environment
+    options: ClientConfig = {"connect_timeout": "10s", "timeout": "60s", "allow_http": _plain_http()}
+    prefix = place.prefix or None
+    if place.scheme == "s3":
+        return store.S3Store(
+            place.bucket, prefix=prefix, region=_region(), client_options=options, retry_config=_RETRIES
+        )
+    if place.scheme == "gs":
+        return store.GCSStore(place.bucket, prefix=prefix, client_options=options, retry_config=_RETRIES)
+    return store.AzureStore(place.bucket, prefix=prefix, client_options=options, retry_config=_RETRIES)
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(one for one in os.environ.items() if one[0].startswith(_VARIABLES)))
+
+
+def _region() -> str:
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+
+
+def _plain_http() -> bool:
+    """Whether the endpoint that somebody named does without encryption, as one on this machine may."""
+    names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "GOOGLE_BASE_URL")
+    return any(os.environ.get(name, "").startswith("http://") for name in names)
+
+
+def _said(error: Exception) -> str:
+    """Return the one sentence of an error that says what is wrong."""
+    text = str(error)
+    if _GUESSED.search(text):
+        return "there are no credentials in the environment"
+    found = _SAID.search(text)
+    if found:
+        return f"{found['message'].rstrip('.')} ({found['code']})"
+    return text.partition("\n")[0].strip()[:300]

@@ -1,0 +1,205 @@
+"""A log in a folder: records are appended to a file, and threads wait for the disk together."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from zodiacedge.store.location.atomic_files import sync_folder
+from zodiacedge.store.log.record_format import HEADER_BYTES, chained, file_name, framed, header
+from zodiacedge.store.problems import unusable, unwritable
+from zodiacedge.util.uninterrupted import uninterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from zodiacedge.store.log.record_format import Scan
+
+_REFUSED = "nothing was changed"
+_UNKNOWN = "this process has the change, and whether the log has it is seen when the store is opened again"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a log ends: one value, so that an interruption finds the old one or the new one."""
+
+    size: int
+    """The bytes of the file that is being written."""
+    chain: bytes
+    version: int
+
+
+class FileLog:
+    """Appends to a log. Records are written one after the other; threads wait for the disk together."""
+
+    def __init__(
+        self, folder: Path, scan: Scan, path: Path | None, shown: Callable[[Path], str] = str
+    ) -> None:
+        """Go on behind what a reading found: in a file of the log, or in a new one.
+
+        What stands behind the last whole record of the file is cut off.
+
+        Args:
+            folder: Where the files of the log are.
+            scan: What the reading found.
+            path: The last file, if there is one.
+            shown: What the user calls a file.
+        """
+        self._folder = folder
+        self._shown = shown
+        self._state = threading.Condition()
+        self._syncing = False
+        self._broken = ""
+        self._failed: OSError | None = None
+        self._file, self._path = -1, folder
+        self._written = self._durable = 0
+        self._end = self._before = _End(0, scan.chain, scan.version)
+        if path is not None and scan.end:
+            try:
+                self._file, self._path = os.open(path, os.O_RDWR), path
+                os.ftruncate(self._file, scan.end)
+                os.fsync(self._file)
+            except OSError as error:
+                raise unwritable(shown(path), error) from error
+            self._end = replace(self._end, size=scan.end)
+
+    @property
+    def version(self) -> int:
+        """The version of the last record."""
+        return self._end.version
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file that is being written."""
+        return self._end.size
+
+    @property
+    def chain(self) -> bytes:
+        """The chain of the last record."""
+        return self._end.chain
+
+    def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
+        """Write the record of the next version; return a ticket to wait with until it is on disk.
+
+        If it cannot be written, nothing of it is left. Only one thread may append at a time.
+        """
+        del meanwhile  # waiting comes later
+        if self._broken:
+            raise unusable(self._shown(self._folder.parent), self._broken)
+        try:
+            if self._file < 0:
+                self._begin()
+            end = self._end
+            chain = chained(end.chain, payload)
+            record = framed(chain, payload)
+            _write(self._file, record, end.size)
+            with self._state:
+                self._written += 1
+                self._before = end
+                self._end = _End(end.size + len(record), chain, end.version + 1)
+                return self._written
+        except OSError as error:
+            self._undo()
+            raise unwritable(self._shown(self._path), error, _REFUSED) from error
+        except BaseException:
+            self._undo()
+            raise
+
+    def withdraw(self, version: int) -> None:
+        """Take the record behind a version back, if there is one: nobody waits for it."""
+        with self._state:
+            if self._end.version == version:
+                return
+            self._end = self._before
+        self._undo()
+
+    def sync(self, ticket: int) -> None:
+        """Wait until a record is on disk. One of the threads that wait asks the disk for all of them."""
+        with self._state:
+            while self._durable < ticket:
+                if self._failed:
+                    raise unwritable(self._shown(self._path), self._failed, _UNKNOWN)
+                if self._broken:
+                    raise unusable(self._shown(self._folder.parent), self._broken)
+                if self._syncing:
+                    self._state.wait()
+                    continue
+                self._ask_the_disk()
+
+    def _ask_the_disk(self) -> None:
+        """Ask for all that is written, and let others in meanwhile; they wait for what comes of it."""
+        with uninterrupted():
+            self._syncing, upto = True, self._written
+            self._state.release()
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                # Nobody knows what of it is on disk: what was said so far stands, and no more is said.
+                self._failed = error
+                self._broken = f"the log could not be written to disk: {error.strerror}"
+            else:
+                self._durable = upto
+            finally:
+                self._state.acquire()
+                self._syncing = False
+                self._state.notify_all()
+
+    def sync_all(self) -> None:
+        """Wait until all records are on disk."""
+        self.sync(self._written)
+
+    def break_off(self, why: str) -> None:
+        """Take no more records."""
+        with self._state:
+            self._broken = self._broken or why
+            self._state.notify_all()
+
+    def rotate(self) -> None:
+        """Let the next record begin a new file. All records must be on disk."""
+        with self._state:
+            while self._syncing:
+                self._state.wait()
+            file, self._file = self._file, -1
+            if file >= 0:
+                os.close(file)
+            self._path, self._end = self._folder, replace(self._end, size=0)
+
+    def close(self) -> None:
+        """Write no more."""
+        self.rotate()
+        self.break_off("it is closed")
+
+    def _begin(self) -> None:
+        path = self._folder.parent / file_name(self._end.version + 1)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            _write(file, header(self._end.chain), 0)
+            sync_folder(self._folder)
+        except BaseException:
+            # Nothing may follow in a file that did not begin well: the next record begins it again.
+            os.close(file)
+            with suppress(OSError):
+                path.unlink()
+            raise
+        self._end = replace(self._end, size=HEADER_BYTES)
+        self._file, self._path = file, path
+
+    def _undo(self) -> None:
+        if self._file < 0:
+            return
+        try:
+            os.ftruncate(self._file, self._end.size)
+        except OSError as error:
+            self.break_off(f"the log could not be cut back: {error.strerror}")
+
+
+def _write(file: int, data: bytes, at: int) -> None:
+    rest = memoryview(data)
+    while rest:
+        done = os.pwrite(file, rest, at)
+        at += done
+        rest = rest[done:]

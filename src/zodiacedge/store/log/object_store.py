@@ -1,0 +1,139 @@
+"""A log in an object store: each record is an object of its own, and the first to put one of a version wins.
+
+A record is there for good when its object is, so there is nothing to wait for afterwards, and a change whose
+record is not there never comes into force. Objects of the log are never swept young (see `sweep`): a writer
+that slept for long looks first whether others went on, and otherwise the name alone tells.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from zodiacedge.store.layout import LOG_FOLDER
+from zodiacedge.store.log.record_format import chained, file_name, framed, header
+from zodiacedge.store.problems import overtaken, unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.store.location.object_store import ObjectPlace
+    from zodiacedge.store.log.record_format import Behind, Scan
+
+# Fetching an object takes as long as reading so many bytes of it.
+_AS_LONG_AS = 32 << 10
+# What a writer knew so many seconds ago may be swept, name and all, before it writes.
+_SLEPT = 3600.0
+_MARK_BYTES = 4
+_LOOK_SECONDS = 0.002
+
+
+class ObjectLog:
+    """Puts records, one object each."""
+
+    def __init__(self, place: ObjectPlace, scan: Scan, behind: Behind, folded: Callable[[], int]) -> None:
+        """Go on behind what a reading found."""
+        self._place = place
+        self._chain, self._version = scan.chain, scan.version
+        self._folded = folded
+        self._size = behind.bytes + behind.files * _AS_LONG_AS
+        self._broken = ""
+        # Two clocks: one that nobody can set, and one that goes on while the machine sleeps.
+        self._known = time.monotonic(), time.time()
+
+    @property
+    def version(self) -> int:
+        """The version of the last record."""
+        return self._version
+
+    @property
+    def chain(self) -> bytes:
+        """The chain of the last record."""
+        return self._chain
+
+    @property
+    def size(self) -> int:
+        """The bytes of the objects that the table lacks, with what fetching each takes."""
+        return self._size
+
+    def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
+        """Put the record of the next version, or raise if somebody else has."""
+        if self._broken:
+            raise unusable(self._place, self._broken)
+        version, chain = self._version + 1, chained(self._chain, payload)
+        # The mark tells our object from another's that says the same.
+        data = header(self._chain, secrets.token_bytes(_MARK_BYTES)) + framed(chain, payload)
+        if self._slept():
+            self._look_around(version)
+        asked = time.monotonic(), time.time()
+        try:
+            won = _beside(lambda: self._place.put_new(file_name(version), data), meanwhile)
+        except BaseException:
+            self._broken = f"whether version {version} was written is seen when it is opened again"
+            raise
+        if not won:
+            raise overtaken(self._place, version)
+        if self._slept():
+            self._broken = f"version {version} took too long to write"
+            raise unusable(self._place, self._broken)
+        self._known = asked
+        self._chain, self._version = chain, version
+        self._size += len(data) + _AS_LONG_AS
+        return version
+
+    def withdraw(self, version: int) -> None:
+        """Break off: what is put cannot be taken back, because others may have seen it."""
+        if self._version == version:
+            return
+        self._broken = f"version {self._version} is in the store, and not in this process"
+
+    def sync(self, ticket: int) -> None:
+        """Return at once: a record that was put is there for good."""
+
+    def sync_all(self) -> None:
+        """Return at once."""
+
+    def rotate(self) -> None:
+        """Count from nothing: the table is to get what was written so far."""
+        self._size = 0
+
+    def close(self) -> None:
+        """Write no more."""
+        self._broken = self._broken or "it is closed"
+
+    def _slept(self) -> bool:
+        steady, wall = self._known
+        return max(time.monotonic() - steady, time.time() - wall) > _SLEPT
+
+    def _look_around(self, version: int) -> None:
+        now = time.monotonic(), time.time()
+        gone_on = any(
+            one.name.endswith(".log") for one in self._place.listed(LOG_FOLDER, after=file_name(version - 1))
+        )
+        if gone_on or self._folded() >= version:
+            raise overtaken(self._place, version)
+        self._known = now
+
+
+def _beside(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
+    """Put something in a thread of its own, and let others work in the engine until it is there."""
+    found: list[bool] = []
+    problems: list[Exception] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            found.append(put())
+        except Exception as problem:  # noqa: BLE001 - it is raised below
+            problems.append(problem)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="zodiac-put").start()
+    while not done.wait(_LOOK_SECONDS):
+        meanwhile()
+    if problems:
+        raise problems[0]
+    return found[0]

@@ -1,0 +1,61 @@
+"""Which files a commit has, folder by folder, in the place of those of the commit before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from zodiacedge.engine.persistence import PartFile
+
+
+class Renewal:
+    """The files of a commit that is being made."""
+
+    def __init__(self, before: Iterable[str]) -> None:
+        """Start with those of the commit before."""
+        self._before = frozenset(before)
+        self._by_folder: dict[str, list[str]] = {}
+        self._new: dict[str, tuple[str, PartFile]] = {}
+        for path in before:
+            self._by_folder.setdefault(path.rsplit("/", 1)[0], []).append(path)
+
+    def of(self, folder: str) -> Sequence[str]:
+        """Return the files of a folder."""
+        return tuple(self._by_folder.get(folder, ()))
+
+    def renew(
+        self, folder: str, files: Iterable[PartFile], *, beside: bool = False, kept: Iterable[str] = ()
+    ) -> None:
+        """Put files in the place of those of a folder: beside all of them, or beside those that are kept."""
+        names = list(self.of(folder)) if beside else list(kept)
+        for one in files:
+            if one.path not in names:
+                names.append(one.path)
+            self._new[one.path] = folder, one
+        self._by_folder.pop(folder, None)
+        if names:
+            self._by_folder[folder] = names
+
+    def leave(self, stays: Callable[[str], bool]) -> None:
+        """Take away all folders but some."""
+        self._by_folder = {folder: names for folder, names in self._by_folder.items() if stays(folder)}
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All files, in order."""
+        return tuple(sorted(path for names in self._by_folder.values() for path in names))
+
+    @property
+    def came(self) -> Iterator[tuple[str, PartFile]]:
+        """The files that the commit before has not, each with its folder."""
+        there = set(self.all)
+        for path, (folder, file) in self._new.items():
+            if path in there and path not in self._before:
+                yield folder, file
+
+    @property
+    def went(self) -> list[str]:
+        """The files of the commit before that are not there any more."""
+        return sorted(self._before.difference(self.all))

@@ -1,0 +1,83 @@
+"""What tells two versions apart: rules, and the facts that are visible in one of them only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from zodiacedge.kb.report import per_predicate
+from zodiacedge.language.printer import format_atom, format_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zodiacedge.engine.api import State
+    from zodiacedge.language.ast import Fact, Rule
+
+
+class Readable(Protocol):
+    """A version that somebody opened."""
+
+    @property
+    def version(self) -> int:
+        """Which one."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in force."""
+
+    @property
+    def state(self) -> State:
+        """What the engine made of rules and facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDiff:
+    """The net change from one version to another, whatever came between."""
+
+    version_before: int
+    version_after: int
+    rules_added: tuple[Rule, ...]
+    rules_removed: tuple[Rule, ...]
+    inserted: frozenset[Fact]
+    """The facts that are visible in the second version only."""
+    deleted: frozenset[Fact]
+    """The facts that are visible in the first version only."""
+
+    @classmethod
+    def between(cls, before: Readable, after: Readable) -> VersionDiff:
+        """Compare two versions."""
+        rules = set(before.rules), set(after.rules)
+        return cls(
+            before.version,
+            after.version,
+            tuple(rule for rule in after.rules if rule not in rules[0]),
+            tuple(rule for rule in before.rules if rule not in rules[1]),
+            *after.state.diff(before.state),
+        )
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Count the facts that came and those that went per predicate."""
+        came, went = (Counter(fact.predicate for fact in side) for side in (self.inserted, self.deleted))
+        beside = {*came, *went}
+        return per_predicate(came, beside=beside), per_predicate(went, beside=beside)
+
+    def to_dict(self, most: int | None = None) -> dict[str, object]:
+        """Return it as plain values for JSON, with up to so many facts of each side, all if not given."""
+        came, went = self.counts()
+        return {
+            "version_before": self.version_before,
+            "version_after": self.version_after,
+            "rules_added": [format_rule(rule) for rule in self.rules_added],
+            "rules_removed": [format_rule(rule) for rule in self.rules_removed],
+            "inserted": came,
+            "deleted": went,
+            "facts_inserted": listed(self.inserted)[:most],
+            "facts_deleted": listed(self.deleted)[:most],
+        }
+
+
+def listed(facts: Iterable[Fact]) -> list[str]:
+    """Return facts as text, in order."""
+    return sorted(map(format_atom, facts))
