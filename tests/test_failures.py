@@ -8,7 +8,7 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedEngine
+from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedUncommitted
 from zodiacedge.engine.embedded.machine.interpreter import run
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ENGINES: dict[str, Engine] = {
     "reference": ReferenceEngine(),
     "embedded": EmbeddedEngine(),
-    "maintain": EmbeddedEngine(modules=False, means="maintain"),
-    "anew": EmbeddedEngine(modules=False, means="anew"),
+    "maintain": EmbeddedEngine(modules=False, strategy="maintain"),
+    "recompute": EmbeddedEngine(modules=False, strategy="recompute"),
 }
 PROGRAM = """
     @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
@@ -106,7 +106,7 @@ def in_a_look_at_limits(kb: KnowledgeBase, tick: Callable[[], None], patch: pyte
 
 def in_a_table_that_grows(kb: KnowledgeBase, tick: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
     del kb
-    reserve, commit = Table.reserve, EmbeddedAttempt.commit
+    reserve, commit = Table.reserve, EmbeddedUncommitted.commit
     committing = False
 
     def grow(self: Table, more: int) -> None:
@@ -114,7 +114,7 @@ def in_a_table_that_grows(kb: KnowledgeBase, tick: Callable[[], None], patch: py
             tick()
         reserve(self, more)
 
-    def safely(self: EmbeddedAttempt) -> object:
+    def safely(self: EmbeddedUncommitted) -> object:
         nonlocal committing
         committing = True
         try:
@@ -123,7 +123,7 @@ def in_a_table_that_grows(kb: KnowledgeBase, tick: Callable[[], None], patch: py
             committing = False
 
     patch.setattr(Table, "reserve", grow)
-    patch.setattr(EmbeddedAttempt, "commit", safely)
+    patch.setattr(EmbeddedUncommitted, "commit", safely)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])

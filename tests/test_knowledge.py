@@ -138,7 +138,7 @@ def test_the_report(kb: KnowledgeBase) -> None:
     assert report.deleted == {fact("t", A), fact("s", A)}
     assert [w.code for w in report.warnings] == ["W012", "W013"]
     assert report.seconds > 0
-    assert [(node.rules, node.means == "dropped") for node in report.nodes] == [
+    assert [(node.rules, node.strategy == "dropped") for node in report.nodes] == [
         (("r0",), True),
         (("r1",), False),
     ]

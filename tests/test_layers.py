@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_dict import CowDict
 
 _KEYS = st.integers(0, 12)
 _STEPS = st.lists(
@@ -20,7 +20,7 @@ _STEPS = st.lists(
 
 @given(st.dictionaries(_KEYS, st.integers()), _STEPS)
 def test_layers_behave_as_a_dictionary_does(start: dict[int, int], steps: list[tuple[str, int, int]]) -> None:
-    found, model = Layers(start), dict(start)
+    found, model = CowDict(start), dict(start)
     kept = [(found, dict(model))]
     for step, key, value in steps:
         if step == "put":
@@ -42,7 +42,7 @@ def test_layers_behave_as_a_dictionary_does(start: dict[int, int], steps: list[t
 
 
 def test_a_copy_with_much_of_its_own_gets_a_large_table() -> None:
-    first = Layers((n, n) for n in range(100))
+    first = CowDict((n, n) for n in range(100))
     second = first.copy()
     for n in range(300):
         second[n] = -n

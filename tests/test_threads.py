@@ -154,9 +154,9 @@ def weight(x: int, y: int) -> int:
     return 100 * x + y
 
 
-@pytest.mark.parametrize("means", ["choose", "maintain"])
+@pytest.mark.parametrize("strategy", ["choose", "maintain"])
 def test_a_reader_may_come_between_any_two_slices_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch, means: str
+    monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
     monkeypatch.setattr(run, "_BUDGET", 40)
     edges = [("edge", n, (7 * n + k) % 40) for n in range(40) for k in (1, 5)]
@@ -175,7 +175,7 @@ def test_a_reader_may_come_between_any_two_slices_of_the_machine(
     alone = KnowledgeBase(EmbeddedEngine(), Settings())
     alone.function(weight, name="slow")
     expected = grown(alone)
-    shared = KnowledgeBase(EmbeddedEngine(means=means), Settings())
+    shared = KnowledgeBase(EmbeddedEngine(strategy=strategy), Settings())
     shared.function(weight, name="slow")
     done = threading.Event()
 
@@ -263,7 +263,7 @@ def test_the_second_thread_of_a_node_does_nothing_while_the_turn_is_passed_on() 
     class Passing:
         wanted = True
 
-        def pass_on(self) -> None:
+        def yield_to_waiters(self) -> None:
             passed.append(inside)
 
     second = OtherHalf(Passing())
@@ -283,7 +283,7 @@ def test_the_second_thread_of_a_node_does_nothing_while_the_turn_is_passed_on() 
         working = pool.submit(work)
         for wanted in range(1, 11):
             until(lambda: steps >= wanted)  # noqa: B023 - it is asked at once
-            second.pass_on()
+            second.yield_to_waiters()
         done.set()
         second.wait_for(working)
     assert len(passed) >= 10

@@ -56,7 +56,7 @@ class Question:
         return f"{self.relation}(X, Y), {self.given} given"
 
     @property
-    def place(self) -> int:
+    def workspace(self) -> int:
         """Which column is given."""
         return "XY".index(self.given)
 
@@ -113,7 +113,7 @@ def measure(kb: ze.KnowledgeBase, question: Question) -> float:
     """Print the figures of one question; return the median of the prepared look-ups."""
     answers = kb.query(f"?- {question.relation}(X, Y) .").rows
     rows = [(x.value, y.value) for x, y in answers if isinstance(x, ze.IRI) and isinstance(y, ze.IRI)]
-    held = Counter(row[question.place] for row in rows)
+    held = Counter(row[question.workspace] for row in rows)
     names = random.Random(1).choices(sorted(held), k=LOOKUPS)
     keys = [ze.iri(name) for name in names]
     mean = sum(held[name] for name in names) / LOOKUPS

@@ -66,7 +66,7 @@ def large(place: Path, facts: int) -> None:
     alone = changes(kb, CHANGES)
     if kb.store is None:
         raise SystemExit("this is no store")
-    kb.store.fold_bytes = SHORT_LOG
+    kb.store.flush_bytes = SHORT_LOG
     beside = changes(kb, CHANGES)
     for name, one, other in zip(("median", "slowest hundredth"), alone, beside, strict=True):
         print(f"a change, {name}: {one:.2f} ms alone, {other:.2f} ms beside a fold, {other / one:.1f} times")

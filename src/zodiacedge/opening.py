@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from zodiacedge.engine.api import Elsewhere, Settings
+from zodiacedge.engine.api import OutOfProcess, Settings
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Fold, Function, Registry
-from zodiacedge.engine.select import engine_named, keeping_of
+from zodiacedge.engine.select import engine_named, persistence_of
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.kb.arguments import given_version
 from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -96,26 +96,26 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
         registry = registry.with_fold(fold if isinstance(fold, Fold) else Fold(_name(fold), fold))
     settings = Settings(registry, limits or Limits(), strict, progress)
     chosen = engine_named(engine, master, scratch, seed)
-    if progress and isinstance(chosen, Elsewhere):
+    if progress and isinstance(chosen, OutOfProcess):
         chosen.tell(progress)
     if path is None:
         if create or read_only or at is not None:
             hint = "name its folder: ze.open('farm')"
             raise UsageProblem(Diagnostic("U008", "create, read_only and at are for stores", hint))
         return KnowledgeBase(chosen, settings)
-    keeping = keeping_of(engine)
+    persistence = persistence_of(engine)
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase  # noqa: PLC0415 - loads Delta and Arrow
     from zodiacedge.store.layout import MARKER  # noqa: PLC0415 - as above
-    from zodiacedge.store.location.base import located  # noqa: PLC0415 - as above
+    from zodiacedge.store.location.base import location_of  # noqa: PLC0415 - as above
     from zodiacedge.store.store import DurableStore  # noqa: PLC0415 - as above
 
     at = None if at is None else given_version(at)
     writable = not read_only and at is None
-    place = located(path)
-    if create and isinstance(chosen, Elsewhere) and not place.has(MARKER):
+    place = location_of(path)
+    if create and isinstance(chosen, OutOfProcess) and not place.has(MARKER):
         # Nobody wants a new store that he cannot fill.
         chosen.refuse_if_missing()
-    store = DurableStore.open(place, create=create, writable=writable, keeping=keeping)
+    store = DurableStore.open(place, create=create, writable=writable, persistence=persistence)
     return StoredKnowledgeBase(chosen, settings, store, at)
 
 

@@ -24,7 +24,7 @@ from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.embedded.evaluate.two_threads import Halves
+    from zodiacedge.engine.embedded.evaluate.two_threads import TwoThreads
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +99,7 @@ def test_two_threads_share_a_fixpoint(modules: bool, monkeypatch: pytest.MonkeyP
     shared: list[object] = []
     in_halves = nodes.NodeEvaluation._run_in_halves
 
-    def counted(self: nodes.NodeEvaluation, halves: Halves) -> int:
+    def counted(self: nodes.NodeEvaluation, halves: TwoThreads) -> int:
         shared.append(self)
         return in_halves(self, halves)
 

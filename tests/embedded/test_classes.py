@@ -28,18 +28,18 @@ TERMS = {"plain": [0, 1, 2, 3, 4, 5, "a", "b", "c"], "equal": [0, 1, 1.0, 2, 2.0
 @pytest.mark.parametrize("terms", TERMS)
 def test_random_pairs_in_and_out(guard: str, terms: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int | None] = []
-    reexamine = equivalence.reexamine
+    reexamine = equivalence.maintain_equivalence
 
     def counted(*args: object) -> int | None:
         looked.append(reexamine(*args))  # type: ignore[arg-type]
         return looked[-1]
 
-    monkeypatch.setattr(propagate, "reexamine", counted)
+    monkeypatch.setattr(propagate, "maintain_equivalence", counted)
     for seed in range(15):
         dice = random.Random(seed)
         kbs = [
             KnowledgeBase(engine, Settings())
-            for engine in (EmbeddedEngine(means="maintain"), ReferenceEngine())
+            for engine in (EmbeddedEngine(strategy="maintain"), ReferenceEngine())
         ]
         for kb in kbs:
             with kb.change() as c:
@@ -66,19 +66,19 @@ def test_random_pairs_in_and_out(guard: str, terms: str, monkeypatch: pytest.Mon
 
 
 def test_other_classes_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    kb = KnowledgeBase(EmbeddedEngine(means="maintain"), Settings())
+    kb = KnowledgeBase(EmbeddedEngine(strategy="maintain"), Settings())
     with kb.change() as c:
         c.add_rules(RULES.format(guard=""))
         c.add_facts([(10 * n + i, 10 * n + i + 1) for n in range(300) for i in range(5)], "beside")
     read: list[int] = []
-    ask = delta_query.ask
+    ask = delta_query.evaluate_delta
 
     def counted(*args: object, **named: object) -> object:
         rows = ask(*args, **named)  # type: ignore[arg-type]
         read.append(len(rows))
         return rows
 
-    monkeypatch.setattr(equivalence, "ask", counted)
+    monkeypatch.setattr(equivalence, "evaluate_delta", counted)
     with kb.change() as c:
         c.remove_facts([("beside", 502, 503)])
     assert read

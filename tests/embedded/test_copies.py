@@ -14,7 +14,7 @@ from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 
 _RULES = {
     "copy": "p(X, Y) :- q(X, Y) .",
@@ -31,10 +31,10 @@ _RULES = {
 
 
 @pytest.fixture
-def followed(monkeypatch: pytest.MonkeyPatch) -> list[NodeShape]:
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[NodeRules]:
     """The nodes that were followed as copies."""
-    found: list[NodeShape] = []
-    follow = projection.follow
+    found: list[NodeRules] = []
+    follow = projection.maintain_projection
 
     def told(*args: object) -> int | None:
         grown = follow(*args)  # type: ignore[arg-type]
@@ -42,15 +42,15 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[NodeShape]:
             found.append(args[1])  # type: ignore[arg-type]
         return grown
 
-    monkeypatch.setattr(propagate, "follow", told)
+    monkeypatch.setattr(propagate, "maintain_projection", told)
     return found
 
 
-@pytest.mark.parametrize("means", ["choose", "maintain"])
+@pytest.mark.parametrize("strategy", ["choose", "maintain"])
 @pytest.mark.parametrize("name", _RULES)
-def test_a_copy_follows_what_it_copies(name: str, means: str, followed: list[NodeShape]) -> None:
+def test_a_copy_follows_what_it_copies(name: str, strategy: str, followed: list[NodeRules]) -> None:
     random = Random(name)
-    ours = KnowledgeBase(EmbeddedEngine(means=means), Settings())
+    ours = KnowledgeBase(EmbeddedEngine(strategy=strategy), Settings())
     reference = KnowledgeBase(ReferenceEngine(), Settings())
     for kb in (ours, reference):
         with kb.change() as change:

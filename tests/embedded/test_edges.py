@@ -13,7 +13,7 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.embedded.kernels.layout import MASK_COLUMNS, MOST_COLUMNS
 from zodiacedge.engine.embedded.machine.sources import NodeReads
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.select import ENGINES
@@ -73,10 +73,12 @@ def test_classes_that_are_no_iris_are_counted_together(engine: str) -> None:
 
 
 def test_tables_of_other_classes_need_not_be_looked_at() -> None:
-    parts = [Part(_table([[number]]), number) for number in range(50)]
-    typed = Part(_table([[1, 2]]), NO_CLASS)
+    parts = [TableView(_table([[number]]), number) for number in range(50)]
+    typed = TableView(_table([[1, 2]]), NO_CLASS)
     reads = NodeReads(lambda _: [*parts, typed], lambda _: [], lambda _: typed.table)
-    sources = reads.sources(Atom("t", (Variable("X"), Variable("C"))), Read.NEW, exact=True, apart=True)
+    sources = reads.sources(
+        Atom("t", (Variable("X"), Variable("C"))), Read.NEW, exact=True, distinct_rows=True
+    )
     assert len(sources) == 51
     assert max(len(s.excluded) for s in sources if s.part.member_of != NO_CLASS) <= 1
 

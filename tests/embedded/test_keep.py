@@ -41,7 +41,7 @@ def _loaded(*engines: EmbeddedEngine | ReferenceEngine) -> list[KnowledgeBase]:
 
 
 def test_tables_stay_and_hold_what_the_evaluation_gave() -> None:
-    ours, reference = _loaded(EmbeddedEngine(means="give up"), ReferenceEngine())
+    ours, reference = _loaded(EmbeddedEngine(strategy="give up"), ReferenceEngine())
     before = _segments(ours)
     for come, go in (([(3, 4)], []), ([], [(5, 2), (3, 4)]), ([(0, 0), (30, 31)], [(1, 7)])):
         reports = []
@@ -50,7 +50,7 @@ def test_tables_stay_and_hold_what_the_evaluation_gave() -> None:
                 change.add_facts([("near", *pair) for pair in come])
                 change.remove_facts([("near", *pair) for pair in go])
             reports.append((change.report.inserted, change.report.deleted))
-        assert {node.means.partition(", ")[2] for node in change.report.nodes} <= {"given up", ""}
+        assert {node.strategy.partition(", ")[2] for node in change.report.nodes} <= {"given up", ""}
         assert reports[0] == reports[1]
         assert ours.facts() == reference.facts()
         for node in reference.graph().order:
@@ -60,15 +60,15 @@ def test_tables_stay_and_hold_what_the_evaluation_gave() -> None:
 
 
 def test_a_dry_run_leaves_what_is_known_of_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    (kb,) = _loaded(EmbeddedEngine(means="give up"))
+    (kb,) = _loaded(EmbeddedEngine(strategy="give up"))
     kept: list[Segment] = []
-    take = patch_segment.keep
+    take = patch_segment.patch_segment
 
     def told(*args: object) -> None:
         take(*args)  # type: ignore[arg-type]
         kept.append(args[1])  # type: ignore[arg-type]
 
-    monkeypatch.setattr(propagate, "keep", told)
+    monkeypatch.setattr(propagate, "patch_segment", told)
     known = {keys: (one.seconds, one.tries) for keys, one in _segments(kb).items()}
     kb.dry_run(add_facts=[("near", 3, 4)])
     assert kept
@@ -94,14 +94,14 @@ def test_how_much_differs_is_not_asked_where_looking_is_too_dear(monkeypatch: py
         raise AssertionError
 
     monkeypatch.setattr(patch_segment, "Pair", refuse)
-    assert not patch_segment.can_keep(old, new, lambda _seconds: False)
+    assert not patch_segment.can_patch(old, new, lambda _seconds: False)
     with pytest.raises(AssertionError):
-        patch_segment.can_keep(old, new, lambda _seconds: True)
+        patch_segment.can_patch(old, new, lambda _seconds: True)
 
 
 def _asked(old: Segment, new: Segment) -> list[float]:
     seconds: list[float] = []
-    patch_segment.can_keep(old, new, lambda one: not seconds.append(one))  # type: ignore[func-returns-value]
+    patch_segment.can_patch(old, new, lambda one: not seconds.append(one))  # type: ignore[func-returns-value]
     return seconds
 
 

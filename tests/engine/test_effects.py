@@ -8,7 +8,7 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.storage.database import Store
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.errors import CheckProblem
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Variable
@@ -104,14 +104,14 @@ def test_an_aggregate_that_defines_a_class_looks_at_no_other(monkeypatch: pytest
     with kb.change() as change:
         change.add_facts(" ".join(f"Idle(n{n}) . e(n{n}, n1) ." for n in range(50)))
     listed: list[str] = []
-    facts_of = Store.facts_of
+    facts_of = Database.facts_of
 
-    def noted(self: Store, relation: Relation, rows: NDArray[np.int32]) -> Iterator[Fact]:
+    def noted(self: Database, relation: Relation, rows: NDArray[np.int32]) -> Iterator[Fact]:
         for fact in facts_of(self, relation, rows):
             listed.append(format_atom(fact))
             yield fact
 
-    monkeypatch.setattr(Store, "facts_of", noted)
+    monkeypatch.setattr(Database, "facts_of", noted)
     with kb.change() as change:
         change.add_rules("r: Busy(X) :- AGGREGATE(e(X, Y)) ON X WITH COUNT(Y) AS N .")
     with kb.change() as change:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import zodiacedge as ze
 from fuzz.mutate import NUMBERS, harmed, harmed_text
 from zodiacedge.errors import ZodiacError
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.log import record_format
 from zodiacedge.store.table.commit_info import checked_document
 
@@ -120,11 +120,11 @@ def forged(dice: Random, folder: Path) -> None:
 
 
 def _forge_record(dice: Random, place: Path) -> None:
-    files = record_format.files(FolderPlace(place))
+    files = record_format.files(LocalLocation(place))
     if not files:
         return
     records = [
-        record.payload for record in record_format.read_files(FolderPlace(place), files[-1:], ends=True)
+        record.payload for record in record_format.read_files(LocalLocation(place), files[-1:], ends=True)
     ]
     path = place / files[-1][1]
     chosen = dice.randrange(len(records))

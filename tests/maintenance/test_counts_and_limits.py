@@ -36,7 +36,7 @@ def dropped(engine: Engine, session: str) -> list[dict[str, int]]:
     return [{rule: d.count for rule, d in one.dropped.items()} for one in reports(engine, session)]
 
 
-@on_both(EmbeddedEngine(means="maintain"))
+@on_both(EmbeddedEngine(strategy="maintain"))
 def test_the_dropped_bindings_of_a_rule_follow_its_facts(engine: Engine) -> None:
     session = """
     begin
@@ -59,7 +59,7 @@ def test_the_dropped_bindings_of_a_rule_follow_its_facts(engine: Engine) -> None
     assert dropped(engine, session) == [{"r1": 1}, {"r1": 2}, {"r1": 1}, {}, {}]
 
 
-@on_both(EmbeddedEngine(means="maintain"))
+@on_both(EmbeddedEngine(strategy="maintain"))
 def test_the_dropped_values_of_an_aggregate_follow_its_facts(engine: Engine) -> None:
     session = """
     begin
@@ -76,7 +76,7 @@ def test_the_dropped_values_of_an_aggregate_follow_its_facts(engine: Engine) -> 
     assert dropped(engine, session) == [{}, {"r1": 1}, {}]
 
 
-@on_both(EmbeddedEngine(means="maintain"))
+@on_both(EmbeddedEngine(strategy="maintain"))
 def test_a_value_that_an_aggregate_drops_fails_a_strict_change(engine: Engine) -> None:
     kb = KnowledgeBase(engine, Settings(strict=True))
     with kb.change() as c:
@@ -98,19 +98,19 @@ commit
 """
 
 
-@on_both(EmbeddedEngine(means="maintain"))
+@on_both(EmbeddedEngine(strategy="maintain"))
 def test_the_limit_on_facts_holds_for_a_node_that_is_maintained(engine: Engine) -> None:
     with pytest.raises(LimitReached, match="the limit of 30 derived facts"):
         reports(engine, GROWING, Limits(facts=30))
 
 
-@on_both(EmbeddedEngine(means="maintain"))
+@on_both(EmbeddedEngine(strategy="maintain"))
 def test_the_limit_on_rounds_holds_for_a_node_that_is_maintained(engine: Engine) -> None:
     with pytest.raises(LimitReached, match="the limit of 30 rounds"):
         reports(engine, GROWING, Limits(rounds=30))
 
 
-@on_both(EmbeddedEngine(means="anew"))
+@on_both(EmbeddedEngine(strategy="recompute"))
 def test_a_node_that_is_evaluated_anew_counts_once(engine: Engine) -> None:
     session = """
     begin
@@ -124,7 +124,7 @@ def test_a_node_that_is_evaluated_anew_counts_once(engine: Engine) -> None:
     assert reports(engine, session, Limits(facts=30))[-1].net_change() == {"a": 1, "p": 9}
 
 
-@on_both(EmbeddedEngine(means="maintain"))
+@on_both(EmbeddedEngine(strategy="maintain"))
 def test_a_visited_node_is_reported_with_the_facts_it_has(engine: Engine) -> None:
     session = """
     begin

@@ -15,11 +15,11 @@ from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact
 from zodiacedge.terms import integer
 
-MEANS = ["maintain", "choose"]
+STRATEGIES = ["maintain", "choose"]
 
 
-def opened(means: str, limits: Limits | None = None) -> KnowledgeBase:
-    return KnowledgeBase(EmbeddedEngine(means=means), Settings(limits=limits or Limits()))
+def opened(strategy: str, limits: Limits | None = None) -> KnowledgeBase:
+    return KnowledgeBase(EmbeddedEngine(strategy=strategy), Settings(limits=limits or Limits()))
 
 
 def change(kb: KnowledgeBase, rules: str = "", facts: str = "", without: str = "") -> frozenset[Fact]:
@@ -33,9 +33,9 @@ def change(kb: KnowledgeBase, rules: str = "", facts: str = "", without: str = "
     return c.report.inserted
 
 
-@pytest.mark.parametrize("means", MEANS)
-def test_a_function_that_is_registered_anew_gives_its_own_results(means: str) -> None:
-    kb = opened(means)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_function_that_is_registered_anew_gives_its_own_results(strategy: str) -> None:
+    kb = opened(strategy)
     kb.function(lambda y: y + 1, name="f")
     change(kb, "r: p(X, Z) :- q(X, Y), Z := func:f(Y) .", "q(1, 5) .")
     change(kb, facts="q(2, 9) .")
@@ -47,9 +47,9 @@ def test_a_function_that_is_registered_anew_gives_its_own_results(means: str) ->
     assert kb.verify(against="reference").ok
 
 
-@pytest.mark.parametrize("means", MEANS)
-def test_a_dry_run_leaves_no_other_spelling_of_a_rule_behind(means: str) -> None:
-    kb = opened(means)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_dry_run_leaves_no_other_spelling_of_a_rule_behind(strategy: str) -> None:
+    kb = opened(strategy)
     change(kb, facts="e(1, 10) . e(1, 20) . e(2, 5) . e(3, 7) . c(1) . d(2) .")
     rule = "a: p(X, M, N) :- c(X), AGGREGATE(e(X, Z)) ON X WITH {} ."
     kb.dry_run(add_rules=rule.format("SUM(Z) AS M, COUNT(Z) AS N"))
@@ -59,18 +59,18 @@ def test_a_dry_run_leaves_no_other_spelling_of_a_rule_behind(means: str) -> None
     assert kb.verify(against="reference").ok
 
 
-@pytest.mark.parametrize("means", MEANS)
-def test_a_change_refused_for_its_facts_leaves_no_label_behind(means: str) -> None:
-    kb = opened(means, Limits(facts=1))
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_change_refused_for_its_facts_leaves_no_label_behind(strategy: str) -> None:
+    kb = opened(strategy, Limits(facts=1))
     change(kb, facts="q(1, 1) . q(2, 2) .")
     for label in ("old", "new"):
         with pytest.raises(LimitReached, match=f"rule {label};"):
             change(kb, f"{label}: p(X) :- q(X, X) .")
 
 
-@pytest.mark.parametrize("means", [*MEANS, "anew"])
-def test_what_is_within_the_limit_after_the_change_is_not_refused(means: str) -> None:
-    kb = opened(means, Limits(facts=200))
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "recompute"])
+def test_what_is_within_the_limit_after_the_change_is_not_refused(strategy: str) -> None:
+    kb = opened(strategy, Limits(facts=200))
     facts = " ".join(f"q({n}, {n}) ." for n in range(100))
     change(kb, "r: p(X) :- q(X, X) .  s: t(X) :- p(X) .", facts)
     for n in range(4):

@@ -16,7 +16,7 @@ from strategies.changes import RandomSession, random_session
 from strategies.scale import examples, first_seed
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.maintain.strategy import MEANS
+from zodiacedge.engine.embedded.maintain.strategy import STRATEGIES
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import ZodiacError
 from zodiacedge.kb.change import Change
@@ -28,7 +28,7 @@ from zodiacedge.language.safety import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zodiacedge.engine.api import Moved
+    from zodiacedge.engine.api import SegmentChange
     from zodiacedge.kb.report import ChangeReport
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def changes_of(session: RandomSession) -> list[Change]:
     return [first, *rest]
 
 
-def moves(report: ChangeReport) -> dict[frozenset[str], Moved | None]:
+def moves(report: ChangeReport) -> dict[frozenset[str], SegmentChange | None]:
     """Return what each visited node gained and lost."""
     return {frozenset(node.rules): node.counted() for node in report.nodes}
 
@@ -53,15 +53,15 @@ class Played(NamedTuple):
     maintained: int
 
 
-def follow(seed: int, means: str, most_changes: int = 6) -> Played:
+def follow(seed: int, strategy: str, most_changes: int = 6) -> Played:
     """Play a session on both engines."""
     expected = KnowledgeBase(ReferenceEngine(), Settings())
-    engine = EmbeddedEngine(modules=bool(seed & 1), means=means, backward=bool(seed & 2))
+    engine = EmbeddedEngine(modules=bool(seed & 1), strategy=strategy, backward=bool(seed & 2))
     found = KnowledgeBase(engine, Settings())
     maintained = 0
     changes = changes_of(random_session(Seeded(seed), most_changes=most_changes))
     for place, change in enumerate(changes):
-        where = f"seed {seed}, change {place}, {means}"
+        where = f"seed {seed}, change {place}, {strategy}"
         try:
             told = expected.apply(change)
         except ZodiacError:
@@ -70,7 +70,7 @@ def follow(seed: int, means: str, most_changes: int = 6) -> Played:
             assert found.facts() == expected.facts(), where
             continue
         report = found.apply(change)
-        maintained += sum(node.means == "maintained" for node in report.nodes)
+        maintained += sum(node.strategy == "maintained" for node in report.nodes)
         assert found.facts() == expected.facts(), where
         assert found.explicit == expected.explicit, where
         assert (report.inserted, report.deleted) == (told.inserted, told.deleted), where
@@ -85,10 +85,10 @@ def follow(seed: int, means: str, most_changes: int = 6) -> Played:
     return Played(len(changes), maintained)
 
 
-@pytest.mark.parametrize("means", MEANS)
-def test_a_random_session_ends_where_the_definition_does(means: str) -> None:
-    maintained = sum(follow(seed, means).maintained for seed in range(100))
-    assert (maintained > 0) == (means in {"choose", "maintain"})
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_random_session_ends_where_the_definition_does(strategy: str) -> None:
+    maintained = sum(follow(seed, strategy).maintained for seed in range(100))
+    assert (maintained > 0) == (strategy in {"choose", "maintain"})
 
 
 def test_all_at_once_is_one_by_one() -> None:
@@ -142,9 +142,9 @@ def test_sessions_that_found_a_bug(seed: int) -> None:
 
 # So many changes of each kind of session are compared, long sessions among them.
 @pytest.mark.soak
-@pytest.mark.parametrize("means", MEANS)
-def test_very_many_random_changes(means: str) -> None:
-    left = examples(50_000) // len(MEANS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_very_many_random_changes(strategy: str) -> None:
+    left = examples(50_000) // len(STRATEGIES)
     seeds = itertools.count(first_seed(2_000_000))
     while left > 0:
-        left -= follow(next(seeds), means, most_changes=14).steps
+        left -= follow(next(seeds), strategy, most_changes=14).steps

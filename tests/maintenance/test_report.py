@@ -189,7 +189,11 @@ def test_what_several_nodes_had_before_they_came_together_is_not_gained() -> Non
         for n in some
     ]
     told = []
-    for engine in (ReferenceEngine(), EmbeddedEngine(means="maintain"), EmbeddedEngine(means="anew")):
+    for engine in (
+        ReferenceEngine(),
+        EmbeddedEngine(strategy="maintain"),
+        EmbeddedEngine(strategy="recompute"),
+    ):
         kb = KnowledgeBase(engine, Settings())
         with kb.change() as c:
             c.add_rules(rules)

@@ -32,14 +32,14 @@ def test_derivations_are_counted_with_those_of_known_facts(engine: Engine) -> No
 
 
 def test_a_maintained_node_counts_what_its_change_took() -> None:
-    kb = KnowledgeBase(EmbeddedEngine(means="maintain"), Settings())
+    kb = KnowledgeBase(EmbeddedEngine(strategy="maintain"), Settings())
     with kb.change() as change:
         change.add_rules("a: p(X) :- e(X, Y) .")
         change.add_facts("e(1, 2) . e(2, 2) . e(3, 3) .")
     with kb.change() as change:
         change.add_facts("e(1, 3) .")
     (node,) = change.report.nodes
-    assert (node.means, node.derivations) == ("maintained", 1)
+    assert (node.strategy, node.derivations) == ("maintained", 1)
 
 
 @pytest.mark.parametrize("engine", ["embedded", "reference"])
@@ -51,5 +51,5 @@ def test_a_node_without_rules_is_told_as_dropped(engine: str) -> None:
     with kb.change() as change:
         change.remove_rules("c")
     node = change.report.nodes[0]
-    assert (node.rules, node.means, node.facts) == (("c",), "dropped", 0)
+    assert (node.rules, node.strategy, node.facts) == (("c",), "dropped", 0)
     assert "dropped 1" in str(change.report)

@@ -24,11 +24,11 @@ from zodiacedge.kb.knowledge_base import KnowledgeBase
 pytestmark = pytest.mark.slow
 
 ENGINES = {
-    "proved": EmbeddedEngine(means="maintain"),
-    "proved, no modules": EmbeddedEngine(means="maintain", modules=False),
-    "deleted first": EmbeddedEngine(means="maintain", backward=False),
-    "anew": EmbeddedEngine(means="anew"),
-    "given up": EmbeddedEngine(means="give up", modules=False),
+    "proved": EmbeddedEngine(strategy="maintain"),
+    "proved, no modules": EmbeddedEngine(strategy="maintain", modules=False),
+    "deleted first": EmbeddedEngine(strategy="maintain", backward=False),
+    "recompute": EmbeddedEngine(strategy="recompute"),
+    "given up": EmbeddedEngine(strategy="give up", modules=False),
     "chosen": EmbeddedEngine(),
 }
 

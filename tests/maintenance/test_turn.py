@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from strategies.waiting import SECONDS, until
-from zodiacedge.kb.turn import Turn
+from zodiacedge.kb.turn import FairLock
 from zodiacedge.util.uninterrupted import uninterrupted
 
 
-def held(turn: Turn) -> bool:
+def held(turn: FairLock) -> bool:
     return turn.mine
 
 
 def test_nobody_has_it_at_first() -> None:
-    turn = Turn()
+    turn = FairLock()
     assert not held(turn)
     assert not turn.wanted
     with turn:
@@ -26,14 +26,14 @@ def test_nobody_has_it_at_first() -> None:
 
 
 def test_it_is_given_back_when_the_block_fails() -> None:
-    turn = Turn()
+    turn = FairLock()
     with pytest.raises(ZeroDivisionError), turn:
         _ = 1 / 0
     assert not held(turn)
 
 
 def test_those_who_wait_get_it_in_the_order_they_came() -> None:
-    turn, served = Turn(), list[int]()
+    turn, served = FairLock(), list[int]()
 
     def work(number: int) -> None:
         with turn:
@@ -48,7 +48,7 @@ def test_those_who_wait_get_it_in_the_order_they_came() -> None:
 
 
 def test_its_holder_may_take_it_again() -> None:
-    turn = Turn()
+    turn = FairLock()
     with turn:
         with turn:
             assert held(turn)
@@ -57,7 +57,7 @@ def test_its_holder_may_take_it_again() -> None:
 
 
 def test_only_one_has_it() -> None:
-    turn, inside, most = Turn(), 0, 0
+    turn, inside, most = FairLock(), 0, 0
 
     def work() -> None:
         nonlocal inside, most
@@ -74,7 +74,7 @@ def test_only_one_has_it() -> None:
 
 
 def test_passing_on_serves_all_who_wait_and_comes_back_behind_them() -> None:
-    turn, served = Turn(), list[str]()
+    turn, served = FairLock(), list[str]()
 
     def work(name: str) -> None:
         with turn:
@@ -85,7 +85,7 @@ def test_passing_on_serves_all_who_wait_and_comes_back_behind_them() -> None:
             for number, name in enumerate(("first", "second")):
                 pool.submit(work, name)
                 until(lambda: len(turn._queue) > number)  # noqa: B023 - it is asked at once
-            turn.pass_on()
+            turn.yield_to_waiters()
             served.append("holder")
             assert held(turn)
         assert not held(turn)
@@ -93,9 +93,9 @@ def test_passing_on_serves_all_who_wait_and_comes_back_behind_them() -> None:
 
 
 def test_passing_on_to_nobody_keeps_it() -> None:
-    turn = Turn()
+    turn = FairLock()
     with turn:
-        turn.pass_on()
+        turn.yield_to_waiters()
         assert held(turn)
 
 
@@ -117,7 +117,7 @@ class _Interrupted:
         self.lock.release()
 
 
-class _InterruptedTurn(Turn):
+class _InterruptedTurn(FairLock):
     """One where everybody who waits is interrupted, if there is an interruption."""
 
     interrupting = False
@@ -164,7 +164,7 @@ def test_who_is_interrupted_while_passing_on_has_it_again() -> None:
         until(lambda: turn.wanted)
         turn.interrupting = True
         with pytest.raises(KeyboardInterrupt):
-            turn.pass_on()
+            turn.yield_to_waiters()
         assert held(turn)
         other.result(SECONDS)
     assert served == ["other"]

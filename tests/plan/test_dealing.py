@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from strategies import Evaluated
-    from zodiacedge.engine.spark.partition.analysis import Dealing
+    from zodiacedge.engine.spark.partition.analysis import Partitioning
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Fact
 
 PARTS = 3
 
 
-def share(facts: Iterable[Fact], dealing: Dealing, number: int) -> list[Fact]:
+def share(facts: Iterable[Fact], dealing: Partitioning, number: int) -> list[Fact]:
     """Return the facts that one part gets."""
     found = []
     for fact in facts:
@@ -39,7 +39,7 @@ def part_of(fact: Fact, position: int) -> int:
     return sum(format_term(fact.args[position]).encode()) % PARTS
 
 
-def in_parts(whole: Evaluated, nodes: list[HyperNode], dealing: Dealing, known: frozenset[Fact]) -> None:
+def in_parts(whole: Evaluated, nodes: list[HyperNode], dealing: Partitioning, known: frozenset[Fact]) -> None:
     """Evaluate some nodes part by part, and compare with what they give as a whole."""
     rules = {key: whole.rules[key] for node in nodes for key in node.rules}
     parts = [evaluate(rules.values(), share(known, dealing, number)) for number in range(PARTS)]

@@ -89,20 +89,20 @@ def small_changes() -> dict[str, object]:
         same = told == test_small_changes.changed(expected, kind, text)[1]
         if not same or test_small_changes.segments(found) != test_small_changes.segments(expected):
             different.append(text)
-        elsewhere += [node.means for node in nodes if "looked up by key" not in node.means]
+        elsewhere += [node.strategy for node in nodes if "looked up by key" not in node.strategy]
     return {"changes_different": different, "changes_elsewhere": elsewhere, "changes_jobs": jobs}
 
 
 def parts() -> dict[str, object]:
     """Evaluate a program in parts that both executors have some of."""
-    engine = SparkEngine(cluster=CLUSTER, options=Options(way="partitioned"))
+    engine = SparkEngine(cluster=CLUSTER, options=Options(strategy="partitioned"))
     facts = []
     for one in (EmbeddedEngine(), engine):
         kb = KnowledgeBase(one, Settings())
         with kb.change() as change:
             change.add_rules(test_parts.PROGRAM + test_parts.facts(1, 40))
         facts.append(kb.facts())
-    in_parts = [node.rules[0] for node in change.report.nodes if node.means.startswith("in parts: ")]
+    in_parts = [node.rules[0] for node in change.report.nodes if node.strategy.startswith("in parts: ")]
     return {"parts_same": facts[0] == facts[1], "in_parts": len(in_parts)}
 
 
@@ -123,7 +123,7 @@ def unexpected(engine: SparkEngine) -> list[str]:
 
 def killed_in_rounds() -> dict[str, object]:
     """Kill an executor that runs a task of a recursion's round; return what the rounds gave all the same."""
-    engine = SparkEngine(cluster=CLUSTER, options=Options(way="rounds"))
+    engine = SparkEngine(cluster=CLUSTER, options=Options(strategy="rounds"))
     expected, found = KnowledgeBase(EmbeddedEngine(), Settings()), None
     with Killer(engine.jobs.session.sparkContext) as killer:
 
@@ -141,7 +141,7 @@ def killed_in_rounds() -> dict[str, object]:
 
 def killed_in_parts() -> dict[str, object]:
     """Kill an executor that runs the fixpoint of a part; return what the parts gave all the same."""
-    engine = SparkEngine(cluster=CLUSTER, options=Options(way="partitioned"))
+    engine = SparkEngine(cluster=CLUSTER, options=Options(strategy="partitioned"))
     expected, found = (KnowledgeBase(one, Settings()) for one in (EmbeddedEngine(), engine))
 
     with Killer(engine.jobs.session.sparkContext) as killer:
@@ -155,7 +155,7 @@ def killed_in_parts() -> dict[str, object]:
                 with kb.change() as change:
                     change.add_rules(CLOSURE)
         same = found.facts() == expected.facts()
-    return {"same": same, "means": change.report.nodes[0].means, **killer.outcome()}
+    return {"same": same, "strategy": change.report.nodes[0].strategy, **killer.outcome()}
 
 
 def main() -> None:

@@ -14,17 +14,19 @@ from processes.streamer import QUICK
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.persistence.adapter import SparkKeeping
+from zodiacedge.engine.spark.persistence.adapter import SparkPersistence
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
-from zodiacedge.store.location.base import located
+from zodiacedge.store.location.base import location_of
 from zodiacedge.store.store import DurableStore
 
 
 def on(engine: SparkEngine, address: str) -> StoredKnowledgeBase:
     """Open a store on Spark."""
-    store = DurableStore.open(located(address), create=True, writable=True, keeping=SparkKeeping())
+    store = DurableStore.open(
+        location_of(address), create=True, writable=True, persistence=SparkPersistence()
+    )
     return StoredKnowledgeBase(engine, Settings(), store)
 
 

@@ -36,7 +36,7 @@ def main() -> None:
     places = context.parallelize(range(4), 4).map(place).collect()
     outcome = {
         "places": sorted(set(places)),
-        "means": change.report.nodes[0].means,
+        "strategy": change.report.nodes[0].strategy,
         "paths": len(kb.query("?- path(X, Y) .").rows),
         "master": context.master,
     }

@@ -88,7 +88,7 @@ def test_an_executor_that_is_killed_in_the_fixpoint_of_a_part_costs_nothing_but_
     told = outcome["in_parts_killed"]
     assert told["lost"]
     assert told["failed_tasks"] >= 1
-    assert told["means"].startswith("in parts: ")
+    assert told["strategy"].startswith("in parts: ")
     assert told["same"]
 
 
@@ -116,7 +116,7 @@ def test_executors_run_an_environment_that_was_sent_along(tmp_path: Path) -> Non
     told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     assert told["master"] == "local-cluster[2,1,1024]"
     assert told["paths"] == 6
-    assert "in one task" in told["means"]
+    assert "in one task" in told["strategy"]
     assert len(told["places"]) == 2
     for package, interpreter, compiled in told["places"]:
         # Where executors work, each in a folder of its own.

@@ -42,8 +42,8 @@ FACTS = "\n".join(
     ("options", "jobs"),
     [
         pytest.param(Options(), 0, id="driver"),
-        pytest.param(Options(driver_rows=0, policy=Policy(means="maintain")), 3, id="one task"),
-        pytest.param(Options(way="rounds", driver_rows=0), 6, id="rounds", marks=pytest.mark.soak),
+        pytest.param(Options(driver_rows=0, policy=Policy(strategy="maintain")), 3, id="one task"),
+        pytest.param(Options(strategy="rounds", driver_rows=0), 6, id="rounds", marks=pytest.mark.soak),
         pytest.param(Options(gather_rows=0, driver_rows=0), 6, id="parts", marks=pytest.mark.soak),
     ],
 )

@@ -113,7 +113,7 @@ def test_no_relation_ever_comes_to_the_driver(
         lambda c: c.load(str(tmp_path / "more.nt"), quarantine=tmp_path / "bad"),
     ):
         report = both((expected, found), make)
-        assert all("looked up by key" in node.means for node in report.nodes)
+        assert all("looked up by key" in node.strategy for node in report.nodes)
         visited |= {rule for node in report.nodes for rule in node.rules}
     assert visited == set("jukrcngb")
     assert 0 < max(reached.looked_up) <= MOST_ROWS

@@ -12,7 +12,7 @@ import pytest
 
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.storage.files import Folder, Relation
-from zodiacedge.engine.spark.storage.workspace import Place
+from zodiacedge.engine.spark.storage.workspace import Workspace
 
 if TYPE_CHECKING:
     from zodiacedge.engine.spark.engine import SparkEngine
@@ -25,13 +25,13 @@ class Impatient:
     folder: Folder
     wanted: bool = False
 
-    def pass_on(self) -> None:
+    def yield_to_waiters(self) -> None:
         if list(Path(self.folder.uri).iterdir()):
             raise KeyboardInterrupt
 
 
 def test_a_job_that_is_ended_leaves_no_file(spark: SparkEngine) -> None:
-    place = Place(Jobs(spark.jobs.cluster))
+    place = Workspace(Jobs(spark.jobs.cluster))
     folder = place.scratch.folder
 
     # Tasks know no module of the tests: what stands in here travels to them.

@@ -12,8 +12,8 @@ from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.storage import compaction
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
-from zodiacedge.engine.spark.storage.files import Content, Folder, Relation
-from zodiacedge.engine.spark.storage.terms import Hashing, Terms, columns_of, write_terms
+from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, columns_of, write_terms
 from zodiacedge.terms import integer
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 EDGE = Relation("edge", 2)
 
 
-def rows_of(content: Content) -> list[list[int]]:
+def rows_of(content: SignedFiles) -> list[list[int]]:
     translation = Translation({}, Hashing())
     table = Reader().read(EDGE, content).table(translation)
     return sorted(translation.keys(table.rows.ravel()).reshape(-1, 2).tolist())
 
 
-def layered(folder: Folder, changes: int) -> tuple[Content, list[list[int]]]:
+def layered(folder: Folder, changes: int) -> tuple[SignedFiles, list[list[int]]]:
     """Return rows that came and went in many changes, and those that are left."""
-    content, left = Content(), {}
+    content, left = SignedFiles(), {}
     for n in range(changes):
         came = np.arange(4 * n, 4 * n + 4)
         content = content.then([folder.write_rows(EDGE, [came, came + 1])])
@@ -53,7 +53,7 @@ def test_layers_are_read_in_order(tmp_path: Path) -> None:
 
 
 def test_a_content_of_many_layers_is_written_anew(spark: SparkEngine) -> None:
-    place = spark.empty().place
+    place = spark.empty().workspace
     content, expected = layered(place.scratch.folder, 24)
     assert len(content.layers) > 32
     found = compacted(place, EDGE, content, ALONE)
@@ -65,9 +65,9 @@ def test_a_content_of_many_layers_is_written_anew(spark: SparkEngine) -> None:
 def test_small_files_stay_before_and_behind_the_large_ones(
     spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = spark.empty().place
+    place = spark.empty().workspace
     monkeypatch.setattr(compaction, "_LARGE", 4)
-    content = Content()
+    content = SignedFiles()
     # 7 comes by itself and goes with many, 1 goes by itself and comes back with many.
     for came, numbers in (
         *[(True, [1, 2, 3, 4, 5]), (True, [7]), (False, [3, 4, 5, 2, 7]), (False, [1])],
@@ -87,9 +87,9 @@ def test_small_files_stay_before_and_behind_the_large_ones(
 def test_many_small_files_of_terms_become_one(tmp_path: Path) -> None:
     folder, hashing = Folder(str(tmp_path)), Hashing()
     tables = [columns_of(entries([integer(n), integer(n + 1)]), hashing) for n in range(20)]
-    known = Terms(tuple(write_terms(folder, table) for table in tables))
+    known = TermFiles(tuple(write_terms(folder, table) for table in tables))
     new = write_terms(folder, columns_of(entries([integer(7), integer(99)]), hashing))
-    found = fact_delta.run(fact_delta.Sift({}, {}, {}, Terms((new,)), known, folder, hashing))
+    found = fact_delta.run(fact_delta.DeltaTask({}, {}, {}, TermFiles((new,)), known, folder, hashing))
     assert found.small_terms is not None
     assert found.small_terms.rows == 21
     assert [part.rows for part in found.terms] == [1]

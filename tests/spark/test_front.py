@@ -50,8 +50,8 @@ def test_the_settings_of_the_page_make_a_knowledge_base(spark: SparkEngine) -> N
     kb = found["kb"]
     with kb.change() as change:
         change.add_rules("q(X) :- p(X) . p(a) .")
-    assert "one task takes 10,000,000" in change.report.nodes[0].means
-    assert Path(kb.state.place.scratch.folder.uri).parent == Path("/tmp")  # noqa: S108 - what the page says
+    assert "one task takes 10,000,000" in change.report.nodes[0].strategy
+    assert Path(kb.state.workspace.scratch.folder.uri).parent == Path("/tmp")  # noqa: S108 - what the page says
 
 
 def test_a_seed_of_the_command_line_makes_other_fingerprints(
@@ -121,7 +121,7 @@ def test_registered_functions_travel_to_the_tasks(spark: SparkEngine) -> None:
 def test_functions_that_tasks_cannot_run_are_told_of(
     way: str, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
-    kb = KnowledgeBase(make_engine(Options(way=way)), Settings())
+    kb = KnowledgeBase(make_engine(Options(strategy=way)), Settings())
     lock = threading.Lock()
 
     def locked(value: int) -> int:
@@ -194,7 +194,7 @@ def test_a_scratch_folder_may_be_called_anything_and_be_below_this_one(
     # Executors and the Java side of Spark work elsewhere.
     assert make_engine(Options()).jobs.cores == 2
     monkeypatch.chdir(tmp_path)
-    options = Options(way="rounds")
+    options = Options(strategy="rounds")
     engine = SparkEngine(cluster=CLUSTER, scratch="work {1}, [2] 100%", options=options)
     kb = KnowledgeBase(engine, Settings())
     with kb.change() as change:

@@ -28,10 +28,10 @@ _ALWAYS = {
     ("atoms_beside_an_aggregate", "rounds"),
 }
 _WAYS = {
-    "rounds": Options(way="rounds"),
+    "rounds": Options(strategy="rounds"),
     # Whatever it takes, much as a change may be.
-    "maintained": Options(way="rounds", policy=Policy(means="maintain")),
-    "parts": Options(way="partitioned"),
+    "maintained": Options(strategy="rounds", policy=Policy(strategy="maintain")),
+    "parts": Options(strategy="partitioned"),
 }
 
 
@@ -45,7 +45,7 @@ _WAYS = {
 def test_a_golden_program_by_plans_and_rounds(
     path: Path, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
-    assert differences(path, make_engine(Options(way="rounds"))) == []
+    assert differences(path, make_engine(Options(strategy="rounds"))) == []
 
 
 @pytest.mark.parametrize(

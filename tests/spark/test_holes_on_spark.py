@@ -54,4 +54,4 @@ def test_every_change_in_one_task(spark: SparkEngine) -> None:
     "name", [pytest.param(name, marks=() if name == _ALWAYS else pytest.mark.soak) for name in HOLES]
 )
 def test_a_change_by_plans(name: str, make_engine: Callable[[Options], SparkEngine]) -> None:
-    HOLES[name](make_engine(Options(way="rounds")))
+    HOLES[name](make_engine(Options(strategy="rounds")))

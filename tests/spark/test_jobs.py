@@ -21,7 +21,7 @@ from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.evaluate.embedded_task import Region
+from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
 from zodiacedge.engine.spark.maintain import propagate
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.dataframes import Frames
@@ -71,7 +71,7 @@ def test_a_change_costs_no_more_jobs_where_there_are_rules_that_it_does_not_reac
 ) -> None:
     alone, beside, costs = RULES.partition("c:")[2], RULES, []
     for rules in ("c:" + alone, beside):
-        engine = make_engine(Options(way=way))
+        engine = make_engine(Options(strategy=way))
         kb = KnowledgeBase(engine, Settings())
         changed(kb, engine, rules + "e(a, b) . e(b, c) . f(a, 1) .")
         assert changed(kb, engine, "z(a, 1) .") == ([], 1)
@@ -119,7 +119,7 @@ def test_sixty_rounds_are_planned_in_the_same_time_each_and_leave_nothing_behind
     make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = listen_to_plans(monkeypatch)
-    engine = make_engine(Options(way="rounds"))
+    engine = make_engine(Options(strategy="rounds"))
     kb = KnowledgeBase(engine, Settings())
     with kb.change() as change:
         change.add_rules("r: At(Y) :- At(X), e(X, Y) . At(n0) .")
@@ -133,7 +133,7 @@ def test_sixty_rounds_are_planned_in_the_same_time_each_and_leave_nothing_behind
     assert engine.jobs.session.sparkContext._jsc.getPersistentRDDs().isEmpty()
     del change
     gc.collect()
-    folder = Path(engine.empty().place.scratch.folder.uri)
+    folder = Path(engine.empty().workspace.scratch.folder.uri)
     assert {str(path) for path in folder.iterdir()} == files_of(kb.state)
 
 
@@ -144,7 +144,7 @@ def test_files_go_when_nobody_needs_them(make_engine: Callable[[Options], SparkE
     for n in range(8):
         changed(kb, engine, f"e(c, x{n}) .")
         kb.dry_run(remove_facts="e(a, b) .")
-    folder = Path(engine.empty().place.scratch.folder.uri)
+    folder = Path(engine.empty().workspace.scratch.folder.uri)
     gc.collect()
     held = files_of(kb.state)
     assert {str(path) for path in folder.iterdir()} == held
@@ -157,7 +157,7 @@ def test_files_go_when_nobody_needs_them(make_engine: Callable[[Options], SparkE
 def files_of(state: object) -> set[str]:
     """Return the files that a version has."""
     assert isinstance(state, SparkState)
-    parts = [part for one in (state.stated, *state.segments.values()) for part in one.parts]
+    parts = [part for one in (state.explicit_files, *state.segments.values()) for part in one.parts]
     return {part.path for part in (*parts, *state.terms.parts)}
 
 
@@ -215,13 +215,13 @@ def test_a_change_that_fails_leaves_no_file(
     (tmp_path / "good.nt").write_text("".join(lines[:10]))
     (tmp_path / "lines.nt").write_text("".join([*lines[:10], "bad\n"]))
     (tmp_path / "bad.ttl").write_text("<a> <b> .")
-    options = Options(way=way, gather_rows=4000)
+    options = Options(strategy=way, gather_rows=4000)
     kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=bits, options=options), Settings(strict=True))
     with kb.change() as change:
         change.add_facts(NUMBERS)
     state = kb.state
     assert isinstance(state, SparkState)
-    folder = Path(state.place.scratch.folder.uri)
+    folder = Path(state.workspace.scratch.folder.uri)
     gc.collect()
     before = {path.name for path in folder.iterdir()}
     with pytest.raises(ZodiacError), kb.change() as change:
@@ -284,7 +284,7 @@ def test_what_is_derived_is_written_once_and_told_without_a_job(
         change.add_facts(
             "\n".join([*(f"f(n{n}) ." for n in range(400)), *(f"g(m{n}) ." for n in range(300))])
         )
-    folder = Path(engine.empty().place.scratch.folder.uri)
+    folder = Path(engine.empty().workspace.scratch.folder.uri)
     # More came than is told at once: that would be all of it a second time.
     written = sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("rows-*.parquet"))
     assert written == 400 + 300 + 400 * 300
@@ -293,13 +293,13 @@ def test_what_is_derived_is_written_once_and_told_without_a_job(
     assert jobs_so_far(engine) == before
 
 
-def listen_to_regions(monkeypatch: pytest.MonkeyPatch) -> list[Region]:
+def listen_to_regions(monkeypatch: pytest.MonkeyPatch) -> list[RegionTask]:
     """Return a list that gets what tasks are given that bring nodes up to date together."""
-    found: list[Region] = []
+    found: list[RegionTask] = []
     one = Jobs.one
 
     def listened(self: Jobs, work: Callable[..., Any], given: Any, *rest: Any) -> Any:  # noqa: ANN401
-        found.extend([given] if isinstance(given, Region) else [])
+        found.extend([given] if isinstance(given, RegionTask) else [])
         return one(self, work, given, *rest)
 
     monkeypatch.setattr(Jobs, "one", listened)

@@ -250,7 +250,7 @@ def test_files_of_bad_lines_go_once_they_were_read(tmp_path: Path, spark: SparkE
     path.write_text("bad\n" * 20)
     loaded(spark, str(path), quarantine=tmp_path / "bad")
     gc.collect()
-    folder = Path(spark.empty().place.scratch.folder.uri)
+    folder = Path(spark.empty().workspace.scratch.folder.uri)
     assert not [one for one in folder.iterdir() if one.name.startswith("bad-")]
 
 

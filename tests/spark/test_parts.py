@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.partition.analysis import Neighbours, dealing
+from zodiacedge.engine.spark.partition.analysis import Neighbours, partitioning
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.files import read_table
 from zodiacedge.engine.spark.storage.workspace import Options
@@ -69,7 +69,7 @@ def rules_of(text: str) -> list[Rule]:
     ],
 )
 def test_by_which_argument_a_node_is_dealt_out(text: str, expected: dict[str, int | None] | None) -> None:
-    found = dealing(rules_of(text))
+    found = partitioning(rules_of(text))
     assert (found and {str(s).rpartition("#")[2]: at for s, at in found.positions.items()}) == (
         expected and {name.removeprefix("rdf:"): at for name, at in expected.items()}
     )
@@ -122,7 +122,7 @@ def facts(seed: int, count: int) -> str:
     [
         pytest.param(Options(gather_rows=100), id="little"),
         pytest.param(Options(gather_rows=0), id="none", marks=pytest.mark.soak),
-        pytest.param(Options(way="partitioned"), id="asked", marks=pytest.mark.soak),
+        pytest.param(Options(strategy="partitioned"), id="asked", marks=pytest.mark.soak),
     ],
 )
 def test_a_program_in_parts(options: Options, make_engine: Callable[[Options], SparkEngine]) -> None:
@@ -150,13 +150,13 @@ def test_a_program_in_parts(options: Options, make_engine: Callable[[Options], S
         assert dropped[0] == dropped[1], text
         assert (told[0].inserted, told[0].deleted) == (told[1].inserted, told[1].deleted), text
         if change.report is told[1] and text.startswith(PROGRAM):
-            means = {node.rules[0]: node.means for node in told[0].nodes}
-            assert means["r1"].startswith("in parts: "), means
-            assert means["r1"].endswith("knows by argument 1"), means
+            strategy = {node.rules[0]: node.strategy for node in told[0].nodes}
+            assert strategy["r1"].startswith("in parts: "), strategy
+            assert strategy["r1"].endswith("knows by argument 1"), strategy
 
 
 def test_what_parts_fail_with_is_told(make_engine: Callable[[Options], SparkEngine]) -> None:
-    engine = make_engine(Options(way="partitioned"))
+    engine = make_engine(Options(strategy="partitioned"))
     strict = KnowledgeBase(engine, Settings(strict=True))
     numbers = " ".join(f"q(n{n}, {n}) ." for n in range(20))
     # All parts together count.
@@ -218,7 +218,7 @@ def test_parts_cost_two_jobs_however_many_nodes(make_engine: Callable[[Options],
             change.add_rules(rules)
         if kb is found:
             assert jobs_so_far(engine) - before == 2
-            assert {node.means.partition(":")[0] for node in change.report.nodes} == {"in parts"}
+            assert {node.strategy.partition(":")[0] for node in change.report.nodes} == {"in parts"}
     assert found.facts() == expected.facts()
 
 
@@ -230,10 +230,10 @@ def test_parts_cost_two_jobs_however_many_nodes(make_engine: Callable[[Options],
     ],
 )
 def test_a_golden_program_in_parts(path: Path, make_engine: Callable[[Options], SparkEngine]) -> None:
-    assert differences(path, make_engine(Options(way="partitioned"))) == []
+    assert differences(path, make_engine(Options(strategy="partitioned"))) == []
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(20))
 def test_a_random_session_in_parts(seed: int, make_engine: Callable[[Options], SparkEngine]) -> None:
-    follow(100 + seed, make_engine(Options(way="partitioned")))
+    follow(100 + seed, make_engine(Options(strategy="partitioned")))

@@ -63,16 +63,16 @@ def test_neighbours_that_only_join_are_one_plan(
         with kb.change() as change:
             change.add_rules(CHAIN)
         if kb is found:
-            means = [node.means for node in change.report.nodes]
+            strategy = [node.strategy for node in change.report.nodes]
             # The class of the rules is compared with the terms there are, and then there is one plan.
             assert actions == ["comparing terms", "deriving facts"]
     assert seen(found) == seen(expected)
-    assert all(m.startswith("evaluated by a plan, the same for 5 nodes: ") for m in means), means
+    assert all(m.startswith("evaluated by a plan, the same for 5 nodes: ") for m in strategy), strategy
 
 
 @pytest.mark.parametrize("way", ["choose", "partitioned"])
 def test_a_closure_of_itself_goes_in_parts(way: str, make_engine: Callable[[Options], SparkEngine]) -> None:
-    found, expected = both(make_engine(Options(way=way, gather_rows=0)))
+    found, expected = both(make_engine(Options(strategy=way, gather_rows=0)))
     for kb in (found, expected):
         with kb.change() as change:
             change.add_rules(
@@ -80,10 +80,10 @@ def test_a_closure_of_itself_goes_in_parts(way: str, make_engine: Callable[[Opti
             )
             change.add_facts(edges(40, 2, 30))
         if kb is found:
-            means = {node.rules[0]: node.means for node in change.report.nodes}
+            strategy = {node.rules[0]: node.strategy for node in change.report.nodes}
     assert seen(found) == seen(expected)
-    assert means["t"].startswith("in parts: ")
-    assert means["t"].endswith("a closure, p by argument 1")
+    assert strategy["t"].startswith("in parts: ")
+    assert strategy["t"].endswith("a closure, p by argument 1")
     for kb in (found, expected):
         with kb.change() as change:
             change.remove_facts("p(n1, x) .")
@@ -93,7 +93,7 @@ def test_a_closure_of_itself_goes_in_parts(way: str, make_engine: Callable[[Opti
 
 @pytest.mark.parametrize("way", ["choose", pytest.param("rounds", marks=pytest.mark.soak)])
 def test_a_symmetric_closure_goes_by_classes(way: str, make_engine: Callable[[Options], SparkEngine]) -> None:
-    found, expected = both(make_engine(Options(way=way, gather_rows=0)))
+    found, expected = both(make_engine(Options(strategy=way, gather_rows=0)))
     # A chain in no order, a star, a loop alone, and pairs at random.
     chain = [0, 9, 3, 14, 7, 1, 12, 5, 2, 11]
     pairs = [f"same(a{x}, a{y}) ." for x, y in pairwise(chain)]
@@ -106,9 +106,9 @@ def test_a_symmetric_closure_goes_by_classes(way: str, make_engine: Callable[[Op
             change.add_rules(text)
             change.add_facts("\n".join([*pairs, edges(12, 3, 24)]))
         if kb is found:
-            means = {frozenset(node.rules): node.means for node in change.report.nodes}
+            strategy = {frozenset(node.rules): node.strategy for node in change.report.nodes}
     assert seen(found) == seen(expected)
-    assert means[frozenset("st")].startswith("evaluated in rounds, by classes: ")
+    assert strategy[frozenset("st")].startswith("evaluated in rounds, by classes: ")
     for kind, facts in (("remove", "same(a7, a1) ."), ("add", "same(a0, b0) . same(d, c) .")):
         for kb in (found, expected):
             with kb.change() as change:
@@ -120,7 +120,7 @@ def test_a_symmetric_closure_goes_by_classes(way: str, make_engine: Callable[[Op
 def test_nodes_take_over_what_others_had(
     gather_rows: int, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
-    engine = make_engine(Options(gather_rows=gather_rows, policy=Policy(means="maintain")))
+    engine = make_engine(Options(gather_rows=gather_rows, policy=Policy(strategy="maintain")))
     found, expected = KnowledgeBase(engine, Settings()), KnowledgeBase(EmbeddedEngine(), Settings())
     chains = "\n".join(f"e(a{n}_{i}, a{n}_{i + 1}) ." for n in range(40) for i in range(8))
     start = "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(X, Z), e(Z, Y) . q: q(X, Y) :- p(X, Y), m(X) . m(a1_1) ."
@@ -141,7 +141,7 @@ def test_nodes_take_over_what_others_had(
             with kb.change() as change:
                 (change.add_rules if kind == "add" else change.remove_rules)(text)
             if kb is found:
-                told.append({frozenset(node.rules): node.means for node in change.report.nodes})
+                told.append({frozenset(node.rules): node.strategy for node in change.report.nodes})
         assert seen(found) == seen(expected), text
     assert told[0][frozenset("tqr")].startswith("maintained"), told
     assert told[1][frozenset("tqrs")].startswith("maintained"), told
@@ -158,7 +158,7 @@ h: Heavy(X) :- total(X, S, N), S > 20, not light(X) .
 
 @pytest.mark.soak
 def test_groups_and_values_are_maintained_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
-    found, expected = both(make_engine(Options(way="rounds", policy=Policy(means="maintain"))))
+    found, expected = both(make_engine(Options(strategy="rounds", policy=Policy(strategy="maintain"))))
     dice = random.Random(5)
     weights = [f"w(n{n}, {dice.randrange(9)}) ." for n in range(15)]
     for kb in (found, expected):
@@ -178,12 +178,12 @@ def test_groups_and_values_are_maintained_by_plans(make_engine: Callable[[Option
             with kb.change() as change:
                 (change.add_facts if kind == "add" else change.remove_facts)(text)
             if kb is found:
-                told.append({node.rules[0]: node.means.split(":")[0] for node in change.report.nodes})
+                told.append({node.rules[0]: node.strategy.split(":")[0] for node in change.report.nodes})
                 dropped = {key: one.count for key, one in change.report.dropped.items()}
         assert seen(found) == seen(expected), text
         assert dropped == {key: one.count for key, one in change.report.dropped.items()}, text
-    for means in told[:3]:
-        assert set(means.values()) == {"maintained by plans"}, told
+    for strategy in told[:3]:
+        assert set(strategy.values()) == {"maintained by plans"}, told
     # An evaluation error is counted on all there is, and so is its end.
     assert told[3]["v"] == told[4]["v"] == "evaluated by a plan"
     assert told[3]["g"] == told[4]["g"] == "evaluated by a plan"

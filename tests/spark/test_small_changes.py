@@ -15,8 +15,8 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.lookup.by_key import Slice, TooManyError, matching
 from zodiacedge.engine.spark.storage.compaction import compacted
-from zodiacedge.engine.spark.storage.files import Content, Folder, Relation, read_part
-from zodiacedge.engine.spark.storage.workspace import Options, Place
+from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles, read_file
+from zodiacedge.engine.spark.storage.workspace import Options, Workspace
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_a_fact_more_or_less_costs_a_handful_of_jobs(make_engine: Callable[[Opti
         assert segments(found) == segments(expected), text
         assert jobs <= most, (text, jobs)
         for node in nodes:
-            rows = re.search(r"maintained, in one task on ([\d,]+) rows, looked up by key", node.means)
+            rows = re.search(r"maintained, in one task on ([\d,]+) rows, looked up by key", node.strategy)
             assert rows, node
             assert int(rows[1].replace(",", "")) < 2000, node
             assert node.facts == len(found.state.segment(key_of(found, node))), node
@@ -123,9 +123,9 @@ def test_what_leads_too_far_is_not_looked_up(make_engine: Callable[[Options], Sp
     runs, told = changed(found, "remove", "part(p1, p0) .")
     assert told == changed(expected, "remove", "part(p1, p0) .")[1]
     assert segments(found) == segments(expected)
-    means = {run.rules[0]: run.means for run in runs}
-    assert "looked up by key" in means["t"]
-    assert "looked up by key" not in means["u"]
+    strategy = {run.rules[0]: run.strategy for run in runs}
+    assert "looked up by key" in strategy["t"]
+    assert "looked up by key" not in strategy["u"]
 
 
 @pytest.mark.parametrize("seed", range(100, 110))
@@ -148,9 +148,9 @@ def test_random_sessions_by_plans_and_on_what_is_looked_up(
 PAIRS = Relation("p", 2)
 
 
-def written(folder: Path, rows: list[tuple[int, int]]) -> Content:
+def written(folder: Path, rows: list[tuple[int, int]]) -> SignedFiles:
     columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
-    return Content.of(Folder(str(folder)).write_rows(PAIRS, columns))
+    return SignedFiles.of(Folder(str(folder)).write_rows(PAIRS, columns))
 
 
 def test_rows_of_a_file_by_the_values_of_some_columns(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_rows_of_a_file_by_the_values_of_some_columns(tmp_path: Path) -> None:
 
 
 def test_a_slice_knows_what_it_was_asked_for(tmp_path: Path, spark: SparkEngine) -> None:
-    place = Place(spark.jobs, options=Options(whole_rows=0, driver_rows=3))
+    place = Workspace(spark.jobs, options=Options(whole_rows=0, driver_rows=3))
     base = written(tmp_path, [(1, 1), (1, 2), (2, 1), (3, 3)])
     gone = written(tmp_path, [(1, 2)])
     content = base.then((), tuple(gone.parts))
@@ -189,11 +189,11 @@ def test_a_slice_knows_what_it_was_asked_for(tmp_path: Path, spark: SparkEngine)
 
 
 def test_many_small_files_come_to_what_moved_in_the_end(spark: SparkEngine) -> None:
-    place = Place(spark.jobs)
+    place = Workspace(spark.jobs)
     folder = place.scratch.folder
     dice, there = random.Random(3), {(n, n) for n in range(50)}
     columns = [np.array(column, np.int64) for column in zip(*there, strict=True)]
-    content = Content.of(place.adopt(folder.write_rows(PAIRS, columns)))
+    content = SignedFiles.of(place.adopt(folder.write_rows(PAIRS, columns)))
     for _ in range(20):
         gone = set(dice.sample(sorted(there), 5))
         came = {(dice.randrange(60), dice.randrange(2)) for _ in range(5)} - there
@@ -207,5 +207,5 @@ def test_many_small_files_come_to_what_moved_in_the_end(spark: SparkEngine) -> N
     found = compacted(place, PAIRS, content, Settings().turn)
     assert len(found.layers) == 1
     (part,) = found.parts
-    assert set(zip(*(c.tolist() for c in read_part(part, 2)), strict=True)) == there
+    assert set(zip(*(c.tolist() for c in read_file(part, 2)), strict=True)) == there
     assert found.rows == len(there)

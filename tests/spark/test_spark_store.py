@@ -24,14 +24,14 @@ from zodiacedge.cli.output import export
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.maintain.strategy import Policy
 from zodiacedge.engine.spark.cluster.jobs import Jobs
-from zodiacedge.engine.spark.persistence.adapter import SparkKeeping
+from zodiacedge.engine.spark.persistence.adapter import SparkPersistence
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, ZodiacError
 from zodiacedge.io import ordered
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
-from zodiacedge.store.location.base import located
+from zodiacedge.store.location.base import location_of
 from zodiacedge.store.store import DurableStore
 from zodiacedge.store.versions import replay
 from zodiacedge.terms import string
@@ -66,7 +66,9 @@ def on(
     engine: SparkEngine, place: Path, *, writable: bool = True, at: int | None = None
 ) -> StoredKnowledgeBase:
     """Open a store on Spark, or make it."""
-    store = DurableStore.open(located(place), create=True, writable=writable, keeping=SparkKeeping())
+    store = DurableStore.open(
+        location_of(place), create=True, writable=writable, persistence=SparkPersistence()
+    )
     return StoredKnowledgeBase(engine, Settings(), store, at)
 
 
@@ -454,7 +456,7 @@ def test_the_first_change_of_rules_after_opening_takes_over_what_rules_had(
     more = "r: p(Y, X) :- q(X, Y) ."
     told = {}
     for name in ("in memory", "opened"):
-        engine = make_engine(Options(policy=Policy(means="maintain")))
+        engine = make_engine(Options(policy=Policy(strategy="maintain")))
         kb = on(engine, place / name)
         with kb.change() as change:
             change.add_rules(rules)
@@ -465,8 +467,8 @@ def test_the_first_change_of_rules_after_opening_takes_over_what_rules_had(
         before = jobs_so_far(engine)
         with kb.change() as change:
             change.add_rules(more)
-        means = {frozenset(node.rules): node.means.partition(":")[0] for node in change.report.nodes}
-        told[name] = (means, jobs_so_far(engine) - before, kb.facts())
+        strategy = {frozenset(node.rules): node.strategy.partition(":")[0] for node in change.report.nodes}
+        told[name] = (strategy, jobs_so_far(engine) - before, kb.facts())
         kb.close()
     # Two nodes become one, which starts from what they had: the same jobs, whether they were opened or not.
     assert told["in memory"] == told["opened"]

@@ -21,7 +21,7 @@ from zodiacedge.engine.spark.storage import files
 from zodiacedge.engine.spark.storage.files import Folder
 from zodiacedge.engine.spark.storage.terms import (
     Hashing,
-    Terms,
+    TermFiles,
     columns_of,
     decoded,
     enter,
@@ -69,11 +69,11 @@ def test_terms_come_back_from_their_columns(tmp_path: Path) -> None:
     part = write_terms(Folder(str(tmp_path)), columns_of(dictionary, hashing))
     keys = hashing.keys(dictionary)
     assert part.rows == len(TERMS) == len(np.unique(keys))
-    assert Terms((part,)).decode(keys) == dict(zip(keys.tolist(), TERMS, strict=True))
-    assert Terms((part,)).decode(keys[3:5]) == dict(zip(keys[3:5].tolist(), TERMS[3:5], strict=True))
+    assert TermFiles((part,)).decode(keys) == dict(zip(keys.tolist(), TERMS, strict=True))
+    assert TermFiles((part,)).decode(keys[3:5]) == dict(zip(keys[3:5].tolist(), TERMS[3:5], strict=True))
     other = Dictionary()
     other.encode(IRI("first"))
-    enter(Terms((part,)).read(), other)
+    enter(TermFiles((part,)).read(), other)
     assert {other.decode(n) for n in range(len(other))} == {IRI("first"), *TERMS}
 
 
@@ -85,7 +85,7 @@ def test_of_many_terms_no_more_than_a_row_group_is_held_at_a_time(
     part = write_terms(Folder(str(tmp_path)), columns_of(dictionary, Hashing()))
     wanted = Hashing().keys(dictionary)[:400]
     monkeypatch.setattr(pq.ParquetFile, "read", None)
-    assert set(Terms((part,)).decode(wanted).values()) == set(map(integer, range(400)))
+    assert set(TermFiles((part,)).decode(wanted).values()) == set(map(integer, range(400)))
     assert pq.ParquetFile(part.path).num_row_groups == 10
 
 
@@ -118,18 +118,20 @@ def test_a_clash_among_new_terms_and_with_known_ones_is_found(tmp_path: Path) ->
     weak = Hashing(bits=4)
     many = columns_of(entries([integer(n) for n in range(40)]), weak)
     with pytest.raises(EvaluationProblem, match="E005"):
-        unseen(many, Terms())
+        unseen(many, TermFiles())
     names = [IRI(f"n{n}") for n in range(200)]
     keys = weak.keys_of(names)
     first = names[0]
     second = next(name for name in names[1:] if keys[name] == keys[first])
-    known = Terms((write_terms(Folder(str(tmp_path)), columns_of(entries([first]), weak)),))
+    known = TermFiles((write_terms(Folder(str(tmp_path)), columns_of(entries([first]), weak)),))
     with pytest.raises(EvaluationProblem, match="have the same fingerprint"):
         unseen(columns_of(entries([second]), weak), known)
     assert len(unseen(columns_of(entries([first]), weak), known)) == 0
 
 
-@pytest.mark.parametrize("options", [Options(), Options(way="rounds", gather_rows=0)], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "options", [Options(), Options(strategy="rounds", gather_rows=0)], ids=["small", "large"]
+)
 def test_a_change_with_a_clash_fails_and_leaves_all_as_it_was(options: Options, java: None) -> None:  # noqa: ARG001
     kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=8, options=options), Settings())
     with kb.change() as change:
@@ -145,7 +147,7 @@ def test_a_change_with_a_clash_fails_and_leaves_all_as_it_was(options: Options, 
     "options",
     [
         pytest.param(Options(), id="small"),
-        pytest.param(Options(way="rounds", gather_rows=0), id="large", marks=pytest.mark.soak),
+        pytest.param(Options(strategy="rounds", gather_rows=0), id="large", marks=pytest.mark.soak),
     ],
 )
 def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: Options, java: None) -> None:  # noqa: ARG001
@@ -155,7 +157,7 @@ def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: O
     state = kb.state
     assert isinstance(state, SparkState)
     names = [IRI(f"n{n}") for n in range(3_000_000)]
-    keys = state.place.hashing.keys_of([IRI("a"), IRI("here"), *names])
+    keys = state.workspace.hashing.keys_of([IRI("a"), IRI("here"), *names])
     like_a, like_here = (
         next(name for name in names if keys[name] == keys[IRI(known)]) for known in ("a", "here")
     )
@@ -171,11 +173,11 @@ def test_what_rules_and_queries_mention_is_not_taken_for_another_term(options: O
 
 @pytest.mark.usefixtures("java")
 def test_what_a_query_by_plan_computes_is_not_taken_for_another_term() -> None:
-    options = Options(way="rounds", gather_rows=0)
+    options = Options(strategy="rounds", gather_rows=0)
     kb = KnowledgeBase(SparkEngine(cluster=CLUSTER, bits=16, options=options), Settings())
     state = kb.state
     assert isinstance(state, SparkState)
-    keys = state.place.hashing.keys_of([IRI("a"), *map(integer, range(2, 800_000))])
+    keys = state.workspace.hashing.keys_of([IRI("a"), *map(integer, range(2, 800_000))])
     like_a = next(n for n in range(2, 800_000) if keys[integer(n)] == keys[IRI("a")])
     with kb.change() as change:
         change.add_facts(f"p({like_a - 1}) . q(a) .")
@@ -198,7 +200,7 @@ def test_a_term_that_one_rule_mentions_may_be_what_another_computes(
         r1: h(X, V) :- AGGREGATE(p(X, Y), W := concat("t", "u")) ON X WITH MAX(W) AS V .
         r2: q(X, Y) :- p(X, Y), Y != "tu" .
     """
-    evaluated = evaluate_text(text, engine=make_engine(Options(way="rounds")))
+    evaluated = evaluate_text(text, engine=make_engine(Options(strategy="rounds")))
     assert evaluated.facts() == ['h(a, "tu")', "q(a, b)"]
 
 

@@ -143,7 +143,7 @@ def test_what_looks_at_all_classes(spark: SparkEngine) -> None:
 @pytest.mark.soak
 def test_constants_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
     # Joins of relations so wide take Spark long: they come, and that is all.
-    agree(make_engine(Options(way="rounds")), in_and_out(constants())[:1])
+    agree(make_engine(Options(strategy="rounds")), in_and_out(constants())[:1])
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_operands_errors_and_folds_by_plans(
 ) -> None:
     assert len(combined()) <= _MOST_PROGRAMS
     assert combined()[some]
-    agree(make_engine(Options(way="rounds")), in_and_out(combined()[some]))
+    agree(make_engine(Options(strategy="rounds")), in_and_out(combined()[some]))
 
 
 def test_answers_come_in_the_total_order(spark: SparkEngine) -> None:

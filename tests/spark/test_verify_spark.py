@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from test_verify import FACTS, RULES
-from zodiacedge.engine.api import Apart, Settings
+from zodiacedge.engine.api import Mismatch, Settings
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.state import SparkState
-from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, held, read_part, table_of
+from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, held, read_file, table_of
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.engine.state_compare import summed
 from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -62,17 +62,19 @@ def kb(shared: KnowledgeBase) -> Iterator[KnowledgeBase]:
 
 
 def owners(state: SparkState) -> tuple[Segment, ...]:
-    return (state.stated, *state.segments.values())
+    return (state.explicit_files, *state.segments.values())
 
 
 def keys(state: SparkState, *names: str) -> list[np.ndarray]:
-    return [np.array([state.place.hashing.key(iri(name))]) for name in names]
+    return [np.array([state.workspace.hashing.key(iri(name))]) for name in names]
 
 
-def damage(kb: KnowledgeBase, relation: Relation, rows: list[np.ndarray], *, came: bool) -> frozenset[str]:
+def damage(
+    kb: KnowledgeBase, relation: Relation, rows: list[np.ndarray], *, inserted: bool
+) -> frozenset[str]:
     """Let rows come to a node that has the relation, or go from it, without anybody being told; return it."""
     state = state_of(kb)
-    part = state.place.adopt(state.place.scratch.folder.write_rows(relation, rows))
+    part = state.workspace.adopt(state.workspace.scratch.folder.write_rows(relation, rows))
     # Where several nodes have members of classes, the one that has those of this class.
     (node,) = (
         rules
@@ -81,8 +83,8 @@ def damage(kb: KnowledgeBase, relation: Relation, rows: list[np.ndarray], *, cam
         and segment.content(relation).rows
     )
     segment = state.segments[node]
-    content = segment.content(relation).then((part,) if came else (), () if came else (part,))
-    wrong = Segment({**segment.contents, relation: content}, segment.hidden)
+    content = segment.content(relation).then((part,) if inserted else (), () if inserted else (part,))
+    wrong = Segment({**segment.contents, relation: content}, segment.aggregate_rows)
     kb._state = replace(state, segments={**state.segments, node: wrong})
     return node
 
@@ -109,7 +111,7 @@ def test_what_is_right_passes_with_the_digest_of_every_engine(kb: KnowledgeBase)
 def test_a_derived_fact_too_many_is_found(kb: KnowledgeBase) -> None:
     state = state_of(kb)
     before = kb.verify()
-    damage(kb, NEAR, keys(state, "a", "d"), came=True)
+    damage(kb, NEAR, keys(state, "a", "d"), inserted=True)
     found = kb.verify()
     assert sorted(told(found)) == [
         (where, Predicate("near", 2), 0, 1, fact("near", iri("a"), iri("d")))
@@ -122,7 +124,7 @@ def test_a_derived_fact_too_many_is_found(kb: KnowledgeBase) -> None:
 def test_a_derived_fact_that_is_missing_is_found(kb: KnowledgeBase) -> None:
     state = state_of(kb)
     before = kb.verify()
-    damage(kb, TYPED, keys(state, "d", "town"), came=False)
+    damage(kb, TYPED, keys(state, "d", "town"), inserted=False)
     found = kb.verify()
     lost = Fact(RDF_TYPE, (iri("d"), IRI("town")))
     assert told(found) == [
@@ -134,7 +136,7 @@ def test_a_derived_fact_that_is_missing_is_found(kb: KnowledgeBase) -> None:
 
 def test_a_fact_that_others_have_too_is_missing_in_its_segment_alone(kb: KnowledgeBase) -> None:
     state = state_of(kb)
-    damage(kb, NEAR, keys(state, "a", "b"), came=False)
+    damage(kb, NEAR, keys(state, "a", "b"), inserted=False)
     ((where, _, missing, extra, example),) = told(kb.verify())
     assert where == segment_of_near(kb)
     assert (missing, extra, example) == (1, 0, fact("near", iri("a"), iri("b")))
@@ -147,17 +149,17 @@ def test_a_fact_that_others_have_too_is_missing_in_its_segment_alone(kb: Knowled
 )
 def test_it_does_not_matter_who_reads_the_files(kb: KnowledgeBase, options: Options) -> None:
     state, program = state_of(kb), kb._program
-    fresh = state.anew(program.rules, program.graph, kb.settings)
-    nodes = [damage(kb, NEAR, keys(state, "a", "d"), came=True)]
-    nodes.append(damage(kb, TYPED, keys(state, "d", "town"), came=False))
-    place = replace(state.place, options=options)
-    ours, theirs = (replace(one, place=place) for one in (state_of(kb), fresh))
+    fresh = state.recompute(program.rules, program.graph, kb.settings)
+    nodes = [damage(kb, NEAR, keys(state, "a", "d"), inserted=True)]
+    nodes.append(damage(kb, TYPED, keys(state, "d", "town"), inserted=False))
+    place = replace(state.workspace, options=options)
+    ours, theirs = (replace(one, workspace=place) for one in (state_of(kb), fresh))
     more, less = fact("near", iri("a"), iri("d")), Fact(RDF_TYPE, (iri("d"), IRI("town")))
-    assert set(ours.apart(theirs, nodes, ALONE)) == {
-        Apart(None, more.predicate, 0, 1, more),
-        Apart(nodes[0], more.predicate, 0, 1, more),
-        Apart(None, less.predicate, 1, 0, less),
-        Apart(nodes[1], less.predicate, 1, 0, less),
+    assert set(ours.mismatches(theirs, nodes, ALONE)) == {
+        Mismatch(None, more.predicate, 0, 1, more),
+        Mismatch(nodes[0], more.predicate, 0, 1, more),
+        Mismatch(None, less.predicate, 1, 0, less),
+        Mismatch(nodes[1], less.predicate, 1, 0, less),
     }
     # A relation that two have, and what several know of classes.
     for relation in (NEAR, TYPED):
@@ -171,7 +173,7 @@ def test_it_does_not_matter_who_reads_the_files(kb: KnowledgeBase, options: Opti
 def test_rows_in_the_place_of_others_are_found_though_their_number_is_right(kb: KnowledgeBase) -> None:
     size = Relation("size", 2)
     (part,) = (part for one in state_of(kb).segments.values() for part in one.content(size).parts)
-    who, how_many = read_part(part, 2)
+    who, how_many = read_file(part, 2)
     assert len(np.unique(how_many)) > 1
     pq.write_table(table_of([who, np.roll(how_many, 1)]), part.path)
     found = kb.verify().differences

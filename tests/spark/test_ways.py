@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark.test_shared_suite import follow
-from zodiacedge.engine.api import Moved, Settings
+from zodiacedge.engine.api import SegmentChange, Settings
 from zodiacedge.engine.embedded.maintain.strategy import Policy
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.maintain.estimates import Sizes
-from zodiacedge.engine.spark.storage.files import TYPED, Content, Part, Relation, Segment
+from zodiacedge.engine.spark.maintain.estimates import Estimates
+from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import EvaluationProblem, LimitReached
 from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -60,7 +60,7 @@ def beside(engine: SparkEngine, texts: tuple[tuple[str, str], ...], *, ask: bool
     """Play changes on Spark and on the definition; return the means by which Spark's nodes were done."""
     expected = KnowledgeBase(ReferenceEngine(), Settings())
     found = KnowledgeBase(engine, Settings())
-    means: list[str] = []
+    strategy: list[str] = []
     for place, (kind, text) in enumerate(texts, 1):
         told = []
         for kb in (expected, found):
@@ -75,22 +75,22 @@ def beside(engine: SparkEngine, texts: tuple[tuple[str, str], ...], *, ask: bool
         assert {k: d.count for k, d in told[1].dropped.items()} == {
             k: d.count for k, d in told[0].dropped.items()
         }, text
-        means += [node.means for node in told[1].nodes]
-    return means
+        strategy += [node.strategy for node in told[1].nodes]
+    return strategy
 
 
 def test_a_program_and_its_changes_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
-    means = beside(make_engine(Options(way="rounds")), (("add", PROGRAM), *CHANGES), ask=True)
-    assert any(m.startswith("evaluated by a plan: rounds is asked for") for m in means)
-    assert any(m.startswith("evaluated in rounds: rounds is asked for") for m in means)
-    assert any(m.startswith("maintained by plans") for m in means)
-    assert not any("in one task" in m for m in means)
+    strategy = beside(make_engine(Options(strategy="rounds")), (("add", PROGRAM), *CHANGES), ask=True)
+    assert any(m.startswith("evaluated by a plan: rounds is asked for") for m in strategy)
+    assert any(m.startswith("evaluated in rounds: rounds is asked for") for m in strategy)
+    assert any(m.startswith("maintained by plans") for m in strategy)
+    assert not any("in one task" in m for m in strategy)
 
 
 def test_a_recursion_in_parts(make_engine: Callable[[Options], SparkEngine]) -> None:
     changes = (("add", SMALL), ("add", "edge(d, e) . level(c, 1) ."), ("remove", "edge(a, b) ."))
-    means = beside(make_engine(Options(way="partitioned")), changes, ask=False)
-    parts = [m for m in means if m.startswith("in parts")]
+    strategy = beside(make_engine(Options(strategy="partitioned")), changes, ask=False)
+    parts = [m for m in strategy if m.startswith("in parts")]
     assert any("path by argument 1" in m for m in parts)
     assert any("level by argument 1" in m for m in parts)
 
@@ -101,8 +101,8 @@ def test_a_recursion_in_parts(make_engine: Callable[[Options], SparkEngine]) -> 
 )
 def test_a_random_session_in_rounds(seed: int, make_engine: Callable[[Options], SparkEngine]) -> None:
     # Every other one maintains by plans whatever it takes, much as a change may be.
-    policy = Policy(means=("choose", "maintain")[seed % 2])
-    follow(seed, make_engine(Options(way="rounds", policy=policy)))
+    policy = Policy(strategy=("choose", "maintain")[seed % 2])
+    follow(seed, make_engine(Options(strategy="rounds", policy=policy)))
 
 
 def test_what_does_not_fit_one_task_takes_another_way(
@@ -115,12 +115,12 @@ def test_what_does_not_fit_one_task_takes_another_way(
     for kb in (expected, found):
         with kb.change() as change:
             change.add_rules(rules + facts)
-    means = {node.rules[0]: node.means for node in change.report.nodes}
+    strategy = {node.rules[0]: node.strategy for node in change.report.nodes}
     assert found.facts() == expected.facts()
-    assert means["t"].startswith("in parts: ")
-    assert "tc by argument 1" in means["t"]
-    assert "one task takes 60" in means["t"]
-    assert "in one task" in means["s"]
+    assert strategy["t"].startswith("in parts: ")
+    assert "tc by argument 1" in strategy["t"]
+    assert "one task takes 60" in strategy["t"]
+    assert "in one task" in strategy["s"]
     for kb in (expected, found):
         with kb.change() as change:
             change.add_facts("e(n12, n0) .")
@@ -129,7 +129,7 @@ def test_what_does_not_fit_one_task_takes_another_way(
 
 
 def test_strict_mode_and_limits_hold_on_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
-    engine = make_engine(Options(way="rounds"))
+    engine = make_engine(Options(strategy="rounds"))
     strict = KnowledgeBase(engine, Settings(strict=True))
     with pytest.raises(EvaluationProblem, match="E002"), strict.change() as change:
         change.add_rules("d: p(X, Y) :- q(X, N), Y := N / 0 .  q(a, 1) .")
@@ -142,19 +142,22 @@ def test_strict_mode_and_limits_hold_on_plans(make_engine: Callable[[Options], S
 
 def test_what_a_region_reads_and_is_expected_to_derive() -> None:
     stated = Segment(
-        {Relation("e", 2): Content.of(Part("", 40)), TYPED: Content.of(Part("", 9, {1: 5, 2: 4}))}
+        {
+            Relation("e", 2): SignedFiles.of(DataFile("", 40)),
+            TYPED: SignedFiles.of(DataFile("", 9, {1: 5, 2: 4})),
+        }
     )
     rules = parse_program(
         "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(X, Z), e(Z, Y) . c: C(X) :- C(X), D(X) ."
     ).rules
-    sizes = Sizes(stated, {}, {iri("C"): 1, iri("D"): 2})
+    sizes = Estimates(stated, {}, {iri("C"): 1, iri("D"): 2})
     sizes.add(rules[:1], None)
     assert sizes.total == 40 + 40
     # What the first node will derive, ten times; what both read counts once.
     sizes.add(rules[1:2], None)
     assert sizes.total == 80 + 400
     # Members of two classes are read, and what the node had is what it is expected to have.
-    sizes.add(rules[2:], Segment({Relation("x", 2): Content.of(Part("", 3))}))
+    sizes.add(rules[2:], Segment({Relation("x", 2): SignedFiles.of(DataFile("", 3))}))
     assert sizes.total == 480 + 9 + 3
 
 
@@ -168,6 +171,6 @@ def test_a_node_that_splits_gains_nothing_whichever_ways_its_heirs_take(
     with kb.change() as change:
         change.remove_rules("c")
     runs = {run.rules: run for run in change.report.nodes}
-    assert "in one task" in runs["a",].means
-    assert "in one task" not in runs["b",].means
-    assert runs["a",].counted() in {None, Moved()}
+    assert "in one task" in runs["a",].strategy
+    assert "in one task" not in runs["b",].strategy
+    assert runs["a",].counted() in {None, SegmentChange()}

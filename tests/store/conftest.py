@@ -73,7 +73,7 @@ def logged(farm: Path) -> Path:
 
 def abandon(kb: ze.StoredKnowledgeBase) -> None:
     """Let go of a store as a killed process does: nothing is folded."""
-    kb._folds.wait()
+    kb._flusher.wait()
     kb._store.close()
 
 

@@ -21,7 +21,7 @@ def opened(address: str, fold_bytes: int) -> ze.KnowledgeBase:
     """Open the store; folding is met often."""
     kb = ze.open(address)
     assert kb.store is not None
-    kb.store.fold_bytes = fold_bytes
+    kb.store.flush_bytes = fold_bytes
     return kb
 
 

@@ -19,7 +19,7 @@ from zodiacedge.store.log import record_format
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 
 def test_a_store_opens_as_it_was_closed(place: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_engine_reference_opens_no_stores(place: Path) -> None:
 def test_a_long_log_is_folded_on_the_way(farm: Path) -> None:
     kb = ze.open(farm)
     assert kb._store is not None
-    kb._store.fold_bytes = 5000
+    kb._store.flush_bytes = 5000
     for n in range(12):
         with kb.change() as c:
             c.add_facts(f"edge(n{n}, n{n + 1}) .")
@@ -330,7 +330,7 @@ def test_who_reads_the_log_is_not_disturbed_by_sweeping(
 ) -> None:
     really = record_format.files
 
-    def swept_meanwhile(place: Place) -> list[tuple[int, str]]:
+    def swept_meanwhile(place: Location) -> list[tuple[int, str]]:
         found = really(place)
         monkeypatch.setattr(record_format, "files", really)
         # Another process, or another thread of the writer.

@@ -51,7 +51,7 @@ class SlowTable:
 def kb(place: Path) -> Iterator[ze.StoredKnowledgeBase]:
     found = ze.open(place, create=True)
     assert found.store is not None
-    found.store.fold_bytes = _SHORT
+    found.store.flush_bytes = _SHORT
     with found.change() as c:
         c.add_rules("r1: path(X, Y) :- edge(X, Y) .  r2: path(X, Z) :- path(X, Y), edge(Y, Z) .")
     yield found
@@ -129,7 +129,7 @@ def test_a_table_that_cannot_be_written_hinders_no_change_and_closing_tells(
 ) -> None:
     kb = ze.open(place, create=True)
     assert kb.store is not None
-    kb.store.fold_bytes = _SHORT
+    kb.store.flush_bytes = _SHORT
     tries = 0
 
     def full(*_: object, whole: bool) -> Built:
@@ -172,7 +172,7 @@ def test_closing_and_sweeping_wait_for_what_is_under_way(
 def test_what_is_folded_beside_is_in_the_table_in_the_end(kb: ze.StoredKnowledgeBase, place: Path) -> None:
     for _ in range(40):
         grow(kb)
-    until(lambda: not kb._folds.busy)
+    until(lambda: not kb._flusher.busy)
     assert len(list((place / "_delta_log").glob("*.json"))) > 1
     assert len(list((place / "_wal").glob("*.log"))) > 1
 

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.log import record_format
 from zodiacedge.store.table.commit_info import checked_document
 
@@ -55,7 +55,7 @@ def forge_part(store: Path, relation: str, data: bytes) -> None:
 
 def forge_record(store: Path, forge: Callable[[bytes], bytes]) -> None:
     """Change the last record of the log, and make its checksums fit."""
-    place = FolderPlace(store)
+    place = LocalLocation(store)
     records = list(record_format.read_files(place, record_format.files(place)[-1:], ends=True))
     last, path = records[-1], store / records[-1].file
     data = path.read_bytes()

@@ -8,8 +8,8 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, abandon, code
-from zodiacedge.engine.embedded.persistence.adapter import EmbeddedKeeping
-from zodiacedge.engine.persistence import PartFile
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
+from zodiacedge.engine.persistence import PartitionFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.store.versions import replay
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Effect
-    from zodiacedge.engine.parts import PartKey
-    from zodiacedge.engine.persistence import PartWriter
+    from zodiacedge.engine.api import FactDelta
+    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionWriter
 
-    Side = Iterable[tuple[PartKey, pa.Table | PartFile]]
+    Side = Iterable[tuple[PartitionKey, pa.Table | PartitionFile]]
 
 # Members that come and go, values of all kinds, and a name that comes at another arity as its last fact goes.
 CHANGES = (
@@ -37,15 +37,15 @@ CHANGES = (
 @pytest.fixture(autouse=True)
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the engine write all facts of changes beside the log."""
-    in_record = EmbeddedKeeping.came_and_went
+    in_record = EmbeddedPersistence.explicit_delta
 
-    def written(self: EmbeddedKeeping, effect: Effect, write: PartWriter) -> tuple[Side, ...]:
+    def written(self: EmbeddedPersistence, effect: FactDelta, write: PartitionWriter) -> tuple[Side, ...]:
         return tuple(
-            [(key, facts if isinstance(facts, PartFile) else write(key, facts)) for key, facts in side]
+            [(key, facts if isinstance(facts, PartitionFile) else write(key, facts)) for key, facts in side]
             for side in in_record(self, effect, write)
         )
 
-    monkeypatch.setattr(EmbeddedKeeping, "came_and_went", written)
+    monkeypatch.setattr(EmbeddedPersistence, "came_and_went", written)
 
 
 def make(place: Path) -> list[frozenset[ze.Fact]]:

@@ -11,7 +11,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, add_logged, code, make_farm
-from zodiacedge.store.location.base import Listed, Place, located
+from zodiacedge.store.location.base import FileInfo, Location, location_of
 from zodiacedge.store.log import object_store
 from zodiacedge.store.versions import vacuum
 
@@ -38,8 +38,8 @@ def logged(farm: str) -> str:
     return farm
 
 
-def logs(address: str) -> list[Listed]:
-    return [one for one in located(address).listed("_wal") if one.name.endswith(".log")]
+def logs(address: str) -> list[FileInfo]:
+    return [one for one in location_of(address).listed("_wal") if one.name.endswith(".log")]
 
 
 def add(kb: ze.KnowledgeBase, fact: str) -> None:
@@ -124,11 +124,11 @@ def test_a_slice_goes_from_one_address_to_another(farm: str, bucket: str, tmp_pa
 def test_a_long_log_is_folded_beside_the_work(address: str) -> None:
     with ze.open(address, create=True) as kb:
         assert kb.store is not None
-        kb.store.fold_bytes = 300_000
+        kb.store.flush_bytes = 300_000
         for number in range(20):
             add(kb, f"p(n{number}, {number}) .")
-        kb._folds.wait()
-        assert len(located(address).listed("_delta_log")) > 1
+        kb._flusher.wait()
+        assert len(location_of(address).listed("_delta_log")) > 1
     with ze.open(address, read_only=True) as kb:
         assert len(kb.query("?- p(X, Y) .")) == 20
         assert kb.verify().ok
@@ -189,7 +189,7 @@ def test_the_same_change_at_the_same_moment_is_still_two(farm: str, monkeypatch:
 
 
 def test_an_answer_that_got_lost_is_no_refusal(bucket: str) -> None:
-    place = located(bucket)
+    place = location_of(bucket)
     assert place.put_new("one", b"mine")  # type: ignore[attr-defined]
     # As the library asks again when it heard nothing.
     assert place.put_new("one", b"mine")  # type: ignore[attr-defined]
@@ -308,7 +308,7 @@ def test_a_writer_that_is_killed_loses_nothing(address: str, fold: int) -> None:
 
 
 def test_nothing_young_is_swept_because_others_may_be_about_to_name_it(logged: str) -> None:
-    place = located(logged)
+    place = location_of(logged)
     place.write("relation=p-1-0000000000000000/segment=explicit/left.parquet", b"")
     with ze.open(logged) as kb:
         swept = kb.vacuum(timedelta(0))
@@ -318,7 +318,7 @@ def test_nothing_young_is_swept_because_others_may_be_about_to_name_it(logged: s
 
 def test_what_no_version_needs_is_swept_when_it_is_old(logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vacuum, "YOUNG", timedelta(0))
-    place = located(logged)
+    place = location_of(logged)
     left = "relation=p-1-0000000000000000/segment=explicit/left.parquet"
     place.write(left, b"")
     with ze.open(logged) as kb:
@@ -353,7 +353,7 @@ def test_a_writer_that_slept_while_its_version_was_swept_is_refused(
 # What goes wrong
 
 
-def damage(place: Place, name: str, how: str) -> None:
+def damage(place: Location, name: str, how: str) -> None:
     data = place.read(name)
     if how == "missing":
         place.remove([name], in_order=True)
@@ -367,7 +367,7 @@ def damage(place: Place, name: str, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["truncated", "empty", "flipped"])
 def test_an_object_of_the_log_that_is_not_what_was_put_is_refused(logged: str, how: str) -> None:
-    place = located(logged)
+    place = location_of(logged)
     damage(place, logs(logged)[-1].name, how)
     for read_only in (False, True):
         with pytest.raises(ze.ZodiacError) as caught:
@@ -379,7 +379,7 @@ def test_an_object_of_the_log_that_is_not_what_was_put_is_refused(logged: str, h
 
 
 def test_an_object_that_is_missing_between_others_is_found(logged: str) -> None:
-    damage(located(logged), logs(logged)[-2].name, "missing")
+    damage(location_of(logged), logs(logged)[-2].name, "missing")
     with pytest.raises(ze.ZodiacError) as caught:
         ze.open(logged)
     assert code(caught.value) == "D004"
@@ -388,7 +388,7 @@ def test_an_object_that_is_missing_between_others_is_found(logged: str) -> None:
 
 @pytest.mark.parametrize("how", ["missing", "truncated", "empty", "flipped"])
 def test_facts_that_are_not_what_was_put_are_refused(farm: str, how: str) -> None:
-    place = located(farm)
+    place = location_of(farm)
     name = next(one.name for one in place.listed() if one.name.startswith("relation=quad-4"))
     damage(place, name, how)
     with pytest.raises(ze.ZodiacError) as caught:
@@ -398,7 +398,7 @@ def test_facts_that_are_not_what_was_put_are_refused(farm: str, how: str) -> Non
 
 
 def test_nothing_there_is_told_apart_from_something_else(bucket: str) -> None:
-    located(bucket).write("other/notes.txt", b"hello")
+    location_of(bucket).write("other/notes.txt", b"hello")
     for address, expected in ((f"{bucket}/farm", "D001"), (f"{bucket}/other", "D002")):
         with pytest.raises(ze.ZodiacError) as caught:
             ze.open(address)

@@ -89,7 +89,7 @@ def test_a_store_that_is_closed_and_left_in_between_follows_one_in_memory(
         for change, fold in zip(_changes(session), closing, strict=False):
             assert kb.store is not None
             # Every change is folded, beside what comes next.
-            kb.store.fold_bytes = 0 if beside else FOLD_BYTES
+            kb.store.flush_bytes = 0 if beside else FOLD_BYTES
             expected, report = memory.apply(change), kb.apply(change)
             assert (report.inserted, report.deleted) == (expected.inserted, expected.deleted)
             facts.append(memory.facts())

@@ -11,7 +11,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.location.base import located
+from zodiacedge.store.location.base import location_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,4 +129,4 @@ def test_the_folders_above_are_looked_at_too(
 
 
 def test_hadoops_name_for_s3_means_the_same_store() -> None:
-    assert located("s3a://lake/farm") == located("s3://lake/farm")
+    assert location_of("s3a://lake/farm") == location_of("s3://lake/farm")

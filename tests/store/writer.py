@@ -39,7 +39,7 @@ def main(store: str, seed: int) -> None:
     kb = ze.open(store, create=True)
     assert kb.store is not None
     # Folding is met often, too.
-    kb.store.fold_bytes = chance.choice((3_000, 20_000, 1_000_000))
+    kb.store.flush_bytes = chance.choice((3_000, 20_000, 1_000_000))
     say(f"open {kb.version}")
     while True:
         number = kb.version + 1

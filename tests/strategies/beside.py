@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.maintain.strategy import MEANS
+from zodiacedge.engine.embedded.maintain.strategy import STRATEGIES
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 # The embedded engine by every means, with modules and without, under names for messages; and maintained by
 # deleting all that is in doubt and deriving it again, in the place of proofs.
 EMBEDDED: dict[str, Engine] = {
-    f"{means}, modules {name}": EmbeddedEngine(modules=modules, means=means)
-    for means in MEANS
+    f"{strategy}, modules {name}": EmbeddedEngine(modules=modules, strategy=strategy)
+    for strategy in STRATEGIES
     for name, modules in (("on", True), ("off", False))
 }
-EMBEDDED["maintain, no proofs"] = EmbeddedEngine(modules=False, means="maintain", backward=False)
+EMBEDDED["maintain, no proofs"] = EmbeddedEngine(modules=False, strategy="maintain", backward=False)
 
 
 @dataclass(frozen=True)

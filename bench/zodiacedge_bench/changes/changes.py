@@ -69,7 +69,7 @@ class ChangeFigure:
     runs: tuple[Run, ...]
     grown: int
     """By how much the number of visible facts grew or shrank."""
-    means: tuple[str, ...]
+    strategy: tuple[str, ...]
     """How each hyper-node that was visited was brought up to date."""
     scratch: Measurement
     published: Published
@@ -103,7 +103,7 @@ class ChangeFigure:
             "cpu_seconds": self.best.cpu_seconds,
             "runs": [asdict(run) for run in self.runs],
             "net_facts": self.grown,
-            "means": list(self.means),
+            "strategy": list(self.strategy),
             "scratch_seconds": self.scratch.best.seconds,
             "scratch_cpu_seconds": self.scratch.best.cpu_seconds,
             "scratch_runs": [asdict(run) for run in self.scratch.runs],
@@ -148,7 +148,7 @@ class Changes:
                 OURS if self._modules else NO_MODULES,
                 tuple(one.committed.run for one in timed),
                 last.grown,
-                last.means,
+                last.strategy,
                 Measurement(tuple(one.scratch for one in timed), self._result_of(step.result).counts),
                 step.published,
                 experiment.at,

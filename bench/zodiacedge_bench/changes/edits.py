@@ -52,7 +52,7 @@ class Edit:
         run, report = clocked(work)
         came, went = report.net_counts()
         self._check(report)
-        return Committed(run, tuple(node.means for node in report.nodes), came, went)
+        return Committed(run, tuple(node.strategy for node in report.nodes), came, went)
 
     def _check(self, report: ChangeReport) -> None:
         # What is there already, or is not there to be removed, would make an edit quick.
@@ -72,7 +72,7 @@ class Committed:
     """What an edit took, and what came of it."""
 
     run: Run
-    means: tuple[str, ...]
+    strategy: tuple[str, ...]
     """How each hyper-node that was visited was brought up to date."""
     came: Counts
     went: Counts

@@ -14,9 +14,9 @@ import numpy as np
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedState
-from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedEffect
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.embedded.storage.database import Relation, Segment, Store, Terms
+from zodiacedge.engine.embedded.storage.database import Database, Relation, Segment, TermSpace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,9 +42,9 @@ class Loaded:
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Loaded:
         """Encode facts."""
-        batch = EmbeddedBatch(Store())
+        batch = EmbeddedBatch(Database())
         batch.add(facts)
-        store = Store(batch.store.terms, batch.distinct())
+        store = Database(batch.store.terms, batch.distinct())
         terms = tuple(map(store.dictionary.decode, range(len(store.dictionary))))
         return cls(terms, {name: table.rows.copy() for name, table in store.explicit.tables.items()})
 
@@ -57,21 +57,21 @@ class Loaded:
         """The hashes of the terms."""
         return term_hashes(self.terms)
 
-    def store(self) -> Store:
+    def store(self) -> Database:
         """Return a new store with these facts, and nothing else."""
-        terms, explicit = Terms(), Segment()
+        terms, explicit = TermSpace(), Segment()
         terms.dictionary.encode_all(self.terms)
         for relation, rows in self.rows.items():
             explicit.table(relation).insert(rows)
-        return Store(terms, explicit)
+        return Database(terms, explicit)
 
 
-def copied(store: Store) -> Store:
+def copied(store: Database) -> Database:
     """Return a new store with the explicit facts of another, and the same terms."""
     explicit = Segment()
     for relation, table in store.explicit.tables.items():
         explicit.table(relation).insert(table.rows)
-    return Store(store.terms, explicit)
+    return Database(store.terms, explicit)
 
 
 def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
@@ -82,7 +82,9 @@ def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
 class EmbeddedTrial:
     """One evaluation from scratch."""
 
-    def __init__(self, store: Store, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool) -> None:
+    def __init__(
+        self, store: Database, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool
+    ) -> None:
         """Take a store of its own, with facts and nothing else."""
         self._state = EmbeddedState(store, policy=Policy(modules))
         self._rules = rules
@@ -90,13 +92,13 @@ class EmbeddedTrial:
         self._counts: Mapping[Predicate, int] = {}
 
     @property
-    def store(self) -> Store:
+    def store(self) -> Database:
         """The tables, all of them once the work is done."""
         return self._state.store
 
     def work(self) -> None:
         """Evaluate node after node, and count."""
-        nothing = EmbeddedEffect(self.store, Segment(), Segment())
+        nothing = EmbeddedFactDelta(self.store, Segment(), Segment())
         self._state = self._state.attempt(self._rules, self._graph, nothing, Settings()).commit()
         self._counts = self._state.derived_counts()
 
@@ -127,7 +129,7 @@ class Memory:
         return (self.segment_row_bytes + self.complete_index_bytes) / max(self.segment_rows, 1)
 
 
-def memory(workload: str, store: Store) -> Memory:
+def memory(workload: str, store: Database) -> Memory:
     """Return what a store allocated; its row-sets are built on the way."""
     rows, row_bytes, index_bytes = _allocated(store.segments.values())
     for segment in store.segments.values():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Relation, Segment, Store
+    from zodiacedge.engine.embedded.storage.database import Database, Relation, Segment
     from zodiacedge_bench.measure.embedded import Loaded
 
     Hashes = NDArray[np.uint64]
@@ -61,7 +61,7 @@ class Fingerprint:
         raise WrongCountError(f"{when}: of {relation}/{arity}, {where} {what}")
 
 
-def fingerprint(store: Store, loaded: Loaded) -> Fingerprint:
+def fingerprint(store: Database, loaded: Loaded) -> Fingerprint:
     """Return the fingerprint of a store that was filled with these facts first."""
     hashes = np.concatenate([loaded.hashes, _hashed(store, len(loaded.terms))])
     owners: list[tuple[frozenset[str], Segment]] = [(_EXPLICIT, store.explicit), *store.segments.items()]
@@ -70,7 +70,7 @@ def fingerprint(store: Store, loaded: Loaded) -> Fingerprint:
     )
 
 
-def _hashed(store: Store, first: int) -> Hashes:
+def _hashed(store: Database, first: int) -> Hashes:
     return term_hashes(map(store.dictionary.decode, range(first, len(store.dictionary))))
 
 
@@ -81,7 +81,7 @@ def _segment(
         if len(table):
             place = (rules, relation.name, relation.arity, _class(relation, hashes))
             yield place, (len(table), _sum(table.rows, hashes))
-    for rule, table in segment.hidden.items():
+    for rule, table in segment.aggregate_rows.items():
         if len(table):
             yield (rules, f"groups of {rule}", table.arity, NO_CLASS), (len(table), _sum(table.rows, hashes))
 

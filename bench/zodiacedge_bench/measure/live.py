@@ -12,7 +12,7 @@ from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.embedded.storage.database import Store
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge_bench.measure.embedded import Loaded
     from zodiacedge_bench.measure.task import Task
 
@@ -29,7 +29,7 @@ def knowledge_base(task: Task, *, modules: bool) -> KnowledgeBase:
     return kb
 
 
-def store_of(kb: KnowledgeBase) -> Store:
+def store_of(kb: KnowledgeBase) -> Database:
     """Return the tables of a knowledge base in the embedded engine."""
     state = kb.state
     if not isinstance(state, EmbeddedState):

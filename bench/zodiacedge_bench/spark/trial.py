@@ -48,7 +48,7 @@ class SparkTrial:
 
 def ways(runs: Iterable[NodeRun]) -> dict[str, int]:
     """Count nodes by the way they took; the reasons are left out."""
-    means = (run.means.partition(":")[0] for run in runs)
+    means = (run.strategy.partition(":")[0] for run in runs)
     means = (IN_ONE_TASK if one.endswith(IN_ONE_TASK) else one for one in means)
     return dict(Counter(means).most_common())
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
-from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.errors import Diagnostic, EvaluationProblem
@@ -60,7 +60,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     strict: bool = False
     progress: Callable[[Progress], None] | None = None
-    turn: Handover = ALONE
+    turn: YieldPoint = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Dropped:
     example: str
 
 
-class Moved(NamedTuple):
+class SegmentChange(NamedTuple):
     """How many facts a hyper-node's segment gained, and how many it lost."""
 
     gained: int = 0
@@ -91,14 +91,14 @@ class NodeRun:
     rounds: int
     facts: int
     seconds: float
-    means: str = "evaluated"
+    strategy: str = "evaluated"
     estimate: float = 0.0
     derivations: int | None = None
-    moved: Moved | Callable[[], Moved] | None = field(default=None, compare=False, repr=False)
+    moved: SegmentChange | Callable[[], SegmentChange] | None = field(default=None, compare=False, repr=False)
     """What the segment gained and lost, against what it had or took over from nodes that are no more; or
     what counts that when somebody asks, since the difference may be larger than all the work was."""
 
-    def counted(self) -> Moved | None:
+    def counted(self) -> SegmentChange | None:
         """Count what the segment gained and lost; None if nobody can tell any more."""
         return self.moved() if callable(self.moved) else self.moved
 
@@ -159,7 +159,7 @@ class Materialisation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class Mismatch:
     """A predicate of which one state has other facts than another: visible ones, or those of a node."""
 
     node: frozenset[str] | None
@@ -188,7 +188,7 @@ class Batch(Protocol):
         """The predicates of the facts taken so far."""
 
 
-class Effect(Protocol):
+class FactDelta(Protocol):
     """What facts to add and to remove come to on a state; what stands in both lists is added."""
 
     @property
@@ -214,7 +214,7 @@ class Effect(Protocol):
         """Whether some explicit fact will have this term as an argument."""
 
 
-class Net(Protocol):
+class NetChange(Protocol):
     """What became visible between two states, and what is visible no more."""
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
@@ -244,15 +244,15 @@ class State(Materialisation, Protocol):
     def batch(self) -> Batch:
         """Return an empty batch for facts of the next change."""
 
-    def effect(self, add: Batch, remove: Batch) -> Effect:
+    def effect(self, add: Batch, remove: Batch) -> FactDelta:
         """Find out which facts really come and go; both batches must be of this engine."""
 
     def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
-    ) -> Attempt:
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    ) -> UncommittedState:
         """Work out what a change leads to: checked and resolved rules by key, and facts."""
 
-    def digest(self, turn: Handover) -> tuple[int, int]:
+    def digest(self, turn: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the SHA-256 hashes of their texts: the same on all engines."""
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
@@ -261,7 +261,9 @@ class State(Materialisation, Protocol):
         The other may be of any program and engine. What both have is not held.
         """
 
-    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+    def mismatches(
+        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ) -> Iterator[Mismatch]:
         """Yield where this state differs from another of the same program, of any engine.
 
         What is visible is compared, and what some nodes derive, each named by its rules.
@@ -276,7 +278,7 @@ class Mentioning(Protocol):
         """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
 
 
-class Attempt(Protocol):
+class UncommittedState(Protocol):
     """A change that was worked out on a state and is not in force yet. The state still stands."""
 
     @property
@@ -288,7 +290,7 @@ class Attempt(Protocol):
         """Bindings that evaluation errors dropped on the way, by rule key."""
 
     @property
-    def net(self) -> Net:
+    def net(self) -> NetChange:
         """What becomes visible, and what is visible no more; to be asked for before the commit."""
 
     def commit(self) -> State:
@@ -314,12 +316,14 @@ class Engine(Protocol):
     ) -> State:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
 
-    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
+    def recompute(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
+    ) -> State:
         """Evaluate the same over the explicit facts of a state, of any engine, which stays as it is."""
 
 
 @runtime_checkable
-class Elsewhere(Protocol):
+class OutOfProcess(Protocol):
     """An engine that works in other processes: more must be installed, and questions may take long."""
 
     def refuse_if_missing(self) -> None:

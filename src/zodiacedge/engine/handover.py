@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Handover(Protocol):
+class YieldPoint(Protocol):
     """Lets those work in the engine who wait for it."""
 
     @property
     def wanted(self) -> bool:
         """Whether somebody waits."""
 
-    def pass_on(self) -> None:
+    def yield_to_waiters(self) -> None:
         """Let all work who wait, and come back behind them; at once if nobody waits."""
 
 
@@ -25,8 +25,8 @@ class _Alone:
     def wanted(self) -> bool:
         return False
 
-    def pass_on(self) -> None:
+    def yield_to_waiters(self) -> None:
         pass
 
 
-ALONE: Handover = _Alone()
+ALONE: YieldPoint = _Alone()

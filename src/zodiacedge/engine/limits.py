@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
@@ -44,7 +44,7 @@ class Meter:
 
     _last_look = 0.0
 
-    def __init__(self, limits: Limits, turn: Handover = ALONE) -> None:
+    def __init__(self, limits: Limits, turn: YieldPoint = ALONE) -> None:
         """Start the clock."""
         self._limits = limits
         self._turn = turn
@@ -57,7 +57,7 @@ class Meter:
         self._steps += 1
         if self._steps % _STEPS_BETWEEN_LOOKS == 0:
             self.look(rule, span)
-            self._turn.pass_on()
+            self._turn.yield_to_waiters()
 
     def look(self, rule: str, span: Span | None) -> None:
         """Compare wall time and memory with their limits."""

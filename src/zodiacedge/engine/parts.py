@@ -23,7 +23,7 @@ Kind = Literal["explicit", "derived", "aggregate"]
 
 
 @dataclass(frozen=True, slots=True)
-class PartKey:
+class PartitionKey:
     """Whose facts, and of which predicate.
 
     `owner` are the keys of the rules of a hyper-node, none for explicit facts. The rows that an aggregate

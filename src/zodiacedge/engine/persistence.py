@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Attempt, Batch, Dropped, Effect, State
-    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.api import Batch, Dropped, FactDelta, State, UncommittedState
+    from zodiacedge.engine.parts import PartitionKey
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class PartFile:
+class PartitionFile:
     """A file of a part that is on disk: its place in the store, its bytes and its rows."""
 
     path: str
@@ -33,25 +33,25 @@ class PartFile:
 
 
 @dataclass(frozen=True, slots=True)
-class PartFiles:
+class PartitionFiles:
     """Files that were written for a part: in the place of those it had, or beside them."""
 
-    files: tuple[PartFile, ...]
+    files: tuple[PartitionFile, ...]
     beside: bool = False
 
 
-class BadPartError(ValueError):
+class BadPartitionError(ValueError):
     """A part whose columns are not what the format says."""
 
 
-class PartWriter(Protocol):
+class PartitionWriter(Protocol):
     """Writes a part as a file of the store; may be sent to another process."""
 
-    def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
+    def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
         """Write a file that is on disk when this returns."""
 
 
-class Parts(Protocol):
+class Partitions(Protocol):
     """Parts of a store, each checked when it is read; may be sent to another process."""
 
     @property
@@ -64,12 +64,12 @@ class Parts(Protocol):
     def chosen(self, files: Sequence[str]) -> Self:
         """Return those of some files only."""
 
-    def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
+    def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
         """Yield the parts file by file; one of several files comes several times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RestoreInfo:
     """What a commit tells beside its parts."""
 
     rules: Mapping[str, Rule]
@@ -81,16 +81,16 @@ class Told:
     """What the host registered now."""
 
 
-class Keeping(Protocol):
+class StatePersistence(Protocol):
     """How the states of one engine are kept."""
 
-    def restored(self, empty: State, parts: Parts, told: Told) -> State:
+    def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> State:
         """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
 
-    def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
+    def add_part(self, batch: Batch, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a part to a batch."""
 
-    def add_parts(self, batch: Batch, parts: Parts) -> None:
+    def add_parts(self, batch: Batch, parts: Partitions) -> None:
         """Add the facts of files to a batch; raise BadPartError where one is not what it should be.
 
         They are more than one process should hold, if the engine has others.
@@ -99,37 +99,37 @@ class Keeping(Protocol):
     def counts(self, state: State) -> tuple[int, int]:
         """Return how many explicit facts there are, and how many facts all segments have together."""
 
-    def counts_after(self, effect: Effect, attempt: Attempt) -> tuple[int, int]:
+    def counts_after(self, effect: FactDelta, attempt: UncommittedState) -> tuple[int, int]:
         """Return the same of what a change will come to."""
 
     def seconds(self, state: State) -> Mapping[frozenset[str], float]:
         """Return what evaluating each node from nothing took, as far as that is known."""
 
-    def came_and_went(
-        self, effect: Effect, write: PartWriter
-    ) -> tuple[Iterable[tuple[PartKey, pa.Table | PartFile]], ...]:
+    def explicit_delta(
+        self, effect: FactDelta, write: PartitionWriter
+    ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the explicit facts that come and those that go: as tables, or as files if they are many."""
 
-    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartKey, object]:
+    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartitionKey, object]:
         """Return of each part what tells whether it changed in this process."""
 
-    def renewed(
+    def changed_partitions(
         self,
         state: State,
-        now: Mapping[PartKey, object],
-        before: Mapping[PartKey, object],
-        write: PartWriter,
-    ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
+        now: Mapping[PartitionKey, object],
+        before: Mapping[PartitionKey, object],
+        write: PartitionWriter,
+    ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
         """Yield the parts whose signatures are not what they were."""
 
 
 @runtime_checkable
-class Capturing(Protocol):
+class CapturingPersistence(Protocol):
     """A keeping that can take hold of parts at once, and write them while the state goes on to change."""
 
     def captured(
-        self, state: State, now: Mapping[PartKey, object], before: Mapping[PartKey, object]
-    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartKey, pa.Table]]]:
+        self, state: State, now: Mapping[PartitionKey, object], before: Mapping[PartitionKey, object]
+    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartitionKey, pa.Table]]]:
         """Return what yields the parts whose signatures are not what they were.
 
         It takes the turn in the engine for a moment each time that it needs it.

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import state_compare
-from zodiacedge.engine.api import Answer, Dropped, Moved, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, SegmentChange, Settings, refuse_errors
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.scalar.aggregates import accepts, fold
@@ -46,8 +46,8 @@ from zodiacedge.terms import Term, order_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Apart, Batch, Effect, State
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.api import Batch, FactDelta, Mismatch, State
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
@@ -163,20 +163,20 @@ class ReferenceMaterialisation:
         """Return an empty batch for facts of the next change."""
         return ReferenceBatch()
 
-    def effect(self, add: Batch, remove: Batch) -> ReferenceEffect:
+    def effect(self, add: Batch, remove: Batch) -> ReferenceFactDelta:
         """Find out which facts really come and go."""
-        return ReferenceEffect(self.stated, _facts(add), _facts(remove))
+        return ReferenceFactDelta(self.stated, _facts(add), _facts(remove))
 
     def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
-    ) -> ReferenceAttempt:
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    ) -> ReferenceUncommitted:
         """Evaluate the program that a change leads to, from nothing."""
-        if not isinstance(effect, ReferenceEffect):
+        if not isinstance(effect, ReferenceFactDelta):
             raise TypeError(effect)
         after = ReferenceEngine().materialise(rules, graph, effect.after, settings)
-        return ReferenceAttempt(self, after, rules)
+        return ReferenceUncommitted(self, after, rules)
 
-    def digest(self, turn: Handover) -> tuple[int, int]:
+    def digest(self, turn: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
         return state_compare.digest(self, turn)
 
@@ -185,13 +185,15 @@ class ReferenceMaterialisation:
         ours, theirs = self.visible(), before.visible()
         return ours - theirs, theirs - ours
 
-    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+    def mismatches(
+        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ) -> Iterator[Mismatch]:
         """Yield where this state differs from another of the same program."""
-        return state_compare.apart(self, other, nodes, turn)
+        return state_compare.mismatches(self, other, nodes, turn)
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceAttempt:
+class ReferenceUncommitted:
     """A change that was worked out."""
 
     before: ReferenceMaterialisation
@@ -204,7 +206,7 @@ class ReferenceAttempt:
         nodes = zip(self.after.runs, self.after.segments, strict=True)
         return tuple(replace(run, moved=partial(self._moved, keys)) for run, keys in nodes)
 
-    def _moved(self, keys: frozenset[str]) -> Moved:
+    def _moved(self, keys: frozenset[str]) -> SegmentChange:
         had = {
             fact
             for old, facts in self.before.segments.items()
@@ -212,7 +214,7 @@ class ReferenceAttempt:
             for fact in facts
             if any(unifiable(Atom(fact.relation, fact.args), head) for head in shared)
         }
-        return Moved(len(self.after.segments[keys] - had), len(had - self.after.segments[keys]))
+        return SegmentChange(len(self.after.segments[keys] - had), len(had - self.after.segments[keys]))
 
     @property
     def dropped(self) -> Mapping[str, Dropped]:
@@ -220,10 +222,10 @@ class ReferenceAttempt:
         return self.after.dropped
 
     @property
-    def net(self) -> ReferenceNet:
+    def net(self) -> ReferenceNetChange:
         """What becomes visible, and what is visible no more."""
         before, after = self.before.visible(), self.after.visible()
-        return ReferenceNet(after - before, before - after)
+        return ReferenceNetChange(after - before, before - after)
 
     def commit(self) -> ReferenceMaterialisation:
         """Put the change in force."""
@@ -261,7 +263,7 @@ def _facts(batch: Batch) -> frozenset[Fact]:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceEffect:
+class ReferenceFactDelta:
     """What facts to add and to remove come to."""
 
     before: frozenset[Fact]
@@ -305,23 +307,25 @@ class ReferenceEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceNet:
+class ReferenceNetChange:
     """What became visible, and what is visible no more."""
 
-    came: frozenset[Fact]
-    went: frozenset[Fact]
+    inserted: frozenset[Fact]
+    deleted: frozenset[Fact]
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
         """Count the facts that came and those that went."""
-        return Counter(f.predicate for f in self.came), Counter(f.predicate for f in self.went)
+        return Counter(f.predicate for f in self.inserted), Counter(f.predicate for f in self.deleted)
 
     def facts(
         self, wanted: Callable[[Predicate], bool] | None = None
     ) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
         if wanted is None:
-            return self.came, self.went
-        came, went = (frozenset(f for f in side if wanted(f.predicate)) for side in (self.came, self.went))
+            return self.inserted, self.deleted
+        came, went = (
+            frozenset(f for f in side if wanted(f.predicate)) for side in (self.inserted, self.deleted)
+        )
         return came, went
 
 
@@ -372,7 +376,7 @@ class ReferenceEngine:
                     _record(dropped, key, errors)
                 if settings.progress:
                     settings.progress(Progress(place, len(order), labels, rounds, total))
-                settings.turn.pass_on()
+                settings.turn.yield_to_waiters()
             if settings.strict:
                 refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)
@@ -380,7 +384,7 @@ class ReferenceEngine:
             runs.append(NodeRun(labels, rounds, len(segment), seconds, derivations=derivations))
         return ReferenceMaterialisation(tuple(runs), dropped, segments, visible, stated)
 
-    def anew(
+    def recompute(
         self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
     ) -> ReferenceMaterialisation:
         """Evaluate the same over the explicit facts of a state, of any engine."""

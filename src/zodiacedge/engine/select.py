@@ -8,7 +8,7 @@ from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, nearest
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import Engine
-    from zodiacedge.engine.persistence import Keeping
+    from zodiacedge.engine.persistence import StatePersistence
 
 ENGINES = ("embedded", "reference")
 # That of a cluster needs more than a process: Java, and a library of its own.
@@ -44,14 +44,14 @@ def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) 
     return EmbeddedEngine()
 
 
-def keeping_of(engine: str) -> Keeping | None:
+def persistence_of(engine: str) -> StatePersistence | None:
     """Return how the states of an engine are kept in a store: none for the usual one."""
     if engine == "embedded":
         return None
     if engine == "spark":
-        from zodiacedge.engine.spark.persistence.adapter import SparkKeeping  # noqa: PLC0415 - only who uses it pays for it
+        from zodiacedge.engine.spark.persistence.adapter import SparkPersistence  # noqa: PLC0415 - only who uses it pays for it
 
-        return SparkKeeping()
+        return SparkPersistence()
     raise StoreProblem(
         Diagnostic(
             "D011", f"the engine {engine} cannot open a store", 'choose engine="embedded" or engine="spark"'

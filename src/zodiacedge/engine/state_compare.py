@@ -11,14 +11,14 @@ from array import array
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Apart
+from zodiacedge.engine.api import Mismatch
 from zodiacedge.language.printer import format_atom
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from zodiacedge.engine.api import Materialisation
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.language.ast import Fact, Predicate
 
 _DIGEST = 2**256
@@ -47,14 +47,14 @@ def added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return count, total % _DIGEST
 
 
-def digest(state: Materialisation, turn: Handover) -> tuple[int, int]:
+def digest(state: Materialisation, turn: YieldPoint) -> tuple[int, int]:
     """Count the visible facts of a state, and add up the hashes of their texts."""
     return added(summed(_pausing(facts, turn)) for _, facts in state.each())
 
 
-def apart(
-    ours: Materialisation, theirs: Materialisation, nodes: Sequence[frozenset[str]], turn: Handover
-) -> Iterator[Apart]:
+def mismatches(
+    ours: Materialisation, theirs: Materialisation, nodes: Sequence[frozenset[str]], turn: YieldPoint
+) -> Iterator[Mismatch]:
     """Yield where two states of the same program differ."""
     for node in (None, *nodes):
         have, should = _tally(ours, node, turn), _tally(theirs, node, turn)
@@ -62,7 +62,7 @@ def apart(
             if have.get(predicate) != should.get(predicate):
                 mine, others = (_facts(state, node, predicate) for state in (ours, theirs))
                 example = min(mine ^ others, key=format_atom)
-                yield Apart(node, predicate, len(others - mine), len(mine - others), example)
+                yield Mismatch(node, predicate, len(others - mine), len(mine - others), example)
 
 
 def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fact], frozenset[Fact]]:
@@ -95,7 +95,7 @@ def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fac
 
 
 def _tally(
-    state: Materialisation, node: frozenset[str] | None, turn: Handover
+    state: Materialisation, node: frozenset[str] | None, turn: YieldPoint
 ) -> dict[Predicate, tuple[int, int]]:
     found: dict[Predicate, tuple[int, int]] = {}
     for predicate, facts in state.each(node):
@@ -111,8 +111,8 @@ def _facts(state: Materialisation, node: frozenset[str] | None, predicate: Predi
     return frozenset(fact for one, facts in state.each(node) if one == predicate for fact in facts)
 
 
-def _pausing(facts: Iterator[Fact], turn: Handover) -> Iterator[Fact]:
+def _pausing(facts: Iterator[Fact], turn: YieldPoint) -> Iterator[Fact]:
     for number, fact in enumerate(facts, 1):
         yield fact
         if number % _TOGETHER == 0:
-            turn.pass_on()
+            turn.yield_to_waiters()

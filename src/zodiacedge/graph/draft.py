@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from zodiacedge.graph.rdg import Walk
-from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -48,7 +48,7 @@ class Draft:
     """A mutable copy of a graph's nodes. New ones have negative ids until the change is settled."""
 
     def __init__(
-        self, rules: RuleGraph, nodes: Layers[int, HyperNode], homes: Layers[str, int], ranks: list[int]
+        self, rules: RuleGraph, nodes: CowDict[int, HyperNode], homes: CowDict[str, int], ranks: list[int]
     ) -> None:
         """Take ownership of the three tables; `ranks` is sorted."""
         self.rules = rules
@@ -100,7 +100,7 @@ class Draft:
 
     def replace_all(self, groups: Iterable[tuple[tuple[str, ...], int | None]]) -> None:
         """Take all nodes anew, in topological order: rules, and the id of a node that stays as it is."""
-        nodes, self.nodes, self.homes, self.ranks, self.fresh = self.nodes, Layers(), Layers(), [], {}
+        nodes, self.nodes, self.homes, self.ranks, self.fresh = self.nodes, CowDict(), CowDict(), [], {}
         for place, (group, known) in enumerate(groups):
             rank = (place + 1) * GAP
             self.ranks.append(rank)
@@ -196,7 +196,7 @@ class Draft:
 
     def _relabel(self) -> None:
         fresh = {node.rank: (place + 1) * GAP for place, node in enumerate(self._all_by_rank())}
-        self.nodes = Layers((id_, replace(node, rank=fresh[node.rank])) for id_, node in self.nodes.items())
+        self.nodes = CowDict((id_, replace(node, rank=fresh[node.rank])) for id_, node in self.nodes.items())
         self.ranks = list(fresh.values())
 
     def _all_by_rank(self) -> list[HyperNode]:

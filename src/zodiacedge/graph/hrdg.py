@@ -19,7 +19,7 @@ from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
 from zodiacedge.language.unify import pattern_of, unify
-from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -68,8 +68,8 @@ class HyperGraph:
     """Rules, their hyper-nodes, and the order of these. Make one with `build` or from `HyperGraph()`."""
 
     rules: RuleGraph = field(default_factory=RuleGraph)
-    nodes: Layers[int, HyperNode] = field(default_factory=Layers)
-    homes: Layers[str, int] = field(default_factory=Layers)
+    nodes: CowDict[int, HyperNode] = field(default_factory=CowDict)
+    homes: CowDict[str, int] = field(default_factory=CowDict)
     """The id of each rule's node."""
     ranks: Sequence[int] = ()
     """All ranks in use, sorted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.unify import Pattern, unify
-from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -104,9 +104,9 @@ class PatternIndex:
 
     __slots__ = ("_shelves",)
 
-    def __init__(self, shelves: Layers[tuple[str, int], _Shelf] | None = None) -> None:
+    def __init__(self, shelves: CowDict[tuple[str, int], _Shelf] | None = None) -> None:
         """Take ownership of the shelves."""
-        self._shelves: Layers[tuple[str, int], _Shelf] = shelves if shelves is not None else Layers()
+        self._shelves: CowDict[tuple[str, int], _Shelf] = shelves if shelves is not None else CowDict()
 
     def unifying(self, question: Pattern) -> Iterator[Pattern]:
         """Yield the patterns that unify with the given one."""

@@ -17,8 +17,8 @@ from zodiacedge.graph.digraph import ordered_components
 from zodiacedge.graph.patterns import PatternIndex
 from zodiacedge.language.ast import Aggregate, Atom, Negation
 from zodiacedge.language.unify import Pattern, pattern_of
-from zodiacedge.util.cow_dict import Layers
-from zodiacedge.util.cow_multimap import Multimap
+from zodiacedge.util.cow_dict import CowDict
+from zodiacedge.util.cow_multimap import CowMultimap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -72,10 +72,10 @@ def shape_of(rule: Rule, serial: int = 0) -> RuleShape:
 class RuleGraph:
     """All rules by key, with the tables that lead from rule to pattern to rule and back."""
 
-    shapes: Layers[str, RuleShape] = field(default_factory=Layers)
-    writers: Multimap[Pattern, str] = field(default_factory=Multimap)
-    positive: Multimap[Pattern, str] = field(default_factory=Multimap)
-    negative: Multimap[Pattern, str] = field(default_factory=Multimap)
+    shapes: CowDict[str, RuleShape] = field(default_factory=CowDict)
+    writers: CowMultimap[Pattern, str] = field(default_factory=CowMultimap)
+    positive: CowMultimap[Pattern, str] = field(default_factory=CowMultimap)
+    negative: CowMultimap[Pattern, str] = field(default_factory=CowMultimap)
     heads: PatternIndex = field(default_factory=PatternIndex)
     bodies: PatternIndex = field(default_factory=PatternIndex)
     next_serial: int = 0

@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.kb.turn import Turn
+from zodiacedge.kb.turn import FairLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Admission:
+class WriterGate:
     """Two locks: one for changes, and within it the turn in the engine."""
 
     def __init__(self) -> None:
         """Start with nobody inside."""
-        self.turn = Turn()
+        self.turn = FairLock()
         self._changing = threading.RLock()
         # The threads that are inside the engine, all but one of them waiting for their turn again.
         self._inside: set[int] = set()

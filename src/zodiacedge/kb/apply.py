@@ -10,49 +10,51 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.api import Progress
-from zodiacedge.kb.change import prepare
+from zodiacedge.kb.change import plan_rule_delta
 from zodiacedge.kb.report import ChangeReport, dropped_nodes
 from zodiacedge.kb.warnings import mistaken_constants
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.api import Attempt, Effect, Settings, State
+    from zodiacedge.engine.api import FactDelta, Settings, State, UncommittedState
     from zodiacedge.kb.change import Change
-    from zodiacedge.kb.rule_base import Program
+    from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.ast import Rule
     from zodiacedge.language.checks import Host
 
 _COMPARING = "comparing facts with those that are there"
 
 
-class InForce(NamedTuple):
+class CurrentVersion(NamedTuple):
     """The version that a change starts from."""
 
     version: int
-    program: Program
+    program: RuleBase
     state: State
 
 
-class WorkedOut(NamedTuple):
+class EvaluatedChange(NamedTuple):
     """What a change comes to."""
 
-    program: Program
-    effect: Effect
-    attempt: Attempt
+    program: RuleBase
+    effect: FactDelta
+    attempt: UncommittedState
     report: ChangeReport
 
 
-def work_out(there: InForce, change: Change, host: Host, settings: Settings, *, dry: bool) -> WorkedOut:
+def evaluate_change(
+    there: CurrentVersion, change: Change, host: Host, settings: Settings, *, dry: bool
+) -> EvaluatedChange:
     """Work a change out, or raise where it is refused; the version of a dry run stays as it is."""
     start = time.perf_counter()
     version, program, before = there
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
     if settings.progress and any(facts):
-        # An engine may put the work off until somebody asks what came of it: `prepare` does.
+        # An engine may put the work off until somebody asks what came of it: `plan_rule_delta` does.
         settings.progress(Progress(0, len(program.graph.nodes), (), 0, 0, _COMPARING))
     effect = _effect(change, before)
-    settings.turn.pass_on()
-    prepared = prepare(program, change, host, effect, before)
+    settings.turn.yield_to_waiters()
+    prepared = plan_rule_delta(program, change, host, effect, before)
     attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, settings)
     bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
     warnings = (*prepared.warnings, *mistaken_constants(bodies, effect.holds))
@@ -69,10 +71,10 @@ def work_out(there: InForce, change: Change, host: Host, settings: Settings, *, 
         warnings,
         time.perf_counter() - start,
     )
-    return WorkedOut(prepared.program, effect, attempt, report)
+    return EvaluatedChange(prepared.program, effect, attempt, report)
 
 
-def _effect(change: Change, state: State) -> Effect:
+def _effect(change: Change, state: State) -> FactDelta:
     """Return what a change comes to on the explicit facts."""
     add, remove = state.batch(), state.batch()
     for batch in change.loaded:

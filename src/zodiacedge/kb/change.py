@@ -1,6 +1,6 @@
 """A change of rules and facts, and what it comes to on a given state.
 
-`Change` is what somebody asks for; `prepare` finds out what it means: which rules and facts really
+`Change` is what somebody asks for; `plan_rule_delta` finds out what it means: which rules and facts really
 come and go (where something stands in both lists, addition wins), whether all checks hold on the
 result, and the graph that follows. It changes nothing: a refused change has touched nothing.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
-from zodiacedge.kb.rule_base import Program, names_in
+from zodiacedge.kb.rule_base import RuleBase, names_in
 from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, body_atoms, check
@@ -23,7 +23,7 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from zodiacedge.engine.api import Batch, Effect, State
+    from zodiacedge.engine.api import Batch, FactDelta, State
     from zodiacedge.language.ast import Predicate
 
 # So many facts that may not be are told of each rule.
@@ -56,10 +56,10 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class RuleDelta:
     """What a change comes to: the program after it, what really comes and goes, and warnings."""
 
-    program: Program
+    program: RuleBase
     rules_added: tuple[Rule, ...]
     rules_removed: tuple[Rule, ...]
     warnings: tuple[Diagnostic, ...]
@@ -67,7 +67,9 @@ class Prepared:
     """The rules of each node that had no others, by key: it is no more."""
 
 
-def prepare(program: Program, change: Change, host: Host, effect: Effect, state: State) -> Prepared:
+def plan_rule_delta(
+    program: RuleBase, change: Change, host: Host, effect: FactDelta, state: State
+) -> RuleDelta:
     """Work out a change on a program; raise with every finding if it must be refused.
 
     Only rules that have a name in common with the change are looked at. Facts of predicates that have facts
@@ -88,7 +90,7 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
         and coming <= known
         and not any(_forbidden_facts(_aggregating(program, coming), effect, ()))
     ):
-        return Prepared(program, (), (), tuple(_idle_facts(effect)))
+        return RuleDelta(program, (), (), tuple(_idle_facts(effect)))
     found: list[Diagnostic] = []
     added: dict[str, Rule] = {}
     for rule in change.add_rules:
@@ -113,7 +115,7 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     errors = [d for d in found if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
-    return Prepared(
+    return RuleDelta(
         program.changed(resolved, removed),
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
@@ -122,7 +124,7 @@ def prepare(program: Program, change: Change, host: Host, effect: Effect, state:
     )
 
 
-def _dropped(program: Program, removed: Collection[str]) -> Iterator[Mapping[str, Rule]]:
+def _dropped(program: RuleBase, removed: Collection[str]) -> Iterator[Mapping[str, Rule]]:
     for number in dict.fromkeys(program.graph.homes[key] for key in removed):
         keys = program.graph.nodes[number].rules
         if all(key in removed for key in keys):
@@ -135,10 +137,10 @@ class _Parts(NamedTuple):
     removed: Collection[str]
     placed: Mapping[Fact, Atom]
     change: Change
-    effect: Effect
+    effect: FactDelta
 
 
-def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subject:
+def _subject(program: RuleBase, parts: _Parts, state: State, host: Host) -> Subject:
     """Return what of a program there is to check: what comes, and what has a name in common with it."""
     added, removed, placed, change, effect = parts
     gone = [program.rules[key] for key in removed]
@@ -168,7 +170,7 @@ def _subject(program: Program, parts: _Parts, state: State, host: Host) -> Subje
 
 
 def _staying(
-    stated: frozenset[Predicate], rules: Collection[Rule], change: Change, effect: Effect
+    stated: frozenset[Predicate], rules: Collection[Rule], change: Change, effect: FactDelta
 ) -> frozenset[Predicate]:
     """Return the predicates of explicit facts without those that lose their last one.
 
@@ -188,14 +190,14 @@ def _staying(
     )
 
 
-def _is_left(one: Predicate, effect: Effect) -> bool:
+def _is_left(one: Predicate, effect: FactDelta) -> bool:
     every = atom(one.name, tuple(Variable(f"V{n}") for n in range(one.arity)))
     # Members of classes that are no IRIs stand among those of all classes.
     found = effect.matching(every, None if one.name == RDF_TYPE else 1)
     return any(fact.predicate == one for fact in found)
 
 
-def _aggregating(program: Program, coming: Collection[Predicate]) -> list[Rule]:
+def _aggregating(program: RuleBase, coming: Collection[Predicate]) -> list[Rule]:
     """Return the rules with an aggregate that define what some facts to come may be of."""
     return [
         rule
@@ -204,7 +206,7 @@ def _aggregating(program: Program, coming: Collection[Predicate]) -> list[Rule]:
     ]
 
 
-def _named(program: Program, one: str | Rule, found: list[Diagnostic]) -> Iterator[str]:
+def _named(program: RuleBase, one: str | Rule, found: list[Diagnostic]) -> Iterator[str]:
     if isinstance(one, Rule):
         key = rule_key(resolve(one))
         if key in program.rules:
@@ -238,7 +240,7 @@ def _already_there(rule: Rule, there: Rule) -> Diagnostic:
     )
 
 
-def _idle_facts(effect: Effect) -> Iterator[Diagnostic]:
+def _idle_facts(effect: FactDelta) -> Iterator[Diagnostic]:
     if effect.idle:
         yield Diagnostic("W012", f"facts to add that are there already: {effect.idle:,}", severity="warning")
     missing, example = effect.missing
@@ -252,7 +254,7 @@ def _idle_facts(effect: Effect) -> Iterator[Diagnostic]:
 
 
 def _forbidden_facts(
-    aggregated: Iterable[Rule], effect: Effect, placed: Collection[Fact]
+    aggregated: Iterable[Rule], effect: FactDelta, placed: Collection[Fact]
 ) -> Iterator[Diagnostic]:
     for head in [rule.head for rule in aggregated]:
         # Those that a text states are found with their places, by the checks.

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.engine.select import engine_named
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.kb.admission import Admission
-from zodiacedge.kb.apply import InForce, work_out
+from zodiacedge.kb.admission import WriterGate
+from zodiacedge.kb.apply import CurrentVersion, evaluate_change
 from zodiacedge.kb.arguments import given_message, given_text, in_memory
 from zodiacedge.kb.change import Change, ChangeNote
 from zodiacedge.kb.query import Answers, Prepared, checked_query, columns_of
 from zodiacedge.kb.report import ChangeReport, per_predicate
-from zodiacedge.kb.rule_base import Program
+from zodiacedge.kb.rule_base import RuleBase
 from zodiacedge.kb.slice import cut, matched, read_slice
 from zodiacedge.kb.subscribe import Subscribers, predicate_name
 from zodiacedge.kb.transaction import Transaction, given_change
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from zodiacedge.engine.api import Attempt, Batch, Effect, Engine, Settings, State
+    from zodiacedge.engine.api import Batch, Engine, FactDelta, Settings, State, UncommittedState
     from zodiacedge.graph import HyperGraph
     from zodiacedge.io import Load, LoadReport
-    from zodiacedge.kb.apply import WorkedOut
+    from zodiacedge.kb.apply import EvaluatedChange
     from zodiacedge.kb.slice import Slice
     from zodiacedge.kb.subscribe import Notice, Subscription
     from zodiacedge.kb.transaction import Facts
@@ -63,12 +63,12 @@ class KnowledgeBase:
         """Start empty; use `zodiacedge.open` instead."""
         self._engine = engine
         self._settings = settings
-        self._program = Program()
+        self._program = RuleBase()
         self._prefixes: dict[str, str] = {}
         self._version = 0
         self._state = engine.empty()
-        self._admission = Admission()
-        self._turn = self._admission.turn
+        self._gate = WriterGate()
+        self._turn = self._gate.turn
         self._subscribers = Subscribers()
 
     def __enter__(self) -> Self:
@@ -179,9 +179,9 @@ class KnowledgeBase:
         interrupted: KeyboardInterrupt | None = None
         note = ChangeNote(given_message(message), prefixes or {}, stream)
         change = given_change(change)
-        with self._admission.alone():
+        with self._gate.alone():
             with self._asking():
-                program, effect, attempt, report = self._worked_out(change, dry=False)
+                program, effect, attempt, report = self._evaluated(change, dry=False)
                 # Everything that can fail comes first, and nothing can interrupt what follows it.
                 try:
                     ticket = self._record(effect, attempt, report, note)
@@ -238,8 +238,8 @@ class KnowledgeBase:
             hint = "give a whole change, or its pieces: add_rules, remove_rules, add_facts, remove_facts"
             raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
         change = given_change(change)
-        with self._admission.alone(), self._asking():
-            return self._worked_out(change, dry=True).report
+        with self._gate.alone(), self._asking():
+            return self._evaluated(change, dry=True).report
 
     def subscribe(
         self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
@@ -266,11 +266,13 @@ class KnowledgeBase:
         """
         against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
-        with self._admission.alone(), self._asking() as state:
+        with self._gate.alone(), self._asking() as state:
             settings = replace(self._settings, turn=self._turn)
             return verified(self._version, state, self._program, engine, settings)
 
-    def _record(self, effect: Effect, attempt: Attempt, report: ChangeReport, note: ChangeNote) -> int:
+    def _record(
+        self, effect: FactDelta, attempt: UncommittedState, report: ChangeReport, note: ChangeNote
+    ) -> int:
         """Write a change to the log before it is in force, and return its ticket; memory has no log."""
         del effect, attempt, report, note
         return 0
@@ -293,15 +295,15 @@ class KnowledgeBase:
     def _check_changes(self, *, dry: bool) -> None:
         """Raise if changes, or dry runs of them, are not possible now."""
 
-    def _worked_out(self, change: Change, *, dry: bool) -> WorkedOut:
+    def _evaluated(self, change: Change, *, dry: bool) -> EvaluatedChange:
         self._check_changes(dry=dry)
-        there = InForce(self._version, self._program, self._state)
-        return work_out(there, change, self._host(), replace(self._settings, turn=self._turn), dry=dry)
+        there = CurrentVersion(self._version, self._program, self._state)
+        return evaluate_change(there, change, self._host(), replace(self._settings, turn=self._turn), dry=dry)
 
     @contextmanager
     def _asking(self) -> Iterator[State]:
         """Work in the engine, when it is this thread's turn."""
-        with self._admission.inside():
+        with self._gate.inside():
             yield self._state
 
     def query(self, text: str) -> Answers:
@@ -369,7 +371,7 @@ class KnowledgeBase:
         """Return the facts of files, for a change; a load calls what it gets now and then."""
         with self._turn:
             found = self._state.batch()
-            loading = load(self._turn.pass_on)
+            loading = load(self._turn.yield_to_waiters)
             found.load(loading)
         return found, loading.report
 

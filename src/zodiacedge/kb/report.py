@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Moved, NodeRun
+from zodiacedge.engine.api import NodeRun, SegmentChange
 from zodiacedge.errors import counted as number_of
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import RDF_TYPE
@@ -20,7 +20,7 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from zodiacedge.engine.api import Dropped, Net, State
+    from zodiacedge.engine.api import Dropped, NetChange, State
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
@@ -46,7 +46,7 @@ class ChangeReport:
     rules_removed: tuple[Rule, ...]
     facts_added: int
     facts_removed: int
-    net: Net
+    net: NetChange
     nodes: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
     warnings: tuple[Diagnostic, ...]
@@ -126,7 +126,7 @@ class ChangeReport:
             "nodes": [
                 {
                     "rules": list(n.rules),
-                    "means": n.means,
+                    "strategy": n.strategy,
                     "rounds": n.rounds,
                     "facts": n.facts,
                     "inserted": moved and moved.gained,
@@ -162,7 +162,7 @@ def dropped_nodes(dropped: Iterable[Mapping[str, Rule]], before: State) -> Itera
     for rules in dropped:
         labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         lost = before.segment_size(frozenset(rules))
-        yield NodeRun(labels, 0, 0, 0.0, "dropped", derivations=0, moved=Moved(0, lost))
+        yield NodeRun(labels, 0, 0, 0.0, "dropped", derivations=0, moved=SegmentChange(0, lost))
 
 
 def counted(facts: Iterable[Fact]) -> dict[str, int]:
@@ -191,18 +191,18 @@ def _first(items: Iterable[str]) -> list[str]:
 
 
 def _by_means(nodes: Iterable[NodeRun]) -> Iterator[str]:
-    for means, count in Counter(_AFTER_MEANS.split(node.means)[0] for node in nodes).most_common():
-        yield f"{means} {count:,}"
+    for strategy, count in Counter(_AFTER_MEANS.split(node.strategy)[0] for node in nodes).most_common():
+        yield f"{strategy} {count:,}"
 
 
 def _reasons(nodes: Iterable[NodeRun]) -> Iterator[str]:
     """Yield the means for which a reason is told, each once, with the rules that it is about."""
     rules: dict[str, list[str]] = {}
     for node in nodes:
-        if _REASON in node.means:
-            rules.setdefault(node.means, []).extend(map(_cut, node.rules))
-    for means, names in rules.items():
-        yield f"{means}{_names(names)}"
+        if _REASON in node.strategy:
+            rules.setdefault(node.strategy, []).extend(map(_cut, node.rules))
+    for strategy, names in rules.items():
+        yield f"{strategy}{_names(names)}"
 
 
 def _cut(rule: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.checks import body_atoms
-from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RuleBase:
     """The rules in force by key, and their graph."""
 
-    rules: Layers[str, Rule] = field(default_factory=Layers)
+    rules: CowDict[str, Rule] = field(default_factory=CowDict)
     graph: HyperGraph = field(default_factory=HyperGraph)
-    labels: Layers[str, str] = field(default_factory=Layers)
+    labels: CowDict[str, str] = field(default_factory=CowDict)
     """The key of the rule that has a label."""
-    mentions: Layers[str, frozenset[str]] = field(default_factory=Layers)
+    mentions: CowDict[str, frozenset[str]] = field(default_factory=CowDict)
     """The keys of the rules that mention a predicate of some name."""
-    defined: Layers[str, int] = field(default_factory=Layers)
+    defined: CowDict[str, int] = field(default_factory=CowDict)
     """How many rules define predicates of a name."""
-    aggregated: Layers[str, Rule] = field(default_factory=Layers)
+    aggregated: CowDict[str, Rule] = field(default_factory=CowDict)
     """The rules with an aggregate."""
 
-    def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> Program:
+    def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> RuleBase:
         """Return the program with some rules, resolved, and without others; raise if it is not stratified."""
         graph, _ = self.graph.update(added, removed)
         rules, labels, aggregated = self.rules.copy(), self.labels.copy(), self.aggregated.copy()
@@ -66,7 +66,7 @@ class Program:
                 gained.setdefault(name, []).append(key)
         for name, keys in gained.items():
             mentions[name] = mentions.get(name, frozenset()).union(keys)
-        return Program(rules, graph, labels, mentions, defined, aggregated)
+        return RuleBase(rules, graph, labels, mentions, defined, aggregated)
 
     def near(self, names: Collection[str], labels: Collection[str]) -> set[str]:
         """Return the keys of the rules that mention some name or have some label."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Settings, State
-    from zodiacedge.kb.rule_base import Program
+    from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.ast import Argument, Conjunct, Rule
     from zodiacedge.language.checks import Host
     from zodiacedge.terms import Term
@@ -101,7 +101,7 @@ def matched(wishes: Wishes, state: State, settings: Settings) -> frozenset[Fact]
     return frozenset(fact for facts in found for fact in facts)
 
 
-def cut(wishes: Wishes, program: Program, state: State, settings: Settings) -> Slice:
+def cut(wishes: Wishes, program: RuleBase, state: State, settings: Settings) -> Slice:
     """Find the facts that a slice wishes for, and the rules that go along."""
     rules = program.rules.values()
     known = state.predicates() | {a.predicate for r in rules for a in (r.head, *body_atoms(r.body))}
@@ -181,7 +181,7 @@ def _matching(wish: _Wish, atoms: Iterable[Atom], state: State, settings: Settin
         yield from (Fact(one.relation, row) for row in rows)
 
 
-def _mentioning(wish: _Wish, program: Program, state: State, settings: Settings) -> Iterator[Fact]:
+def _mentioning(wish: _Wish, program: RuleBase, state: State, settings: Settings) -> Iterator[Fact]:
     if isinstance(state, Mentioning):
         rows = _rows(wish.query, wish.values, state, settings)
         yield from state.mentioning({term for row in rows for term in row})
@@ -198,7 +198,7 @@ def _mentioning(wish: _Wish, program: Program, state: State, settings: Settings)
         yield from _explicit(found, predicate, program, state)
 
 
-def _explicit(found: set[Fact], predicate: Predicate, program: Program, state: State) -> Iterable[Fact]:
+def _explicit(found: set[Fact], predicate: Predicate, program: RuleBase, state: State) -> Iterable[Fact]:
     """Return the explicit ones of some visible facts of a predicate."""
     whole = atom(predicate.name, tuple(Variable(f".{n}") for n in range(predicate.arity)))
     if found and any(True for _ in program.graph.rules.deriving(pattern_of(whole))):
@@ -227,7 +227,7 @@ def _widest(one: Atom) -> Pattern:
     return pattern_of(replace(one, args=variable))
 
 
-def _rules(program: Program, given: Iterable[Pattern], facts: Iterable[Fact]) -> tuple[str, ...]:
+def _rules(program: RuleBase, given: Iterable[Pattern], facts: Iterable[Fact]) -> tuple[str, ...]:
     whole = program.graph.rules
     behind = [key for key, shape in whole.shapes.items() if any(_covers(one, shape.head) for one in given)]
     graph = whole.changed({}, behind)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Turn:
+class FairLock:
     """A lock: fair, re-entrant, and one that its holder can pass on."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Turn:
             with self._lock:
                 self._hand_over()
 
-    def pass_on(self) -> None:
+    def yield_to_waiters(self) -> None:
         """Let all who wait have their turn first; they are those who came before this call."""
         if not self._queue:
             return

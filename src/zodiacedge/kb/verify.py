@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zodiacedge.engine.api import Engine, Settings, State
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.kb.rule_base import Program
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.ast import Fact, Predicate
 
 _DIGEST_BITS = 256
@@ -97,24 +97,24 @@ class Verification:
 
 
 def verified(
-    version: int, state: State, program: Program, engine: Engine, settings: Settings
+    version: int, state: State, program: RuleBase, engine: Engine, settings: Settings
 ) -> Verification:
     """Evaluate a program anew over the explicit facts of a state, and compare that with the state."""
-    fresh = engine.anew(program.rules, program.graph, state, settings)
+    fresh = engine.recompute(program.rules, program.graph, state, settings)
     count, digest = state.digest(settings.turn)
     found = tuple(_differences(state, fresh, program, settings.turn))
     return Verification(version, engine.name, count, f"{digest:0{_DIGEST_BITS // 4}x}", found)
 
 
-def _differences(kept: State, fresh: State, program: Program, turn: Handover) -> Iterator[Difference]:
+def _differences(kept: State, fresh: State, program: RuleBase, turn: YieldPoint) -> Iterator[Difference]:
     """Yield where a state is not what it should be: first what is visible, then node by node."""
     nodes = [frozenset(node.rules) for node in program.graph.order]
     order = {node: number for number, node in enumerate((None, *nodes))}
-    for one in sorted(kept.apart(fresh, nodes, turn), key=lambda one: (order[one.node], one.predicate)):
+    for one in sorted(kept.mismatches(fresh, nodes, turn), key=lambda one: (order[one.node], one.predicate)):
         where = "visible facts" if one.node is None else f"segment of {_names(program, one.node)}"
         yield Difference(where, one.predicate, one.missing, one.extra, one.example)
 
 
-def _names(program: Program, node: frozenset[str]) -> str:
+def _names(program: RuleBase, node: frozenset[str]) -> str:
     rules = [program.rules[key] for key in sorted(node)]
     return ", ".join(rule.label or format_rule(rule) for rule in rules)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.opening import open_kb
-from zodiacedge.store.location.base import located
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.base import location_of
+from zodiacedge.store.location.local import LocalLocation
 
 if TYPE_CHECKING:
     import os
@@ -103,8 +103,8 @@ def _refuse_twice(devices: Sequence[Device]) -> None:
 
 def _absolute(path: Where) -> str:
     """Return where something is, for a process that may work in another folder."""
-    place = located(path)
-    return str(place.root.absolute()) if isinstance(place, FolderPlace) else place.uri
+    place = location_of(path)
+    return str(place.root.absolute()) if isinstance(place, LocalLocation) else place.uri
 
 
 def _published(work: _Work) -> list[Published]:

@@ -23,7 +23,7 @@ from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.kb.arguments import in_memory
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.layout import STREAMS
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.problems import own_files
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.streaming.file_stream import Batch
     from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 FORMATS = tuple(form.value for form in Format)
 _NAME_DIGITS = 16
@@ -103,7 +103,7 @@ class Stream:
                 Diagnostic("D017", f"there is no folder {folder} that files could arrive in", "make it first")
             )
         self._reading = reading or Reading()
-        _refuse_own_files(self._folder, kb.store.place, self._reading)
+        _refuse_own_files(self._folder, kb.store.location, self._reading)
         self._pattern = _pattern(self._reading.format)
         self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
         self._told = told
@@ -113,9 +113,9 @@ class Stream:
         # Streams from several folders may go into one store, and those of several stores into one folder.
         names, place = [str(self._folder.resolve())], self._reading.checkpoint
         if place is None:
-            place = _checkpoints(kb.store.place)
+            place = _checkpoints(kb.store.location)
         else:
-            names.append(_whole_name(kb.store.place))
+            names.append(_whole_name(kb.store.location))
         name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
         self._checkpoint = place / name
 
@@ -177,10 +177,10 @@ class Stream:
             self._told(applied)
 
 
-def _refuse_own_files(folder: Path, place: Place, reading: Reading) -> None:
+def _refuse_own_files(folder: Path, place: Location, reading: Reading) -> None:
     """Raise if what the stream writes would arrive in the folder that it follows."""
     landing = folder.resolve()
-    if isinstance(place, FolderPlace):
+    if isinstance(place, LocalLocation):
         store = place.root.resolve()
         if store == landing or landing in store.parents:
             raise own_files(folder, f"the store {place} is in it")
@@ -192,14 +192,14 @@ def _refuse_own_files(folder: Path, place: Place, reading: Reading) -> None:
             raise own_files(folder, f"the folder for bad lines, {reading.quarantine}, is in it")
 
 
-def _whole_name(place: Place) -> str:
+def _whole_name(place: Location) -> str:
     """Return the one name of a store, whatever it is called here."""
-    return str(place.root.resolve()) if isinstance(place, FolderPlace) else place.uri
+    return str(place.root.resolve()) if isinstance(place, LocalLocation) else place.uri
 
 
-def _checkpoints(place: Place) -> Path:
+def _checkpoints(place: Location) -> Path:
     """Return where Spark notes which files it took: in the folder of the store."""
-    if not isinstance(place, FolderPlace):
+    if not isinstance(place, LocalLocation):
         raise StoreProblem(
             Diagnostic(
                 "D021",

@@ -23,7 +23,7 @@ class Match:
     """Match an atom; `bound` are the columns known before, `once` says that one match is enough."""
 
     atom: Atom
-    place: int
+    position: int
     read: Read
     bound: tuple[int, ...]
     once: bool
@@ -35,7 +35,7 @@ class Rows:
     """Match the rows of the rule's aggregate: its groups and results."""
 
     aggregate: Aggregate
-    place: int
+    position: int
     bound: tuple[int, ...]
     estimate: float
 
@@ -50,7 +50,7 @@ class Absent:
     """An atom that must have no match; unbound variables are existential."""
 
     atom: Atom
-    place: int
+    position: int
     bound: tuple[int, ...]
 
 
@@ -59,7 +59,7 @@ class Test:
     """A comparison that must hold."""
 
     comparison: Comparison
-    place: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Let:
     """A variable that gets the value of an expression."""
 
     binding: Binding
-    place: int
+    position: int
 
 
 Step = Match | Rows | Absent | Test | Let

@@ -96,9 +96,9 @@ def arrange(
     bound: set[Variable] = set()
     steps: list[Step] = []
     while waiting:
-        place = _next(waiting, bound, final, delta, statistics)
-        conjunct = waiting.pop(place)
-        steps.append(_step(conjunct, place, bound, _read(place, recursive, delta), statistics))
+        position = _next(waiting, bound, final, delta, statistics)
+        conjunct = waiting.pop(position)
+        steps.append(_step(conjunct, position, bound, _read(position, recursive, delta), statistics))
         bound.update(v for v in _variables(conjunct) if v in final)
     return _marked_once(tuple(steps), needed)
 
@@ -114,20 +114,20 @@ def _next(
         return delta
     if len(waiting) == 1:
         return next(iter(waiting))
-    for place, conjunct in waiting.items():
+    for position, conjunct in waiting.items():
         if isinstance(conjunct, Atom | Aggregate):
             continue
         if bound.issuperset(v for v in _inputs(conjunct) if v in final):
-            return place
-    rows = [place for place, c in waiting.items() if isinstance(c, Aggregate)]
+            return position
+    rows = [position for position, c in waiting.items() if isinstance(c, Aggregate)]
     if rows:
         return rows[0]
-    atoms = {place: c for place, c in waiting.items() if isinstance(c, Atom)}
-    return min(atoms, key=lambda place: _cost(atoms[place], place, bound, statistics))
+    atoms = {position: c for position, c in waiting.items() if isinstance(c, Atom)}
+    return min(atoms, key=lambda position: _cost(atoms[position], position, bound, statistics))
 
 
 def _cost(
-    atom: Atom, place: int, bound: set[Variable], statistics: Statistics
+    atom: Atom, position: int, bound: set[Variable], statistics: Statistics
 ) -> tuple[int, bool, bool, int, int, float, int]:
     known = _bound_columns(atom, bound)
     expected = statistics.matches(atom, known)
@@ -136,18 +136,18 @@ def _cost(
     columns, settled = columns_of(atom, known)
     names = set(variables(atom))
     apart = bool(bound) and bool(names) and not names & bound
-    return magnitude, apart, atom.relation == RDF_TYPE, columns - settled, -constants, expected, place
+    return magnitude, apart, atom.relation == RDF_TYPE, columns - settled, -constants, expected, position
 
 
-def _read(place: int, recursive: Collection[int], delta: int | None) -> Read:
-    if delta is None or place not in recursive or place > delta:
+def _read(position: int, recursive: Collection[int], delta: int | None) -> Read:
+    if delta is None or position not in recursive or position > delta:
         return Read.NEW
-    return Read.DELTA if place == delta else Read.OLD
+    return Read.DELTA if position == delta else Read.OLD
 
 
 def _step(
     conjunct: Conjunct,
-    place: int,
+    position: int,
     bound: set[Variable],
     read: Read,
     statistics: Statistics,
@@ -156,18 +156,18 @@ def _step(
         case Atom():
             known = _bound_columns(conjunct, bound)
             return Match(
-                conjunct, place, read, known, once=False, estimate=statistics.matches(conjunct, known)
+                conjunct, position, read, known, once=False, estimate=statistics.matches(conjunct, known)
             )
         case Aggregate():
             columns = (*conjunct.groups, *(fold.target for fold in conjunct.folds))
             known = tuple(n for n, v in enumerate(columns) if v in bound)
-            return Rows(conjunct, place, known, 1.0)
+            return Rows(conjunct, position, known, 1.0)
         case Negation(atom=atom):
-            return Absent(atom, place, _bound_columns(atom, bound))
+            return Absent(atom, position, _bound_columns(atom, bound))
         case Comparison():
-            return Test(conjunct, place)
+            return Test(conjunct, position)
         case Binding():
-            return Let(conjunct, place)
+            return Let(conjunct, position)
 
 
 def _bound_columns(atom: Atom, bound: set[Variable]) -> tuple[int, ...]:
@@ -195,7 +195,9 @@ def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple
                 a for n, a in enumerate(step.atom.args) if isinstance(a, Variable) and n not in step.bound
             }
             if step.read is not Read.DELTA and not fresh & later:
-                step = Match(step.atom, step.place, step.read, step.bound, once=True, estimate=step.estimate)
+                step = Match(
+                    step.atom, step.position, step.read, step.bound, once=True, estimate=step.estimate
+                )
         marked.append(step)
         later.update(used_variables(steps[at]))
     return tuple(reversed(marked))

@@ -33,7 +33,7 @@ def to_dicts(plans: Iterable[Plan]) -> list[dict[str, object]]:
         {
             "rule": plan.rule.label or format_rule(plan.rule),
             "delta": plan.delta,
-            "steps": [{"place": step.place, "step": _step(step)} for step in plan.steps],
+            "steps": [{"place": step.position, "step": _step(step)} for step in plan.steps],
         }
         for plan in plans
     ]

@@ -45,8 +45,8 @@ def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tup
 def recursive_places(rule: Rule, heads: Collection[Atom]) -> list[int]:
     """Return the places of a rule's atoms that a node with these heads derives itself."""
     return [
-        place
-        for place, conjunct in enumerate(rule.body)
+        position
+        for position, conjunct in enumerate(rule.body)
         if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
     ]
 
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
     """A place of a rule's body, or of the body of its aggregate, that reads facts."""
 
     body: tuple[Conjunct, ...]
-    place: int
+    position: int
     atom: Atom
     negated: bool
     inner: bool
@@ -67,11 +67,11 @@ def readings(rule: Rule) -> Iterator[Reading]:
     if rule.aggregate:
         bodies.append((rule.aggregate.body, True))
     for body, inner in bodies:
-        for place, conjunct in enumerate(body):
+        for position, conjunct in enumerate(body):
             if isinstance(conjunct, Atom):
-                yield Reading(body, place, conjunct, negated=False, inner=inner)
+                yield Reading(body, position, conjunct, negated=False, inner=inner)
             elif isinstance(conjunct, Negation):
-                yield Reading(body, place, conjunct.atom, negated=True, inner=inner)
+                yield Reading(body, position, conjunct.atom, negated=True, inner=inner)
 
 
 def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Variable]:

@@ -14,79 +14,79 @@ from typing import TYPE_CHECKING
 from zodiacedge.errors import StoreProblem
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER
 from zodiacedge.store.location.atomic_files import sync_folder
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.location.marker import marker
-from zodiacedge.store.location.object_store import ObjectPlace
+from zodiacedge.store.location.object_store import ObjectStoreLocation
 from zodiacedge.store.log import record_format
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
 from zodiacedge.store.table.delta_table import FactTable
 
 if TYPE_CHECKING:
-    from zodiacedge.store.location.base import Holding, Place
+    from zodiacedge.store.location.base import Location, WriterLease
     from zodiacedge.store.table.commit_info import Snapshot
 
 _BETWEEN = {LOCK, LOG_FOLDER, DELTA_LOG}
 _FIRST_COMMIT = f"{DELTA_LOG}/{0:020d}.json"
 
 
-def make(place: Place, snapshot: Snapshot) -> Holding:
+def make(location: Location, snapshot: Snapshot) -> WriterLease:
     """Make a store without facts in a place that is empty or not there yet; return what its writer holds."""
-    match place:
-        case FolderPlace():
-            return _in_folder(place, snapshot)
-        case ObjectPlace():
-            return _of_objects(place, snapshot)
+    match location:
+        case LocalLocation():
+            return _in_folder(location, snapshot)
+        case ObjectStoreLocation():
+            return _of_objects(location, snapshot)
         case _:
-            raise TypeError(place)
+            raise TypeError(location)
 
 
-def is_blank(place: Place) -> bool:
+def is_blank(location: Location) -> bool:
     """Tell whether a store never had a change: whoever made it did not come further, or wanted no more."""
-    newest = next(FactTable(place).commits(), None)
+    newest = next(FactTable(location).commits(), None)
     if newest is None or newest.snapshot.version:
         return False
-    return next(record_format.read_files(place, record_format.files(place), ends=True), None) is None
+    return next(record_format.read_files(location, record_format.files(location), ends=True), None) is None
 
 
-def _in_folder(place: FolderPlace, snapshot: Snapshot) -> Holding:
+def _in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
     try:
-        place.root.mkdir(parents=True, exist_ok=True)
-        _refuse_others(place)
-        lock = place.hold()
+        location.root.mkdir(parents=True, exist_ok=True)
+        _refuse_others(location)
+        lock = location.lock()
     except OSError as error:
-        raise unwritable(place, error) from error
+        raise unwritable(location, error) from error
     try:
-        _begin_anew(place)
-        (place.root / LOG_FOLDER).mkdir()
-        FactTable(place).create(snapshot)
-        sync_folder(place.root)
-        place.write(MARKER, marker())
+        _begin_anew(location)
+        (location.root / LOG_FOLDER).mkdir()
+        FactTable(location).create(snapshot)
+        sync_folder(location.root)
+        location.write(MARKER, marker())
     except OSError as error:
         lock.release()
-        raise unwritable(place, error) from error
+        raise unwritable(location, error) from error
     except BaseException:
         lock.release()
         raise
     return lock
 
 
-def _refuse_others(place: FolderPlace) -> None:
+def _refuse_others(location: LocalLocation) -> None:
     """Raise if there is anything in the folder but what an unfinished making leaves."""
-    place.refuse_links()
-    names = {path.name for path in place.root.iterdir()}
+    location.refuse_links()
+    names = {path.name for path in location.root.iterdir()}
     left = {name for name in names if name in _BETWEEN or name.startswith(f".{MARKER}.")}
     if names - left or (names and LOCK not in names):
-        raise not_a_store(place, "the folder is not empty")
-    if any((place.root / LOG_FOLDER).glob("*")):
+        raise not_a_store(location, "the folder is not empty")
+    if any((location.root / LOG_FOLDER).glob("*")):
         # There are changes: this was a store, and lost its marker.
-        raise not_a_store(place, f"it has changes and no {MARKER}")
+        raise not_a_store(location, f"it has changes and no {MARKER}")
 
 
-def _begin_anew(place: FolderPlace) -> None:
+def _begin_anew(location: LocalLocation) -> None:
     # Now that the lock is ours: somebody may have finished while we waited for it.
-    if place.has(MARKER):
-        raise already_a_store(place)
-    for path in place.root.iterdir():
+    if location.has(MARKER):
+        raise already_a_store(location)
+    for path in location.root.iterdir():
         if path.name == LOCK:
             continue
         if path.is_dir():
@@ -95,13 +95,13 @@ def _begin_anew(place: FolderPlace) -> None:
             path.unlink()
 
 
-def _of_objects(place: ObjectPlace, snapshot: Snapshot) -> Holding:
-    names = {one.name for one in place.listed()}
+def _of_objects(location: ObjectStoreLocation, snapshot: Snapshot) -> WriterLease:
+    names = {one.name for one in location.listed()}
     if MARKER in names:
-        raise already_a_store(place)
+        raise already_a_store(location)
     if names - {_FIRST_COMMIT}:
-        raise not_a_store(place, "there is something else")
-    table = FactTable(place)
+        raise not_a_store(location, "there is something else")
+    table = FactTable(location)
     if not names:
         try:
             table.create(snapshot)
@@ -110,7 +110,7 @@ def _of_objects(place: ObjectPlace, snapshot: Snapshot) -> Holding:
             if next(table.commits(), None) is None:
                 raise
     if next(table.commits(), None) is None:
-        raise not_a_store(place, "there is another table")
-    if not place.put_new(MARKER, marker()):
-        raise already_a_store(place)
-    return place.hold()
+        raise not_a_store(location, "there is another table")
+    if not location.put_new(MARKER, marker()):
+        raise already_a_store(location)
+    return location.lock()

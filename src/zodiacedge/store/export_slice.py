@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.select import engine_named
 from zodiacedge.kb.change import Change
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
-from zodiacedge.store.location.base import located
+from zodiacedge.store.location.base import location_of
 from zodiacedge.store.problems import unregistered
 from zodiacedge.store.publish import beside
 from zodiacedge.store.store import DurableStore
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Settings
     from zodiacedge.kb.slice import Slice
     from zodiacedge.language.checks import Host
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 
 def write_slice(  # noqa: PLR0913, PLR0917 - what a knowledge base knows of its slice
@@ -32,20 +32,20 @@ def write_slice(  # noqa: PLR0913, PLR0917 - what a knowledge base knows of its 
     host: Host,
 ) -> None:
     """Write a slice to a folder or an address that is empty or missing; the store is there whole or not."""
-    place = located(path)
-    check_calls(place, part, host)
-    with beside(place) as folder:
+    location = location_of(path)
+    check_calls(location, part, host)
+    with beside(location) as folder:
         kb = StoredKnowledgeBase(engine_named("embedded"), settings, DurableStore.create(folder))
         with kb:
             change = Change(part.rules, (), tuple(part.facts))
             kb.apply(change, message=message, prefixes=prefixes)
 
 
-def check_calls(place: Place, found: Slice, host: Host) -> None:
+def check_calls(location: Location, found: Slice, host: Host) -> None:
     """Raise if rules that go along call what the host has not registered: they are evaluated here."""
     missing = missing_calls(found.rules, host)
     if missing:
-        raise unregistered(place, missing)
+        raise unregistered(location, missing)
 
 
 # Reading

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.store.store import DurableStore
-    from zodiacedge.store.table.pending_flush import Folding
+    from zodiacedge.store.table.pending_flush import PendingFlush
 
 
-class Folds:
+class Flusher:
     """Folds: at once, or beside the work in a thread, of which there is at most one."""
 
     def __init__(self) -> None:
@@ -30,15 +30,15 @@ class Folds:
         """Whether it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
-    def fold(self, store: DurableStore, take_hold: Callable[[], Folding | None]) -> None:
+    def flush(self, store: DurableStore, take_hold: Callable[[], PendingFlush | None]) -> None:
         """Fold, and be done when this returns; `take_hold` says what the table lacks by then."""
         self.wait()
         folding = take_hold()
         # Where others write, too, they may fold meanwhile.
-        while folding and not store.fold(folding):
+        while folding and not store.flush(folding):
             folding = take_hold()
 
-    def fold_beside(self, store: DurableStore, take_hold: Callable[[], Folding | None]) -> None:
+    def flush_in_background(self, store: DurableStore, take_hold: Callable[[], PendingFlush | None]) -> None:
         """Fold while changes go on; wait first if the log became long again before the last time was done."""
         if self.busy and not store.is_too_long:
             return
@@ -49,13 +49,13 @@ class Folds:
             if folding and folding.captured:
                 self._start(store, folding)
             elif folding:
-                store.fold(folding)
+                store.flush(folding)
 
-    def _start(self, store: DurableStore, folding: Folding) -> None:
+    def _start(self, store: DurableStore, folding: PendingFlush) -> None:
         def work() -> None:
             # As above.
             with suppress(StoreProblem):
-                store.fold(folding)
+                store.flush(folding)
 
         self._thread = threading.Thread(target=work, name="zodiac-fold")
         self._thread.start()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.kb.arguments import given_time, given_version
 from zodiacedge.kb.knowledge_base import KnowledgeBase
-from zodiacedge.store.flush import Folds
+from zodiacedge.store.flush import Flusher
 from zodiacedge.store.log.entry import Remarks
 from zodiacedge.store.store import Base, DurableStore
 from zodiacedge.store.versions import replay
@@ -22,14 +22,14 @@ from zodiacedge.util.uninterrupted import uninterrupted
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from zodiacedge.engine.api import Attempt, Effect, Engine, Settings
+    from zodiacedge.engine.api import Engine, FactDelta, Settings, UncommittedState
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.kb.change import ChangeNote
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.store.log.entry import Entry
-    from zodiacedge.store.table.pending_flush import Folding
-    from zodiacedge.store.versions.vacuum import Swept
+    from zodiacedge.store.table.pending_flush import PendingFlush
+    from zodiacedge.store.versions.vacuum import VacuumReport
 
 
 class StoredKnowledgeBase(KnowledgeBase):
@@ -41,7 +41,7 @@ class StoredKnowledgeBase(KnowledgeBase):
         """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
         super().__init__(engine, settings)
         self._store = store
-        self._folds = Folds()
+        self._flusher = Flusher()
         # Changes that are replayed are in the log already.
         self._is_replaying = True
         try:
@@ -53,10 +53,10 @@ class StoredKnowledgeBase(KnowledgeBase):
                 store.check_changes(self._unregistered, dry=True)
             # A change that was accepted once is not checked for evaluation errors again.
             self._settings = replace(settings, strict=False)
-            for change, entries in replay.changes_again(records, lambda: self._state, store.keeping):
+            for change, entries in replay.changes_again(records, lambda: self._state, store.persistence):
                 self.apply(change)
                 self._version = entries[-1].version
-                replay.check(store.place, entries[-1], store.keeping.counts(self._state))
+                replay.check(store.location, entries[-1], store.persistence.counts(self._state))
                 for entry in entries:
                     self._prefixes |= entry.prefixes
                     self._streams |= {entry.stream: entry.batch} if entry.stream else {}
@@ -76,14 +76,14 @@ class StoredKnowledgeBase(KnowledgeBase):
 
     def flush(self) -> None:
         """Bring the table up to this version."""
-        with self._admission.alone():
-            self._folds.fold(self._store, self._folding)
+        with self._gate.alone():
+            self._flusher.flush(self._store, self._pending_flush)
 
-    def _folding(self) -> Folding | None:
+    def _pending_flush(self) -> PendingFlush | None:
         """Take hold of what the table of the store lacks."""
         with self._asking() as state:
             base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
-            return self._store.folding(base, self._turn)
+            return self._store.pending_flush(base, self._turn)
 
     @property
     def store(self) -> DurableStore:
@@ -107,42 +107,44 @@ class StoredKnowledgeBase(KnowledgeBase):
     def at(self, version: int) -> StoredKnowledgeBase:
         """Return an earlier version of the store, for reading."""
         version = given_version(version)
-        store = DurableStore(self._store.place, writable=False, keeping=self._store.keeping)
+        store = DurableStore(self._store.location, writable=False, persistence=self._store.persistence)
         return StoredKnowledgeBase(self._engine, self._settings, store, version)
 
     def rollback(self, version: int, message: str = "") -> ChangeReport:
         """Make a new version that has the rules and explicit facts of an earlier one."""
         version = given_version(version)
-        with self._admission.alone():
+        with self._gate.alone():
             records = self._store.records(version, self._version)
             with self._asking() as state:
-                change = replay.change_back(records, state, self._store.keeping)
+                change = replay.change_back(records, state, self._store.persistence)
             return self.apply(change, message=message or f"back to version {version}")
 
     def diff(self, before: int, after: int) -> VersionDiff:
         """Return the rules and visible facts that tell two versions of the store apart."""
         return VersionDiff.between(self.at(before), self.at(after))
 
-    def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> Swept:
+    def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> VacuumReport:
         """Flush, and remove from the store what no version of the last time needs: a week if not given.
 
         A dry run tells how much there is to remove now, and does neither.
         """
         kept = None if kept is None else given_time(kept)
-        with self._admission.alone():
+        with self._gate.alone():
             if dry_run:
-                self._folds.wait()
+                self._flusher.wait()
             else:
                 self.flush()
             return self._store.vacuum(dry=dry_run) if kept is None else self._store.vacuum(kept, dry=dry_run)
 
-    def _record(self, effect: Effect, attempt: Attempt, report: ChangeReport, note: ChangeNote) -> int:
+    def _record(
+        self, effect: FactDelta, attempt: UncommittedState, report: ChangeReport, note: ChangeNote
+    ) -> int:
         if self._is_replaying:
             return 0
         known = self._prefixes.items()
         new = {prefix: base for prefix, base in note.prefixes.items() if (prefix, base) not in known}
         remarks = Remarks(note.message, new, *(note.stream or ()))
-        return self._store.record(report, effect, attempt, remarks, self._turn.pass_on)
+        return self._store.record(report, effect, attempt, remarks, self._turn.yield_to_waiters)
 
     def _committed(self, note: ChangeNote) -> None:
         self._streams.update([note.stream] if note.stream else [])
@@ -153,7 +155,7 @@ class StoredKnowledgeBase(KnowledgeBase):
 
     def _after_notifying(self) -> None:
         if not self._is_replaying and self._store.is_long:
-            self._folds.fold_beside(self._store, self._folding)
+            self._flusher.flush_in_background(self._store, self._pending_flush)
 
     def _make_durable(self, ticket: int) -> None:
         if not self._is_replaying:

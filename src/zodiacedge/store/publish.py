@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from zodiacedge.errors import StoreProblem
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS
 from zodiacedge.store.location.atomic_files import sync_folder
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.location.lock import WriterLock
-from zodiacedge.store.location.object_store import ObjectPlace
+from zodiacedge.store.location.object_store import ObjectStoreLocation
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 
 _ENDING = ".new"
@@ -30,27 +30,27 @@ _ENDING = ".new"
 _STORES = re.compile(rf"{LOCK}|{LOG_FOLDER}|{DELTA_LOG}|{PARTS}.*|\.?{re.escape(MARKER)}(\..*)?")
 
 
-def beside(place: Place) -> AbstractContextManager[FolderPlace]:
+def beside(location: Location) -> AbstractContextManager[LocalLocation]:
     """Give a folder to make a store in; it comes to a place, or is removed if the block fails."""
-    match place:
-        case FolderPlace():
-            return _renamed(place.root.absolute())
-        case ObjectPlace():
-            return _put(place)
+    match location:
+        case LocalLocation():
+            return _renamed(location.root.absolute())
+        case ObjectStoreLocation():
+            return _put(location)
         case _:
-            raise TypeError(place)
+            raise TypeError(location)
 
 
 @contextmanager
-def _renamed(root: Path) -> Iterator[FolderPlace]:
-    if FolderPlace(root).has(MARKER):
+def _renamed(root: Path) -> Iterator[LocalLocation]:
+    if LocalLocation(root).has(MARKER):
         raise already_a_store(root)
     making = root.with_name(f".{root.name}.{os.getpid()}{_ENDING}")
     try:
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise not_a_store(root, "something is there already")
         _sweep(root)
-        yield FolderPlace(making)
+        yield LocalLocation(making)
         making.replace(root)
         sync_folder(root.parent)
     except OSError as error:
@@ -83,20 +83,20 @@ def _is_ours(folder: Path) -> bool:
 
 
 @contextmanager
-def _put(place: ObjectPlace) -> Iterator[FolderPlace]:
-    names = {one.name for one in place.listed()}
+def _put(location: ObjectStoreLocation) -> Iterator[LocalLocation]:
+    names = {one.name for one in location.listed()}
     if MARKER in names:
-        raise already_a_store(place)
+        raise already_a_store(location)
     with TemporaryDirectory(prefix="zodiac-") as folder:
-        making = FolderPlace(Path(folder) / "store")
+        making = LocalLocation(Path(folder) / "store")
         yield making
         ours = {one.name for one in making.listed()} - {LOCK}
         if names - ours:
-            raise not_a_store(place, "something is there already")
-        putting = place.staging()
+            raise not_a_store(location, "something is there already")
+        putting = location.staging()
         for name in sorted(ours - {MARKER}):
             putting.add(name, making.read(name))
         putting.settle()
         # Without it the rest is no store.
-        if not place.put_new(MARKER, making.read(MARKER)):
-            raise already_a_store(place)
+        if not location.put_new(MARKER, making.read(MARKER)):
+            raise already_a_store(location)

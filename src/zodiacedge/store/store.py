@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from zodiacedge.engine.embedded.persistence.adapter import EmbeddedKeeping
-from zodiacedge.engine.persistence import Capturing, PartFile
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
+from zodiacedge.engine.persistence import CapturingPersistence, PartitionFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.kb.arguments import printable
 from zodiacedge.language.printer import format_rule
@@ -36,27 +36,27 @@ from zodiacedge.store.problems import (
 from zodiacedge.store.table.commit_info import Commit, Snapshot
 from zodiacedge.store.table.delta_table import BehindError, Built, FactTable
 from zodiacedge.store.table.parquet_files import place_of, segment_name
-from zodiacedge.store.table.pending_flush import Folding
+from zodiacedge.store.table.pending_flush import PendingFlush
 from zodiacedge.store.versions.restore import graph_digest, owners_of, program_of, state_of
-from zodiacedge.store.versions.vacuum import doomed_files, sweep, tell
+from zodiacedge.store.versions.vacuum import tell, unused_files, vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from zodiacedge.engine.api import Attempt, Effect, State
-    from zodiacedge.engine.parts import PartKey
-    from zodiacedge.engine.persistence import Keeping
+    from zodiacedge.engine.api import FactDelta, State, UncommittedState
+    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import StatePersistence
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.kb.report import ChangeReport
-    from zodiacedge.kb.rule_base import Program
+    from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.checks import Host
-    from zodiacedge.store.location.base import Holding, Place
+    from zodiacedge.store.location.base import Location, WriterLease
     from zodiacedge.store.log.entry import Remarks
     from zodiacedge.store.log.record_format import Log, Record
     from zodiacedge.store.table.delta_table import Renewed
-    from zodiacedge.store.versions.vacuum import Swept
+    from zodiacedge.store.versions.vacuum import VacuumReport
 
 # A log of more bytes is folded: what is left to replay takes seconds at most.
 FOLD_BYTES = 4 << 20
@@ -77,7 +77,7 @@ class Base:
     """What a commit holds: the program and the state that replaying goes on from."""
 
     version: int
-    program: Program
+    program: RuleBase
     prefixes: dict[str, str]
     state: State
     unregistered: tuple[Diagnostic, ...]
@@ -88,17 +88,22 @@ class DurableStore:
     """A store that is open: for its one writer, or for reading."""
 
     def __init__(
-        self, place: Place, *, writable: bool, keeping: Keeping | None = None, held: Holding | None = None
+        self,
+        location: Location,
+        *,
+        writable: bool,
+        persistence: StatePersistence | None = None,
+        held: WriterLease | None = None,
     ) -> None:
         """Open what is there; the states of the embedded engine are kept, if not those of another."""
-        self.place = place
-        check(place)
-        self.fold_bytes = FOLD_BYTES
-        self.keeping: Keeping = keeping or EmbeddedKeeping()
-        self._table = FactTable(place)
-        self._held = (held or place.hold()) if writable else None
+        self.location = location
+        check(location)
+        self.flush_bytes = FOLD_BYTES
+        self.persistence: StatePersistence = persistence or EmbeddedPersistence()
+        self._table = FactTable(location)
+        self._held = (held or location.lock()) if writable else None
         self._writer: Log | None = None
-        self._signatures: Mapping[PartKey, object] = {}
+        self._signatures: Mapping[PartitionKey, object] = {}
         # Whether those are all that the table has; if not, all parts are written when it is next folded.
         self._knows_all = True
         self._seconds: dict[str, float] = {}
@@ -111,18 +116,18 @@ class DurableStore:
 
     @classmethod
     def open(
-        cls, place: Place, *, create: bool, writable: bool, keeping: Keeping | None = None
+        cls, location: Location, *, create: bool, writable: bool, persistence: StatePersistence | None = None
     ) -> DurableStore:
         """Open a store, or make it if there is none and that is wanted."""
-        if create and writable and not place.has(MARKER):
-            return cls.create(place, keeping)
-        return cls(place, writable=writable, keeping=keeping)
+        if create and writable and not location.has(MARKER):
+            return cls.create(location, persistence)
+        return cls(location, writable=writable, persistence=persistence)
 
     @classmethod
-    def create(cls, place: Place, keeping: Keeping | None = None) -> DurableStore:
+    def create(cls, location: Location, persistence: StatePersistence | None = None) -> DurableStore:
         """Make a store in a place that is empty or not there yet."""
-        held = make(place, Snapshot(0, (), {}, moment=_now()))
-        return cls(place, writable=True, keeping=keeping, held=held)
+        held = make(location, Snapshot(0, (), {}, moment=_now()))
+        return cls(location, writable=True, persistence=persistence, held=held)
 
     @property
     def writable(self) -> bool:
@@ -144,11 +149,11 @@ class DurableStore:
         something newer.
         """
         for _ in range(_TRIES):
-            there = logged(self.place)
+            there = logged(self.location)
             try:
                 return look()
             except StoreProblem:
-                if logged(self.place) == there:
+                if logged(self.location) == there:
                     raise
         return look()
 
@@ -162,7 +167,7 @@ class DurableStore:
                 found = one
                 break
         if newest is None:
-            raise damaged_table(self.place.shown(DELTA_LOG), "holds no commit of a store")
+            raise damaged_table(self.location.display_name(DELTA_LOG), "holds no commit of a store")
         if found is None:
             raise self._no_version(at or 0)
         records, scan, behind = self._behind_commit(found, at, newest)
@@ -174,10 +179,10 @@ class DurableStore:
         last = records[-1].version if records else found.snapshot.version
         if at is not None and last != at:
             raise self._no_version(at)
-        program, unregistered = program_of(self.place, found.snapshot, host)
+        program, unregistered = program_of(self.location, found.snapshot, host)
         files = self._table.files(found)
         parts = self._table.parts(files, owners_of(program))
-        state = state_of(self.place, self.keeping, empty, (program, found.snapshot, parts), registry)
+        state = state_of(self.location, self.persistence, empty, (program, found.snapshot, parts), registry)
         snapshot = found.snapshot
         if self.writable:
             self._built, self._folded = Built(found.number, tuple(files)), snapshot.version
@@ -189,16 +194,16 @@ class DurableStore:
         )
         return base, records
 
-    def _known(self, state: State, program: Program) -> Mapping[PartKey, object]:
+    def _known(self, state: State, program: RuleBase) -> Mapping[PartitionKey, object]:
         """Return the signatures of parts as they are on disk, and none for those of too many small files."""
         files = Counter(name.rsplit("/", 1)[0] for name in self._built.files)
-        found = self.keeping.signatures(state, program.rules)
+        found = self.persistence.signatures(state, program.rules)
         return {key: one if files[place_of(key)] <= _MOST_FILES else None for key, one in found.items()}
 
     def _no_version(self, wanted: int) -> StoreProblem:
-        files = record_format.files(self.place)
+        files = record_format.files(self.location)
         last = self._newest()
-        for record in record_format.read_files(self.place, files[-1:], ends=True):
+        for record in record_format.read_files(self.location, files[-1:], ends=True):
             last = max(last, record.version)
         return no_version(wanted, self._oldest(), last)
 
@@ -217,10 +222,10 @@ class DurableStore:
         """Return the records of the versions behind one, up to another, and where they end."""
         if upto is not None and upto <= after:
             return [], scan, Behind()
-        files = record_format.files(self.place)
+        files = record_format.files(self.location)
         begin = max((n for n, (first, _) in enumerate(files) if first <= after + 1), default=0)
         found: list[Record] = []
-        for record in record_format.read_files(self.place, files[begin:], scan, ends=True):
+        for record in record_format.read_files(self.location, files[begin:], scan, ends=True):
             if record.version > after:
                 found.append(record)
             if record.version == upto:
@@ -241,7 +246,7 @@ class DurableStore:
         elif not behind.files and not scan.torn:
             # The table has all of it: what comes now begins a file that is swept by itself one day.
             behind = Behind()
-        return open_log(self.place, scan, behind, self._newest)
+        return open_log(self.location, scan, behind, self._newest)
 
     def _newest(self) -> int:
         """Return the version that the table has."""
@@ -255,13 +260,16 @@ class DurableStore:
         """Return what the log says of each version that is kept, the oldest first."""
         return self._undisturbed(
             lambda: tuple(
-                map(said, record_format.read_files(self.place, record_format.files(self.place), ends=True))
+                map(
+                    said,
+                    record_format.read_files(self.location, record_format.files(self.location), ends=True),
+                )
             )
         )
 
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions behind one, up to another."""
-        files = record_format.files(self.place)
+        files = record_format.files(self.location)
         first = min(files[0][0] - 1, upto) if files else upto
         if not first <= after <= upto:
             # A file of the log may begin with versions that were swept: undone they can be, not opened.
@@ -273,15 +281,15 @@ class DurableStore:
     def check_changes(self, missing: tuple[Diagnostic, ...], *, dry: bool) -> None:
         """Raise where nothing may be changed, or where rules call what nobody registered."""
         if missing:
-            raise unregistered(self.place, missing)
+            raise unregistered(self.location, missing)
         if not dry:
             self._required_writer()
 
     def record(
         self,
         report: ChangeReport,
-        effect: Effect,
-        attempt: Attempt,
+        effect: FactDelta,
+        attempt: UncommittedState,
         remarks: Remarks,
         meanwhile: Callable[[], None],
     ) -> int:
@@ -290,7 +298,7 @@ class DurableStore:
         Where that takes long, `meanwhile` is called now and then.
         """
         writer = self._required_writer()
-        explicit, derived = self.keeping.counts_after(effect, attempt)
+        explicit, derived = self.persistence.counts_after(effect, attempt)
         entry = Entry(
             report.version_after,
             _now(),
@@ -306,12 +314,12 @@ class DurableStore:
             remarks.stream,
             remarks.batch,
         )
-        sides = self.keeping.came_and_went(effect, LogFiles(self.place))
+        sides = self.persistence.explicit_delta(effect, LogFiles(self.location))
         facts = [
             FactChange(comes, *one) for comes, side in zip((True, False), sides, strict=True) for one in side
         ]
         ticket = writer.append(packed(entry, facts), meanwhile)
-        self._beside += sum(one.facts.bytes for one in facts if isinstance(one.facts, PartFile))
+        self._beside += sum(one.facts.bytes for one in facts if isinstance(one.facts, PartitionFile))
         return ticket
 
     def withdraw(self, version: int) -> None:
@@ -327,36 +335,36 @@ class DurableStore:
     @property
     def is_long(self) -> bool:
         """Whether the log is worth folding."""
-        return self._behind > self.fold_bytes
+        return self._behind > self.flush_bytes
 
     @property
     def is_too_long(self) -> bool:
         """Whether the log must be folded before it grows more."""
-        return self._behind > _TOO_LONG * self.fold_bytes
+        return self._behind > _TOO_LONG * self.flush_bytes
 
     @property
     def _behind(self) -> int:
         return self._writer.size + self._beside if self._writer is not None else 0
 
-    def folding(self, base: Base, turn: AbstractContextManager[object]) -> Folding | None:
+    def pending_flush(self, base: Base, turn: AbstractContextManager[object]) -> PendingFlush | None:
         """Take hold of what the table lacks of the version that the log has; nothing if it has all of it.
 
         Nothing may change meanwhile. What comes afterwards goes to a log file of its own.
 
         Args:
             base: The version, with its state.
-            turn: Held whenever `fold` needs the engine.
+            turn: Held whenever `flush` needs the engine.
         """
         writer = self._required_writer()
         if base.version <= self._folded:
             return None
         writer.sync_all()
-        program, state, keeping = base.program, base.state, self.keeping
-        before, now = self._signatures, keeping.signatures(state, program.rules)
+        program, state, persistence = base.program, base.state, self.persistence
+        before, now = self._signatures, persistence.signatures(state, program.rules)
         there = owners_of(program)
-        explicit, derived = keeping.counts(state)
+        explicit, derived = persistence.counts(state)
         seconds = {name: taken for name, taken in self._seconds.items() if name in there}
-        seconds |= {segment_name(keys): taken for keys, taken in keeping.seconds(state).items()}
+        seconds |= {segment_name(keys): taken for keys, taken in persistence.seconds(state).items()}
         snapshot = Snapshot(
             base.version,
             tuple(format_rule(rule, {}) for rule in program.rules.values()),
@@ -371,19 +379,19 @@ class DurableStore:
             streams=base.streams,
         )
         gone: list[Renewed] = [(key, None) for key in before if key not in now]
-        captures = isinstance(keeping, Capturing)
+        captures = isinstance(persistence, CapturingPersistence)
         renewed: Iterator[Renewed] = (
-            keeping.captured(state, now, before)(turn)
-            if isinstance(keeping, Capturing)
-            else keeping.renewed(state, now, before, self._table.writer)
+            persistence.captured(state, now, before)(turn)
+            if isinstance(persistence, CapturingPersistence)
+            else persistence.changed_partitions(state, now, before, self._table.writer)
         )
         writer.rotate()
         beside, self._beside = self._beside, 0
-        return Folding(
+        return PendingFlush(
             snapshot, now, chain(gone, renewed), beside, captured=captures, whole=not self._knows_all
         )
 
-    def fold(self, folding: Folding) -> bool:
+    def flush(self, folding: PendingFlush) -> bool:
         """Bring the table up to what was taken hold of; tell whether it has it now.
 
         Where several may write, somebody else may have folded meanwhile. If the table has an older version
@@ -395,7 +403,7 @@ class DurableStore:
             return self._caught_up(folding)
         except StoreProblem as problem:
             # Not again with every change: the log may grow a while.
-            self.fold_bytes *= 2
+            self.flush_bytes *= 2
             self._beside += folding.beside
             raise only_logged(problem) from problem
         self._built, self._knows_all = built, True
@@ -403,7 +411,7 @@ class DurableStore:
         self._seconds = folding.snapshot.seconds
         return True
 
-    def _caught_up(self, folding: Folding) -> bool:
+    def _caught_up(self, folding: PendingFlush) -> bool:
         """Take note of what somebody else folded; tell whether that is what was to be folded, or newer."""
         newest = next(self._table.commits())
         self._built = Built(newest.number, tuple(self._table.files(newest)))
@@ -425,18 +433,18 @@ class DurableStore:
 
     def _required_writer(self) -> Log:
         if self._closed:
-            raise unusable(self.place, "it is closed")
+            raise unusable(self.location, "it is closed")
         if self._held is not None and not self._held.held:
-            raise unusable(self.place, "it belongs to the process that this one was forked off")
+            raise unusable(self.location, "it belongs to the process that this one was forked off")
         if self._writer is None:
-            raise read_only(self.place)
+            raise read_only(self.location)
         return self._writer
 
-    def vacuum(self, kept: timedelta = KEPT, *, dry: bool = False) -> Swept:
+    def vacuum(self, kept: timedelta = KEPT, *, dry: bool = False) -> VacuumReport:
         """Remove what no version of the last time needs, or only tell how much that is."""
         self._required_writer()
-        doomed = doomed_files(self.place, self._table, kept)
-        return tell(doomed) if dry else sweep(self.place, self._table, doomed)
+        doomed = unused_files(self.location, self._table, kept)
+        return tell(doomed) if dry else vacuum(self.location, self._table, doomed)
 
 
 def _now() -> str:

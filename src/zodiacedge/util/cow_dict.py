@@ -20,7 +20,7 @@ D = TypeVar("D")
 _FEW = 64
 
 
-class Layers(MutableMapping[K, V]):
+class CowDict(MutableMapping[K, V]):
     """A dictionary in two layers. Keys are in the order of their arrival, as in any dictionary."""
 
     __slots__ = ("_below", "_gone", "_length", "_upper")
@@ -34,9 +34,9 @@ class Layers(MutableMapping[K, V]):
         """The keys below that count no more; those that came again are in the upper layer."""
         self._length = len(self._below)
 
-    def copy(self) -> Layers[K, V]:
+    def copy(self) -> CowDict[K, V]:
         """Return a map that may be written to while this one stays as it is."""
-        found: Layers[K, V] = Layers()
+        found: CowDict[K, V] = CowDict()
         if len(self._upper) + len(self._gone) > _FEW + 2 * isqrt(len(self._below)):
             found._below = dict(self.items())
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from zodiacedge.util.cow_dict import Layers
+from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,14 +19,14 @@ V = TypeVar("V")
 _NOTHING: Mapping[object, None] = MappingProxyType({})
 
 
-class Multimap(Generic[K, V]):
+class CowMultimap(Generic[K, V]):
     """An immutable multimap; keys without values are not there."""
 
     __slots__ = ("_sets",)
 
-    def __init__(self, sets: Layers[K, dict[V, None]] | None = None) -> None:
+    def __init__(self, sets: CowDict[K, dict[V, None]] | None = None) -> None:
         """Take ownership of the table of sets."""
-        self._sets: Layers[K, dict[V, None]] = sets if sets is not None else Layers()
+        self._sets: CowDict[K, dict[V, None]] = sets if sets is not None else CowDict()
 
     def __getitem__(self, key: K) -> Mapping[V, None]:
         """Return the values of a key as the keys of a map, in the order they came."""
@@ -45,7 +45,7 @@ class Multimap(Generic[K, V]):
         """Count the keys that have values."""
         return len(self._sets)
 
-    def changed(self, added: Iterable[tuple[K, V]], removed: Iterable[tuple[K, V]]) -> Multimap[K, V]:
+    def changed(self, added: Iterable[tuple[K, V]], removed: Iterable[tuple[K, V]]) -> CowMultimap[K, V]:
         """Return the multimap without the removed pairs and with the added ones."""
         sets = self._sets.copy()
         own: dict[K, dict[V, None]] = {}
@@ -64,4 +64,4 @@ class Multimap(Generic[K, V]):
         for key, mine in own.items():
             if not mine:
                 del sets[key]
-        return Multimap(sets)
+        return CowMultimap(sets)

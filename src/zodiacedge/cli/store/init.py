@@ -22,7 +22,7 @@ from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.errors import CheckProblem
 from zodiacedge.store.create import is_blank
 from zodiacedge.store.layout import MARKER
-from zodiacedge.store.location.base import located
+from zodiacedge.store.location.base import location_of
 from zodiacedge.store.location.marker import check
 from zodiacedge.store.problems import already_a_store
 
@@ -64,7 +64,7 @@ def command(  # noqa: PLR0913 - one argument per option
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
-    place = located(store)
+    place = location_of(store)
     if place.has(MARKER):
         check(place)
         if not is_blank(place):

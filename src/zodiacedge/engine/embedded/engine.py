@@ -11,12 +11,12 @@ import numpy as np
 from zodiacedge.engine import state_compare
 from zodiacedge.engine.api import materialised
 from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
-from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedEffect, rows_with
-from zodiacedge.engine.embedded.maintain.propagate import Work
-from zodiacedge.engine.embedded.maintain.strategy import Choice, Policy
-from zodiacedge.engine.embedded.storage.database import TYPED, Relation, Store, by_class
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
+from zodiacedge.engine.embedded.maintain.propagate import Propagation
+from zodiacedge.engine.embedded.maintain.strategy import Policy, Strategy
+from zodiacedge.engine.embedded.storage.database import TYPED, Database, Relation, by_class
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.embedded.versions.net_change import EmbeddedNet
+from zodiacedge.engine.embedded.versions.net_change import EmbeddedNetChange
 from zodiacedge.engine.registry import Registry
 from zodiacedge.terms import RDF_TYPE, Term
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.api import Answer, Apart, Batch, Dropped, Effect, NodeRun, Settings, State
-    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+    from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.versions.draft import Draft
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
@@ -42,13 +42,13 @@ _TOGETHER = 65_536
 class EmbeddedState:
     """One version of a knowledge base in the embedded engine."""
 
-    store: Store = field(default_factory=Store)
+    store: Database = field(default_factory=Database)
     runs: tuple[NodeRun, ...] = ()
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)
     policy: Policy = field(default_factory=Policy)
     graph: HyperGraph | None = None
-    shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
+    shapes: dict[frozenset[str], NodeRules] = field(default_factory=dict)
     rows: int = 0
     """How many facts all segments have together."""
     seconds: float = 0.0
@@ -159,19 +159,19 @@ class EmbeddedState:
         """Return an empty batch for facts of the next change."""
         return EmbeddedBatch(self.store)
 
-    def effect(self, add: Batch, remove: Batch) -> EmbeddedEffect:
+    def effect(self, add: Batch, remove: Batch) -> EmbeddedFactDelta:
         """Find out which facts really come and go."""
         if not isinstance(add, EmbeddedBatch) or not isinstance(remove, EmbeddedBatch):
             raise TypeError(add, remove)
-        return EmbeddedEffect(self.store, add.distinct(), remove.distinct())
+        return EmbeddedFactDelta(self.store, add.distinct(), remove.distinct())
 
     def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
-    ) -> EmbeddedAttempt:
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    ) -> EmbeddedUncommitted:
         """Work out what a change leads to."""
-        if not isinstance(effect, EmbeddedEffect):
+        if not isinstance(effect, EmbeddedFactDelta):
             raise TypeError(effect)
-        work = Work(
+        work = Propagation(
             self.store,
             self.dropped,
             rules,
@@ -179,15 +179,15 @@ class EmbeddedState:
             graph,
             effect,
             settings,
-            Choice(self.policy, self.seconds),
+            Strategy(self.policy, self.seconds),
             settings.registry is self.registry,
             self.shapes,
             self.readers if graph is self.graph else {},
             self.rows,
         )
-        return EmbeddedAttempt(self, work, work.draft())
+        return EmbeddedUncommitted(self, work, work.draft())
 
-    def digest(self, turn: Handover) -> tuple[int, int]:
+    def digest(self, turn: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
         return state_compare.digest(self, turn)
 
@@ -195,23 +195,25 @@ class EmbeddedState:
         """Return the facts that are visible here only, and those that are in another version only."""
         return state_compare.diff(before, self)
 
-    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+    def mismatches(
+        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ) -> Iterator[Mismatch]:
         """Yield where this state differs from another of the same program."""
-        return state_compare.apart(self, other, nodes, turn)
+        return state_compare.mismatches(self, other, nodes, turn)
 
 
 @dataclass(frozen=True)
-class EmbeddedAttempt:
+class EmbeddedUncommitted:
     """A change that was worked out and is not in force yet."""
 
     before: EmbeddedState
-    work: Work
+    work: Propagation
     draft: Draft
 
     @cached_property
-    def net(self) -> EmbeddedNet:
+    def net(self) -> EmbeddedNetChange:
         """What becomes visible, and what is visible no more."""
-        return EmbeddedNet(self.before.store, *self.draft.net())
+        return EmbeddedNetChange(self.before.store, *self.draft.net())
 
     @property
     def runs(self) -> tuple[NodeRun, ...]:
@@ -223,7 +225,7 @@ class EmbeddedAttempt:
         """Bindings that evaluation errors dropped, by rule key."""
         return self.work.dropped
 
-    def _shapes(self) -> dict[frozenset[str], NodeShape]:
+    def _shapes(self) -> dict[frozenset[str], NodeRules]:
         known = self.before.shapes
         if not self.work.same_functions:
             known.clear()
@@ -272,16 +274,16 @@ class EmbeddedEngine:
 
     name = "embedded"
 
-    def __init__(self, *, modules: bool = True, means: str = "choose", backward: bool = True) -> None:
+    def __init__(self, *, modules: bool = True, strategy: str = "choose", backward: bool = True) -> None:
         """Say how nodes are evaluated.
 
         Args:
             modules: Whether nodes of a known shape go to the algorithm made for it.
-            means: How a node whose rules stay is brought up to date: `maintain`, `anew`, or `choose`.
+            strategy: How a node whose rules stay is brought up to date: `maintain`, `recompute`, or `choose`.
             backward: Whether doubtful facts of a recursive node are proved (Backward/Forward), or all deleted
                 and derived again where possible (DRed).
         """
-        self._policy = Policy(modules, means, backward)
+        self._policy = Policy(modules, strategy, backward)
 
     def empty(self) -> EmbeddedState:
         """Return a state without rules and facts."""
@@ -297,6 +299,8 @@ class EmbeddedEngine:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
         return materialised(self.empty(), rules, graph, facts, settings)
 
-    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
+    def recompute(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
+    ) -> State:
         """Evaluate the same over the explicit facts of a state, of any engine."""
         return self.materialise(rules, graph, state.explicit(), settings)

@@ -45,7 +45,7 @@ def warm() -> None:
     facts = [ground(atom) for atom in program.facts]
     settings = Settings()
     for modules in (True, False):
-        engine = EmbeddedEngine(modules=modules, means="maintain")
+        engine = EmbeddedEngine(modules=modules, strategy="maintain")
         graph = HyperGraph.build(rules)
         state = engine.materialise(rules, graph, facts, settings)
         state.answer(resolve_query(parse_query("?- p(X, Y), not s(X, Y) .")), settings)

@@ -10,7 +10,7 @@ from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.terms import Hashing
-from zodiacedge.engine.spark.storage.workspace import Options, Place
+from zodiacedge.engine.spark.storage.workspace import Options, Workspace
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SparkEngine:
                 "name one: scratch=…, or --scratch URI: on a shared file system, or hdfs://…, s3://…, gs://…"
             )
             raise UsageProblem(Diagnostic("U023", message, note))
-        self._place = Place(Jobs(cluster), scratch, Hashing(seed, bits), options or Options())
+        self._place = Workspace(Jobs(cluster), scratch, Hashing(seed, bits), options or Options())
 
     @property
     def jobs(self) -> Jobs:
@@ -91,8 +91,10 @@ class SparkEngine:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
         return materialised(self.empty(), rules, graph, facts, settings)
 
-    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings) -> State:
+    def recompute(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
+    ) -> State:
         """Evaluate the same over the explicit facts of a state, of any engine."""
-        if isinstance(state, SparkState) and state.place is self._place:
-            return state.anew(rules, graph, settings)
+        if isinstance(state, SparkState) and state.workspace is self._place:
+            return state.recompute(rules, graph, settings)
         return self.materialise(rules, graph, state.explicit(), settings)

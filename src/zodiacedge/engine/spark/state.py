@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import state_compare
-from zodiacedge.engine.spark.compare.checksums import apart
+from zodiacedge.engine.spark.compare.checksums import mismatches
 from zodiacedge.engine.spark.compare.diff import diff
 from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.evaluate.inputs import inputs_of
-from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkEffect, class_predicate
+from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.propagate import propagate
 from zodiacedge.engine.spark.query import one_task
-from zodiacedge.engine.spark.query.distributed import LargeQuery
+from zodiacedge.engine.spark.query.distributed import DistributedQuery
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, held
 from zodiacedge.engine.spark.storage.version import SparkVersion
@@ -24,9 +24,9 @@ from zodiacedge.language.checks import body_atoms
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Answer, Apart, Batch, Dropped, Effect, NodeRun, Settings, State
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.maintain.net_change import SparkNet
+    from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
     from zodiacedge.terms import Term
@@ -36,11 +36,11 @@ _TOGETHER = 65_536
 
 
 @dataclass(frozen=True)
-class SparkAttempt:
+class SparkUncommitted:
     """A change that was evaluated and is not in force yet."""
 
     after: SparkState
-    net: SparkNet
+    net: SparkNetChange
 
     @property
     def runs(self) -> tuple[NodeRun, ...]:
@@ -76,7 +76,7 @@ class SparkState(SparkVersion):
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
-        return frozenset(fact for _, facts in self._each((self.stated,)) for fact in facts)
+        return frozenset(fact for _, facts in self._each((self.explicit_files,)) for fact in facts)
 
     def segment_size(self, rules: frozenset[str]) -> int:
         """How many facts the hyper-node of these rules derives."""
@@ -84,7 +84,7 @@ class SparkState(SparkVersion):
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
-        owners = (self.stated, *self.segments.values()) if rules is None else (self.segments[rules],)
+        owners = (self.explicit_files, *self.segments.values()) if rules is None else (self.segments[rules],)
         return self._each(owners)
 
     def _each(self, owners: Sequence[Segment]) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
@@ -99,7 +99,7 @@ class SparkState(SparkVersion):
     @property
     def lookup(self) -> Lookup:
         """What tells facts from rows."""
-        return Lookup(self.place, self.terms)
+        return Lookup(self.workspace, self.terms)
 
     # Counts.
 
@@ -113,7 +113,7 @@ class SparkState(SparkVersion):
 
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
-        return self._counts((self.stated,))
+        return self._counts((self.explicit_files,))
 
     def predicate_names(self) -> set[str]:
         """The names of the predicates of all visible facts."""
@@ -122,7 +122,7 @@ class SparkState(SparkVersion):
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of all visible facts."""
         found: set[Predicate] = set()
-        for relation, contents in held((self.stated, *self.segments.values())).items():
+        for relation, contents in held((self.explicit_files, *self.segments.values())).items():
             if relation.typed:
                 keys = {key for content in contents for key in content.classes()}
                 names = self.named(keys)
@@ -145,7 +145,7 @@ class SparkState(SparkVersion):
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact has this term as an argument."""
-        return self.lookup.holds(term, self.stated)
+        return self.lookup.holds(term, self.explicit_files)
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
@@ -156,27 +156,27 @@ class SparkState(SparkVersion):
     ) -> Callable[[Mapping[Variable, Term]], Answer]:
         """Return a resolved query that is answered once its parameters have values."""
         atoms = list(body_atoms(query.body))
-        owners = (self.stated, *self.segments.values())
+        owners = (self.explicit_files, *self.segments.values())
         terms = [*mentioned(query.body), *mentioned(query.columns)]
-        keys = self.place.keys(terms)
+        keys = self.workspace.keys(terms)
         inputs = inputs_of(atoms, keys, owners, owners)
         rows = sum(content.rows for one in inputs for content in one.before)
-        if not self.place.options.gathers(rows):
-            return LargeQuery(self, query, parameters, settings).answered
+        if not self.workspace.options.gathers(rows):
+            return DistributedQuery(self, query, parameters, settings).answered
 
         def answered(values: Mapping[Variable, Term]) -> Answer:
             given = {v: values[v] for v in parameters}
-            asked = one_task.Question(
+            asked = one_task.QueryTask(
                 query,
                 given,
-                keys | self.place.hashing.keys_of(given.values()),
+                keys | self.workspace.hashing.keys_of(given.values()),
                 inputs,
                 self.terms,
-                self.place.hashing,
+                self.workspace.hashing,
                 settings.registry,
                 settings.limits,
             )
-            return self.place.jobs.one(one_task.run, asked, "answering a query")
+            return self.workspace.jobs.one(one_task.run, asked, "answering a query")
 
         return answered
 
@@ -184,47 +184,53 @@ class SparkState(SparkVersion):
 
     def batch(self) -> SparkBatch:
         """Return an empty batch for facts of the next change."""
-        return SparkBatch(self.place)
+        return SparkBatch(self.workspace)
 
-    def effect(self, add: Batch, remove: Batch) -> SparkEffect:
+    def effect(self, add: Batch, remove: Batch) -> SparkFactDelta:
         """Find out which facts really come and go."""
         if not isinstance(add, SparkBatch) or not isinstance(remove, SparkBatch):
             raise TypeError(add, remove)
-        return SparkEffect(self.place, self.stated, self.terms, add.rows(), remove.rows())
+        return SparkFactDelta(self.workspace, self.explicit_files, self.terms, add.rows(), remove.rows())
 
     def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: Effect, settings: Settings
-    ) -> SparkAttempt:
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    ) -> SparkUncommitted:
         """Work out what a change leads to."""
-        if not isinstance(effect, SparkEffect):
+        if not isinstance(effect, SparkFactDelta):
             raise TypeError(effect)
-        return SparkAttempt(*propagate(self, rules, graph, effect, settings))
+        return SparkUncommitted(*propagate(self, rules, graph, effect, settings))
 
     # Verification.
 
-    def anew(self, rules: Mapping[str, Rule], graph: HyperGraph, settings: Settings) -> SparkState:
+    def recompute(self, rules: Mapping[str, Rule], graph: HyperGraph, settings: Settings) -> SparkState:
         """Evaluate rules from nothing over the explicit facts, whose files both versions have."""
         bare = SparkState(
-            self.place, self.stated, terms=self.terms, names=self.names, introduced=self.introduced
+            self.workspace,
+            self.explicit_files,
+            terms=self.terms,
+            names=self.names,
+            introduced=self.introduced,
         )
         return bare.attempt(rules, graph, bare.effect(bare.batch(), bare.batch()), settings).commit()
 
-    def digest(self, turn: Handover) -> tuple[int, int]:
+    def digest(self, turn: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
-        visible = held((self.stated, *self.segments.values()))
-        return digest(self.place, visible, self.terms, turn)
+        visible = held((self.explicit_files, *self.segments.values()))
+        return digest(self.workspace, visible, self.terms, turn)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible here only, and those that are in another version only."""
-        if isinstance(before, SparkState) and before.place is self.place:
+        if isinstance(before, SparkState) and before.workspace is self.workspace:
             return diff(before, self)
         return state_compare.diff(before, self)
 
-    def apart(self, other: State, nodes: Sequence[frozenset[str]], turn: Handover) -> Iterator[Apart]:
+    def mismatches(
+        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ) -> Iterator[Mismatch]:
         """Yield where this state differs from another of the same program."""
-        if isinstance(other, SparkState) and other.place is self.place:
-            return apart(self, other, nodes, turn)
-        return state_compare.apart(self, other, nodes, turn)
+        if isinstance(other, SparkState) and other.workspace is self.workspace:
+            return mismatches(self, other, nodes, turn)
+        return state_compare.mismatches(self, other, nodes, turn)
 
 
 def predicate_counts(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FEW = 4
 
 
-class WholeFiles:
+class AtomicFiles:
     """Files that are there whole, and on disk, or not at all; the disk is asked for all of them at once."""
 
     def __init__(self, root: Path) -> None:

@@ -29,7 +29,7 @@ _OTHER_NAMES = {"s3a": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FileInfo:
     """A file: its name, its bytes, and when it was written, in seconds by the clock of the place."""
 
     name: str
@@ -37,7 +37,7 @@ class Listed:
     moment: float
 
 
-class Holding(Protocol):
+class WriterLease(Protocol):
     """What a writer holds while it has a store open."""
 
     @property
@@ -61,7 +61,7 @@ class Staging(Protocol):
         """Leave nothing behind of what was not settled, where that would be in somebody's way."""
 
 
-class Place(Protocol):
+class Location(Protocol):
     """Reads and writes the files of a store; may be sent to another process. Failures are OSErrors."""
 
     @property
@@ -76,7 +76,7 @@ class Place(Protocol):
     def options(self) -> Mapping[str, str] | None:
         """What Delta needs to get there beside the environment."""
 
-    def shown(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """Return a file's name as a person finds it."""
 
     def read(self, name: str) -> bytes:
@@ -94,7 +94,7 @@ class Place(Protocol):
     def refuse_links(self) -> None:
         """Raise if a file of the store is none, but leads somewhere else."""
 
-    def listed(self, folder: str = "", after: str = "") -> list[Listed]:
+    def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
         """List the files of a folder and those below, by name; only those behind a name if one is given."""
 
     def write(self, name: str, data: bytes) -> None:
@@ -109,11 +109,11 @@ class Place(Protocol):
     def settle_log(self, folder: str) -> None:
         """Make sure that what Delta wrote last in its log stays there."""
 
-    def hold(self) -> Holding:
+    def lock(self) -> WriterLease:
         """Become the writer, or raise and say who is."""
 
 
-def located(path: str | os.PathLike[str]) -> Place:
+def location_of(path: str | os.PathLike[str]) -> Location:
     """Return the place of a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
     text = os.fspath(given_path(path))
     if "://" not in text:
@@ -125,14 +125,14 @@ def located(path: str | os.PathLike[str]) -> Place:
     if scheme not in SCHEMES:
         known = ", ".join(f"{one}://" for one in SCHEMES)
         raise not_a_store(printable(text), f"a store is a folder or begins with one of {known}")
-    from zodiacedge.store.location.object_store import ObjectPlace  # noqa: PLC0415 - loads a library that folders do not need
+    from zodiacedge.store.location.object_store import ObjectStoreLocation  # noqa: PLC0415 - loads a library that folders do not need
 
-    return ObjectPlace.of(f"{scheme}://{rest}")
+    return ObjectStoreLocation.of(f"{scheme}://{rest}")
 
 
-def _folder(text: str) -> Place:
+def _folder(text: str) -> Location:
     """Return the place of a folder, if that can be a store: Delta takes no other names."""
-    from zodiacedge.store.location.local import FolderPlace  # noqa: PLC0415 - it knows this module
+    from zodiacedge.store.location.local import LocalLocation  # noqa: PLC0415 - it knows this module
 
     if not text:
         raise bad_name("''", "it is empty")
@@ -144,4 +144,4 @@ def _folder(text: str) -> Place:
     if found:
         raise bad_name(shown.replace("\0", "\\0"), f"it has {found[0]!r} in it")
     path = Path(text)
-    return FolderPlace(path.absolute(), str(path))
+    return LocalLocation(path.absolute(), str(path))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS, STREAMS
-from zodiacedge.store.location.atomic_files import WholeFiles, sync_file, sync_folder
-from zodiacedge.store.location.base import Listed
+from zodiacedge.store.location.atomic_files import AtomicFiles, sync_file, sync_folder
+from zodiacedge.store.location.base import FileInfo
 from zodiacedge.store.location.lock import WriterLock
 from zodiacedge.store.problems import leads_elsewhere
 
@@ -21,7 +21,7 @@ _OWN = frozenset({MARKER, LOCK, LOG_FOLDER, DELTA_LOG, STREAMS})
 
 
 @dataclass(frozen=True, slots=True)
-class FolderPlace:
+class LocalLocation:
     """The files of a folder."""
 
     root: Path
@@ -48,7 +48,7 @@ class FolderPlace:
         """Return the folder's path as the user wrote it."""
         return self.name or str(self.root)
 
-    def shown(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """Return a file's path."""
         return str(Path(str(self)) / name)
 
@@ -90,7 +90,7 @@ class FolderPlace:
                 elif not one.is_file(follow_symlinks=False):
                     raise leads_elsewhere(self.called(Path(one.path)))
 
-    def listed(self, folder: str = "", after: str = "") -> list[Listed]:
+    def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
         """List the files of a folder and those below, by name."""
         found = []
         for path in (self.root / folder).rglob("*"):
@@ -103,7 +103,7 @@ class FolderPlace:
                 # Somebody sweeps meanwhile.
                 continue
             if path.is_file():
-                found.append(Listed(name, about.st_size, about.st_mtime))
+                found.append(FileInfo(name, about.st_size, about.st_mtime))
         return sorted(found, key=lambda one: one.name)
 
     def write(self, name: str, data: bytes) -> None:
@@ -112,9 +112,9 @@ class FolderPlace:
         writing.add(name, data)
         writing.settle()
 
-    def staging(self) -> WholeFiles:
+    def staging(self) -> AtomicFiles:
         """Return what files that belong together are written with."""
-        return WholeFiles(self.root)
+        return AtomicFiles(self.root)
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
         """Remove files, and the folders that are empty then."""
@@ -135,13 +135,13 @@ class FolderPlace:
         sync_file(newest, os.O_RDONLY)
         sync_folder(self.root / folder)
 
-    def hold(self) -> WriterLock:
+    def lock(self) -> WriterLock:
         """Take the lock, or raise and say who has it."""
         return WriterLock(self.root / LOCK, self.called)
 
     def called(self, path: Path) -> str:
         """Return what the user calls a file or folder of the store."""
-        return self.shown(path.relative_to(self.root).as_posix())
+        return self.display_name(path.relative_to(self.root).as_posix())
 
 
 def _is_own(name: str) -> bool:

@@ -36,7 +36,7 @@ class WriterLock:
     """The lock of a store, held from when it is made until it is released."""
 
     def __init__(self, path: Path, shown: Callable[[Path], str] = str) -> None:
-        """Take the lock, or raise and say who has it; a file is called what `shown` calls it."""
+        """Take the lock, or raise and say who has it; a file is called what `display_name` calls it."""
         self._file = _opened(path, shown)
         if not _take(self._file):
             holder = _shown(os.pread(self._file, _MOST, 0))

@@ -9,30 +9,30 @@ from zodiacedge.store.layout import DELTA_LOG, FORMAT, LOG_FOLDER, MARKER
 from zodiacedge.store.problems import newer_format, no_store, not_a_store, unreadable
 
 if TYPE_CHECKING:
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 
-def logged(place: Place) -> frozenset[str]:
+def logged(location: Location) -> frozenset[str]:
     """Return the names in both logs: they tell whether somebody was at work."""
-    return frozenset(one.name for folder in (LOG_FOLDER, DELTA_LOG) for one in place.listed(folder))
+    return frozenset(one.name for folder in (LOG_FOLDER, DELTA_LOG) for one in location.listed(folder))
 
 
-def check(place: Place) -> None:
+def check(location: Location) -> None:
     """Raise unless there is a store of a format that we know, with no file that leads out of it."""
     try:
-        place.refuse_links()
-        document = json.loads(place.read(MARKER))
+        location.refuse_links()
+        document = json.loads(location.read(MARKER))
         made = document["format"]
     except (FileNotFoundError, NotADirectoryError) as error:
-        if not place.there():
-            raise no_store(place) from error
-        raise not_a_store(place, f"it has no {MARKER}") from error
+        if not location.there():
+            raise no_store(location) from error
+        raise not_a_store(location, f"it has no {MARKER}") from error
     except OSError as error:
-        raise unreadable(place, error) from error
+        raise unreadable(location, error) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise not_a_store(place, f"{MARKER} cannot be read") from error
+        raise not_a_store(location, f"{MARKER} cannot be read") from error
     if not isinstance(made, int) or made > FORMAT:
-        raise newer_format(place, made, FORMAT)
+        raise newer_format(location, made, FORMAT)
 
 
 def marker() -> bytes:

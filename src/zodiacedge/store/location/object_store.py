@@ -18,7 +18,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from zodiacedge.store.location.base import Listed
+from zodiacedge.store.location.base import FileInfo
 from zodiacedge.store.location.parallel import in_threads
 from zodiacedge.store.problems import no_address, no_library, unreachable
 
@@ -44,7 +44,7 @@ _SAID = re.compile(r"<Code>(?P<code>[^<]*)</Code>\s*<Message>(?P<message>[^<]*)<
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectPlace:
+class ObjectStoreLocation:
     """The objects below a prefix of a bucket."""
 
     scheme: str
@@ -52,7 +52,7 @@ class ObjectPlace:
     prefix: str
 
     @classmethod
-    def of(cls, address: str) -> ObjectPlace:
+    def of(cls, address: str) -> ObjectStoreLocation:
         """Return the place of an address, `s3://bucket/farm.zodiac`."""
         found = _ADDRESS.fullmatch(address)
         if found is None or {".", ".."} & set(found["prefix"].split("/")):
@@ -85,7 +85,7 @@ class ObjectPlace:
         """Return the address."""
         return self.uri
 
-    def shown(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """Return the address of an object."""
         return f"{self.uri}/{name}"
 
@@ -130,12 +130,12 @@ class ObjectPlace:
     def refuse_links(self) -> None:
         """Do nothing: an object is no link."""
 
-    def listed(self, folder: str = "", after: str = "") -> list[Listed]:
+    def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
         """List the objects of a folder and those below, by name."""
         with self._asking(folder) as (obstore, client):
             pages = obstore.list(client, folder or None, offset=after or None)
             found = [
-                Listed(one["path"], one["size"], one["last_modified"].timestamp())
+                FileInfo(one["path"], one["size"], one["last_modified"].timestamp())
                 for page in pages
                 for one in page
             ]
@@ -178,7 +178,7 @@ class ObjectPlace:
     def settle_log(self, folder: str) -> None:
         """Do nothing: an object that was put is there for good."""
 
-    def hold(self) -> Unlocked:
+    def lock(self) -> Unlocked:
         """Return nothing that keeps others away: whoever comes second with a version is refused."""
         return Unlocked()
 
@@ -192,7 +192,7 @@ class ObjectPlace:
             from obstore import exceptions  # noqa: PLC0415
         except ImportError as error:
             raise no_library(self, "obstore", "objects") from error
-        about = self.shown(name) if name else self
+        about = self.display_name(name) if name else self
         try:
             yield obstore, _client(self, _environment())
         except exceptions.AlreadyExistsError as error:
@@ -220,9 +220,9 @@ class Unlocked:
 class Objects:
     """Objects that are put together, several at a time; those that nobody names are swept one day."""
 
-    def __init__(self, place: ObjectPlace) -> None:
+    def __init__(self, location: ObjectStoreLocation) -> None:
         """Name the place."""
-        self._place = place
+        self._place = location
         self._waiting: list[tuple[str, bytes]] = []
 
     def add(self, name: str, data: bytes) -> None:
@@ -242,20 +242,20 @@ class Objects:
 
 
 @cache
-def _client(place: ObjectPlace, environment: tuple[tuple[str, str], ...]) -> object:
+def _client(location: ObjectStoreLocation, environment: tuple[tuple[str, str], ...]) -> object:
     """Return what asks an object store; another environment may be another store, or another user."""
     from obstore import store  # noqa: PLC0415
 
     del environment
     options: ClientConfig = {"connect_timeout": "10s", "timeout": "60s", "allow_http": _plain_http()}
-    prefix = place.prefix or None
-    if place.scheme == "s3":
+    prefix = location.prefix or None
+    if location.scheme == "s3":
         return store.S3Store(
-            place.bucket, prefix=prefix, region=_region(), client_options=options, retry_config=_RETRIES
+            location.bucket, prefix=prefix, region=_region(), client_options=options, retry_config=_RETRIES
         )
-    if place.scheme == "gs":
-        return store.GCSStore(place.bucket, prefix=prefix, client_options=options, retry_config=_RETRIES)
-    return store.AzureStore(place.bucket, prefix=prefix, client_options=options, retry_config=_RETRIES)
+    if location.scheme == "gs":
+        return store.GCSStore(location.bucket, prefix=prefix, client_options=options, retry_config=_RETRIES)
+    return store.AzureStore(location.bucket, prefix=prefix, client_options=options, retry_config=_RETRIES)
 
 
 def _environment() -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.store.layout import LOG_FOLDER, PARTS
 
 if TYPE_CHECKING:
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Sizes:
     files: int
 
 
-def sizes(place: Place) -> Sizes:
+def sizes(location: Location) -> Sizes:
     """Measure a store."""
-    there = place.listed()
+    there = location.listed()
     table = [one.bytes for one in there if one.name.startswith(PARTS)]
     logs = [one.bytes for one in there if one.name.startswith(f"{LOG_FOLDER}/")]
     return Sizes(sum(table), sum(logs), len(table) + len(logs))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from zodiacedge.engine.parts import PartKey
-from zodiacedge.engine.persistence import PartFile
+from zodiacedge.engine.parts import PartitionKey
+from zodiacedge.engine.persistence import PartitionFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -71,8 +71,8 @@ class FactChange:
     """Facts of one predicate that come or go: here, or in a file beside the log."""
 
     comes: bool
-    key: PartKey
-    facts: pa.Table | PartFile
+    key: PartitionKey
+    facts: pa.Table | PartitionFile
 
 
 def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
@@ -81,7 +81,7 @@ def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
     listed: list[dict[str, object]] = []
     for one in facts:
         said = {"comes": one.comes, "predicate": one.key.predicate, "arity": one.key.arity}
-        if isinstance(one.facts, PartFile):
+        if isinstance(one.facts, PartitionFile):
             listed.append({**said, "file": one.facts.path, "bytes": 0})
             continue
         streams.append(_stream(one.facts))
@@ -121,7 +121,7 @@ def files_of(payload: bytes) -> list[str]:
         raise ValueError(f"the record lacks {error}") from error
 
 
-def facts_of(payload: bytes) -> Iterator[tuple[bool, PartKey, pa.Table | str]]:
+def facts_of(payload: bytes) -> Iterator[tuple[bool, PartitionKey, pa.Table | str]]:
     """Yield the facts of a payload: whether they come, whose they are; raise ValueError where it is none.
 
     What is beside the log is told by the name of its file.
@@ -131,7 +131,7 @@ def facts_of(payload: bytes) -> Iterator[tuple[bool, PartKey, pa.Table | str]]:
     try:
         for one in _document(payload)["facts"]:
             end = start + _whole(one["bytes"])
-            key = PartKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
+            key = PartitionKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
             if "file" in one:
                 yield bool(one["comes"]), key, _file_name(one["file"])
                 continue

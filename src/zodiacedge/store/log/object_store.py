@@ -19,7 +19,7 @@ from zodiacedge.store.problems import overtaken, unusable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.store.location.object_store import ObjectPlace
+    from zodiacedge.store.location.object_store import ObjectStoreLocation
     from zodiacedge.store.log.record_format import Behind, Scan
 
 # Fetching an object takes as long as reading so many bytes of it.
@@ -33,9 +33,11 @@ _LOOK_SECONDS = 0.002
 class ObjectLog:
     """Puts records, one object each."""
 
-    def __init__(self, place: ObjectPlace, scan: Scan, behind: Behind, folded: Callable[[], int]) -> None:
+    def __init__(
+        self, location: ObjectStoreLocation, scan: Scan, behind: Behind, folded: Callable[[], int]
+    ) -> None:
         """Go on behind what a reading found."""
-        self._place = place
+        self._place = location
         self._chain, self._version = scan.chain, scan.version
         self._folded = folded
         self._size = behind.bytes + behind.files * _AS_LONG_AS

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from zodiacedge.errors import Diagnostic
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
 
 FORMAT = 1
 _MAGIC = b"ZODIACWL"
@@ -49,7 +49,7 @@ class Record:
 
     version: int
     payload: bytes
-    place: Place
+    location: Location
     file: str
     number: int
     offset: int
@@ -57,7 +57,7 @@ class Record:
     @property
     def path(self) -> str:
         """The file as a person finds it."""
-        return self.place.shown(self.file)
+        return self.location.display_name(self.file)
 
 
 @dataclass(slots=True)
@@ -126,10 +126,10 @@ def file_name(version: int) -> str:
     return f"{LOG_FOLDER}/{version:020d}.log"
 
 
-def files(place: Place) -> list[tuple[int, str]]:
+def files(location: Location) -> list[tuple[int, str]]:
     """Return the files of a log with the version of the first record of each, in order."""
     found = []
-    for one in place.listed(LOG_FOLDER):
+    for one in location.listed(LOG_FOLDER):
         stem, dot, ending = one.name.rsplit("/", 1)[-1].partition(".")
         if stem.isdigit() and (dot, ending) == (".", "log"):
             found.append((int(stem), one.name))
@@ -137,20 +137,20 @@ def files(place: Place) -> list[tuple[int, str]]:
 
 
 def read_files(
-    place: Place, chosen: Sequence[tuple[int, str]], scan: Scan | None = None, *, ends: bool
+    location: Location, chosen: Sequence[tuple[int, str]], scan: Scan | None = None, *, ends: bool
 ) -> Iterator[Record]:
     """Yield the records of some files, one after the other.
 
     Args:
-        place: Where they are.
+        location: Where they are.
         chosen: The files with the version of the first record of each, in order.
         scan: Takes note of how far the reading came; without one, each file is read for itself.
         ends: Whether the log ends with them: then the last record may not have been written to its end.
     """
     first = {name: version for version, name in chosen}
-    open_end = chosen[-1][1] if chosen and ends and not place.shared else ""
-    for name, read in place.read_all(first):
-        version, path = first[name], place.shown(name)
+    open_end = chosen[-1][1] if chosen and ends and not location.shared else ""
+    for name, read in location.read_all(first):
+        version, path = first[name], location.display_name(name)
         if scan and version > scan.version + 1:
             why = f"version {scan.version + 1} is missing before it"
             raise damaged_log(path, 0, 0, why, scan.version)
@@ -161,7 +161,7 @@ def read_files(
             raise damaged_log(path, 0, 0, why, version - 1) from error
         how_far = scan or Scan()
         for number, offset, payload in _records(path, data, version, how_far, last=name == open_end):
-            yield Record(how_far.version, payload, place, name, number, offset)
+            yield Record(how_far.version, payload, location, name, number, offset)
 
 
 def _records(

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.parts import PartitionKey
 
 _VALUES = ("integer", "decimal", "double", "float", "boolean", "dateTime")
 
 
-def facts_in(key: PartKey, table: pa.Table) -> Iterator[Fact]:
+def facts_in(key: PartitionKey, table: pa.Table) -> Iterator[Fact]:
     """Yield the facts of a part; raise ValueError where a row is none."""
     columns = [table.column(name).to_pylist() for n in range(key.arity) for name in (f"a{n}", f"a{n}_type")]
     for row in zip(*columns, strict=True) if columns else [()] * len(table):

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zodiacedge.engine.parts import PartKey, column_names
-from zodiacedge.engine.persistence import PartFile, PartFiles
+from zodiacedge.engine.parts import PartitionKey, column_names
+from zodiacedge.engine.persistence import PartitionFile, PartitionFiles
 from zodiacedge.store.layout import DELTA_LOG
 from zodiacedge.store.problems import damaged_table, unreachable, unwritable
 from zodiacedge.store.table.commit_info import Commit, digest_of, digested, read_snapshot
-from zodiacedge.store.table.file_changes import Renewal
+from zodiacedge.store.table.file_changes import FileChanges
 from zodiacedge.store.table.parquet_files import (
     FEW_ROWS,
     TOGETHER,
-    Piece,
+    FileSlice,
     checked,
     piece_of,
     pieces_of,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction, RemoveAction
 
     from zodiacedge.errors import StoreProblem
-    from zodiacedge.store.location.base import Place, Staging
+    from zodiacedge.store.location.base import Location, Staging
     from zodiacedge.store.table.commit_info import Snapshot
 
 _METADATA = "zodiac"
@@ -78,16 +78,16 @@ class BehindError(Exception):
 
 
 # A part that was written anew, or is to be, or is gone.
-Renewed = tuple[PartKey, "pa.Table | PartFiles | None"]
+Renewed = tuple[PartitionKey, "pa.Table | PartitionFiles | None"]
 
 
 class FactTable:
     """The Delta table of a store."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, location: Location) -> None:
         """Name the place; nothing is read yet."""
-        self._place = place
-        self._log = place.shown(DELTA_LOG)
+        self._place = location
+        self._log = location.display_name(DELTA_LOG)
         # The parts of files that many are in, as far as they were looked at: a file never changes.
         self._places: dict[str, frozenset[str]] = {}
 
@@ -122,7 +122,7 @@ class FactTable:
                 yield Commit(int(match["number"]), snapshot)
 
     def _snapshot(self, name: str) -> Snapshot | None:
-        path = self._place.shown(name)
+        path = self._place.display_name(name)
         try:
             for line in self._place.read(name).decode().splitlines():
                 if '"commitInfo"' in line:
@@ -164,7 +164,9 @@ class FactTable:
             data = self._place.read(names[-1])
             pq.ParquetFile(pa.BufferReader(data)).read().validate(full=True)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise damaged_table(self._place.shown(names[-1]), f"cannot be read: {_gist(error)}") from error
+            raise damaged_table(
+                self._place.display_name(names[-1]), f"cannot be read: {_gist(error)}"
+            ) from error
 
     def parts(self, files: Iterable[str], owners: Mapping[str, frozenset[str]]) -> StoredParts:
         """Return the parts of some files; `owners` are the rules of each segment by its name."""
@@ -210,47 +212,55 @@ class FactTable:
         from deltalake.transaction import RemoveAction  # noqa: PLC0415
 
         now = int(time.time() * 1000)
-        files = Renewal(before)
-        small: dict[str, Piece] = {}
+        files = FileChanges(before)
+        small: dict[str, FileSlice] = {}
         stale: set[str] = set()
         widest = 0
         for key, given in parts:
-            place = place_of(key)
+            location = place_of(key)
             widest = max(widest, key.arity)
-            beside = isinstance(given, PartFiles) and given.beside
+            beside = isinstance(given, PartitionFiles) and given.beside
             if not beside:
-                stale.add(place)
-            if given is None or isinstance(given, PartFiles):
-                files.renew(place, given.files if given else (), beside=beside)
+                stale.add(location)
+            if given is None or isinstance(given, PartitionFiles):
+                files.renew(location, given.files if given else (), beside=beside)
             elif len(given) <= FEW_ROWS:
-                small[place] = piece_of(key, given)
+                small[location] = piece_of(key, given)
             else:
-                files.renew(place, [write_alone(self._place, piece_of(key, given), writing)])
+                files.renew(location, [write_alone(self._place, piece_of(key, given), writing)])
         self._write_small(small, stale, files, writing, whole=whole)
-        actions: list[AddAction | RemoveAction] = [_added(place, one, now) for place, one in files.came]
-        actions += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in files.went]
+        actions: list[AddAction | RemoveAction] = [
+            _added(location, one, now) for location, one in files.inserted
+        ]
+        actions += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in files.deleted]
         return actions, files.all, widest
 
     def _write_small(
-        self, small: Mapping[str, Piece], stale: set[str], files: Renewal, writing: Staging, *, whole: bool
+        self,
+        small: Mapping[str, FileSlice],
+        stale: set[str],
+        files: FileChanges,
+        writing: Staging,
+        *,
+        whole: bool,
     ) -> None:
         """Write small parts: into one file if they are many, or were in such a file, and alone otherwise."""
         there = {name: self._parts_in(name) for name in files.of(TOGETHER)}
         together = set(small)
         if len(small) <= _MANY:
             together &= frozenset[str]().union(*there.values())
-        for place in small.keys() - together:
-            files.renew(place, [write_alone(self._place, small[place], writing)])
-        for place in together:
-            files.renew(place, ())
+        for location in small.keys() - together:
+            files.renew(location, [write_alone(self._place, small[location], writing)])
+        for location in together:
+            files.renew(location, ())
         if whole:
-            files.leave(lambda place: place in stale or place == TOGETHER)
+            files.leave(lambda location: location in stale or location == TOGETHER)
         opened = [name for name, places in there.items() if whole or places & stale]
         if not opened and not together:
             return
         old = (one for name in opened for one in self._pieces(name))
-        pieces = [one for one in old if one.place not in stale and not whole]
-        pieces += [small[place] for place in sorted(together)]
+        pieces = [one for one in old if one.location not in stale and not whole]
+        pieces += [small[location] for location in sorted(together)]
         new = []
         for file, places in write_together(self._place, pieces, writing):
             self._places[file.path] = places
@@ -260,11 +270,11 @@ class FactTable:
     def _parts_in(self, name: str) -> frozenset[str]:
         """Return the folders that the parts of a file would have alone."""
         if name not in self._places:
-            self._places[name] = frozenset(one.place for one in self._pieces(name))
+            self._places[name] = frozenset(one.location for one in self._pieces(name))
         return self._places[name]
 
-    def _pieces(self, name: str) -> list[Piece]:
-        path = self._place.shown(name)
+    def _pieces(self, name: str) -> list[FileSlice]:
+        path = self._place.display_name(name)
         try:
             data = self._place.read(name)
         except OSError as error:
@@ -335,7 +345,7 @@ class FactTable:
         for row in _told(self._delta(before.number)).to_pylist():
             if row["path"] in lost:
                 path = str(row["path"])
-                file = PartFile(path, int(row["size_bytes"]), int(row["num_records"]))
+                file = PartitionFile(path, int(row["size_bytes"]), int(row["num_records"]))
                 mended.append(_added(path.rpartition("/")[0], file, now))
         return mended
 
@@ -382,12 +392,12 @@ class FactTable:
 class TableWriter:
     """Writes parts as Parquet files of the table: in this process, or in a task."""
 
-    place: Place
+    location: Location
 
-    def __call__(self, key: PartKey, table: pa.Table) -> PartFile:
+    def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
         """Write a file, named by the SHA-256 of its bytes; it is there for good when this returns."""
-        writing = self.place.staging()
-        found = write_alone(self.place, piece_of(key, table), writing)
+        writing = self.location.staging()
+        found = write_alone(self.location, piece_of(key, table), writing)
         writing.settle()
         return found
 
@@ -396,23 +406,23 @@ class TableWriter:
 class StoredParts:
     """The parts of some files of the table, each checked when it is read: here, or in a task."""
 
-    place: Place
+    location: Location
     files: tuple[str, ...]
     owners: Mapping[str, frozenset[str]]
 
     def sizes(self) -> list[int]:
         """Return how many bytes each file has; one that is not there is told when it is read."""
-        there = {one.name: one.bytes for one in self.place.listed()}
+        there = {one.name: one.bytes for one in self.location.listed()}
         return [there.get(name, 0) for name in self.files]
 
     def chosen(self, files: Sequence[str]) -> StoredParts:
         """Return those of some files only."""
-        return StoredParts(self.place, tuple(files), self.owners)
+        return StoredParts(self.location, tuple(files), self.owners)
 
-    def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
+    def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
         """Yield the parts file by file."""
-        for name, read in self.place.read_all(self.files):
-            path = self.place.shown(name)
+        for name, read in self.location.read_all(self.files):
+            path = self.location.display_name(name)
             try:
                 data = read()
             except OSError as error:
@@ -429,10 +439,10 @@ def _told(delta: DeltaTable) -> pa.Table:
     return pa.table(delta.get_add_actions(flatten=True))
 
 
-def _added(place: str, file: PartFile, now: int) -> AddAction:
+def _added(location: str, file: PartitionFile, now: int) -> AddAction:
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
-    relation, segment = (part.split("=", 1)[1] for part in place.split("/"))
+    relation, segment = (part.split("=", 1)[1] for part in location.split("/"))
     said = json.dumps({"numRecords": file.rows})
     values = {"relation": relation, "segment": segment}
     return AddAction(file.path, file.bytes, values, now, True, said)  # noqa: FBT003
@@ -449,8 +459,8 @@ def _schema(arity: int) -> pa.Schema:
     )
 
 
-def _options(place: Place) -> dict[str, str] | None:
-    return dict(place.options) if place.options else None
+def _options(location: Location) -> dict[str, str] | None:
+    return dict(location.options) if location.options else None
 
 
 def _properties(document: Mapping[str, object], *, alone: bool = True) -> Any:  # noqa: ANN401 - a type of a library loaded late

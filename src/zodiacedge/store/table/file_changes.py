@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from zodiacedge.engine.persistence import PartFile
+    from zodiacedge.engine.persistence import PartitionFile
 
 
-class Renewal:
+class FileChanges:
     """The files of a commit that is being made."""
 
     def __init__(self, before: Iterable[str]) -> None:
         """Start with those of the commit before."""
         self._before = frozenset(before)
         self._by_folder: dict[str, list[str]] = {}
-        self._new: dict[str, tuple[str, PartFile]] = {}
+        self._new: dict[str, tuple[str, PartitionFile]] = {}
         for path in before:
             self._by_folder.setdefault(path.rsplit("/", 1)[0], []).append(path)
 
@@ -26,7 +26,7 @@ class Renewal:
         return tuple(self._by_folder.get(folder, ()))
 
     def renew(
-        self, folder: str, files: Iterable[PartFile], *, beside: bool = False, kept: Iterable[str] = ()
+        self, folder: str, files: Iterable[PartitionFile], *, beside: bool = False, kept: Iterable[str] = ()
     ) -> None:
         """Put files in the place of those of a folder: beside all of them, or beside those that are kept."""
         names = list(self.of(folder)) if beside else list(kept)
@@ -48,7 +48,7 @@ class Renewal:
         return tuple(sorted(path for names in self._by_folder.values() for path in names))
 
     @property
-    def came(self) -> Iterator[tuple[str, PartFile]]:
+    def inserted(self) -> Iterator[tuple[str, PartitionFile]]:
         """The files that the commit before has not, each with its folder."""
         there = set(self.all)
         for path, (folder, file) in self._new.items():
@@ -56,6 +56,6 @@ class Renewal:
                 yield folder, file
 
     @property
-    def went(self) -> list[str]:
+    def deleted(self) -> list[str]:
         """The files of the commit before that are not there any more."""
         return sorted(self._before.difference(self.all))

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zodiacedge.engine.parts import PartKey, column_names
-from zodiacedge.engine.persistence import PartFile
+from zodiacedge.engine.parts import PartitionKey, column_names
+from zodiacedge.engine.persistence import PartitionFile
 from zodiacedge.store.layout import PARTS, folder_name, short_hash
 from zodiacedge.store.problems import damaged_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.store.location.base import Place, Staging
+    from zodiacedge.store.location.base import Location, Staging
 
 # The folder of files that many parts are in.
 TOGETHER = f"{PARTS}many/segment=many"
@@ -46,10 +46,10 @@ _PIECES = b"zodiac.parts"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FileSlice:
     """The rows of one part in a file that many are in, and the folder that it would have alone."""
 
-    place: str
+    location: str
     rows: pa.Table
 
 
@@ -58,13 +58,13 @@ def segment_name(owner: frozenset[str]) -> str:
     return f"node-{short_hash(owner)}" if owner else _EXPLICIT
 
 
-def place_of(key: PartKey) -> str:
+def place_of(key: PartitionKey) -> str:
     """Return the folder of a part."""
     name = folder_name(key.predicate, key.arity, key.kind)
     return f"{PARTS}{name}/segment={segment_name(key.owner)}"
 
 
-def piece_of(key: PartKey, table: pa.Table) -> Piece:
+def piece_of(key: PartitionKey, table: pa.Table) -> FileSlice:
     """Return a part as it is written."""
     count = len(table)
     columns = {
@@ -73,41 +73,41 @@ def piece_of(key: PartKey, table: pa.Table) -> Piece:
         "arity": pa.repeat(pa.scalar(key.arity, pa.int32()), count),
     }
     columns |= {name: table.column(name) for name in column_names(key.arity)}
-    return Piece(place_of(key), pa.table(columns))
+    return FileSlice(place_of(key), pa.table(columns))
 
 
 # Writing
 
 
-def write_alone(place: Place, piece: Piece, writing: Staging) -> PartFile:
+def write_alone(location: Location, piece: FileSlice, writing: Staging) -> PartitionFile:
     """Write a part as a file, unless it is there."""
-    return _staged(place, piece.place, piece.rows, writing)
+    return _staged(location, piece.location, piece.rows, writing)
 
 
 def write_together(
-    place: Place, pieces: Iterable[Piece], writing: Staging
-) -> Iterator[tuple[PartFile, frozenset[str]]]:
+    location: Location, pieces: Iterable[FileSlice], writing: Staging
+) -> Iterator[tuple[PartitionFile, frozenset[str]]]:
     """Write small parts together; yield each file with the folders that its parts would have alone."""
-    waiting: list[Piece] = []
+    waiting: list[FileSlice] = []
     rows = 0
     for piece in pieces:
         waiting.append(piece)
         rows += len(piece.rows)
         if rows >= _TOGETHER_ROWS:
-            yield _staged_together(place, waiting, writing), frozenset(one.place for one in waiting)
+            yield _staged_together(location, waiting, writing), frozenset(one.location for one in waiting)
             waiting, rows = [], 0
     if waiting:
-        yield _staged_together(place, waiting, writing), frozenset(one.place for one in waiting)
+        yield _staged_together(location, waiting, writing), frozenset(one.location for one in waiting)
 
 
-def _staged_together(place: Place, pieces: Sequence[Piece], writing: Staging) -> PartFile:
-    said = json.dumps([[one.place, len(one.rows)] for one in pieces])
+def _staged_together(location: Location, pieces: Sequence[FileSlice], writing: Staging) -> PartitionFile:
+    said = json.dumps([[one.location, len(one.rows)] for one in pieces])
     rows = pa.concat_tables([one.rows for one in pieces], promote_options="default")
-    return _staged(place, TOGETHER, rows.replace_schema_metadata({_PIECES: said}), writing)
+    return _staged(location, TOGETHER, rows.replace_schema_metadata({_PIECES: said}), writing)
 
 
-def _staged(place: Place, folder: str, rows: pa.Table, writing: Staging) -> PartFile:
-    if place.shared:
+def _staged(location: Location, folder: str, rows: pa.Table, writing: Staging) -> PartitionFile:
+    if location.shared:
         mark = {_MARK: secrets.token_hex(_MARK_BYTES)}
         rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), **mark})
     out = pa.BufferOutputStream()
@@ -116,9 +116,9 @@ def _staged(place: Place, folder: str, rows: pa.Table, writing: Staging) -> Part
     pq.write_table(rows, out, compression=packed, row_group_size=_ROWS_TOGETHER)
     data = out.getvalue().to_pybytes()
     path = f"{folder}/{sha256(data).hexdigest()}.parquet"
-    if place.shared or not place.has(path):
+    if location.shared or not location.has(path):
         writing.add(path, data)
-    return PartFile(path, len(data), len(rows))
+    return PartitionFile(path, len(data), len(rows))
 
 
 # Reading
@@ -131,16 +131,16 @@ def checked(path: str, name: str, data: bytes) -> bytes:
     return data
 
 
-def pieces_of(path: str, data: bytes) -> list[Piece]:
+def pieces_of(path: str, data: bytes) -> list[FileSlice]:
     """Return the parts of a file that many are in."""
     try:
         table = _parquet(data)
         found = []
         start = 0
-        for place, count in json.loads((table.schema.metadata or {})[_PIECES]):
-            if not isinstance(place, str) or not isinstance(count, int) or count <= 0:
-                raise ValueError(f"{place!r} with {count!r} rows")  # noqa: TRY301 - one way to say it
-            found.append(Piece(place, table.slice(start, count)))
+        for location, count in json.loads((table.schema.metadata or {})[_PIECES]):
+            if not isinstance(location, str) or not isinstance(count, int) or count <= 0:
+                raise ValueError(f"{location!r} with {count!r} rows")  # noqa: TRY301 - one way to say it
+            found.append(FileSlice(location, table.slice(start, count)))
             start += count
         if start != len(table):
             raise ValueError(f"it says {start:,} rows and has {len(table):,}")  # noqa: TRY301 - as above
@@ -151,7 +151,7 @@ def pieces_of(path: str, data: bytes) -> list[Piece]:
 
 def read_parts(
     path: str, name: str, data: bytes, owners: Mapping[str, frozenset[str]]
-) -> Iterator[tuple[PartKey, pa.Table]]:
+) -> Iterator[tuple[PartitionKey, pa.Table]]:
     """Yield the parts of a file; `owners` are the rules of each segment by its name."""
     folder = name.rsplit("/", 1)[0]
     if folder == TOGETHER:
@@ -162,19 +162,19 @@ def read_parts(
         table = _parquet(data)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged_table(path, f"is no part of a store: {error}") from error
-    yield _read(path, Piece(folder, table), owners)
+    yield _read(path, FileSlice(folder, table), owners)
 
 
-def _read(path: str, piece: Piece, owners: Mapping[str, frozenset[str]]) -> tuple[PartKey, pa.Table]:
+def _read(path: str, piece: FileSlice, owners: Mapping[str, frozenset[str]]) -> tuple[PartitionKey, pa.Table]:
     table = piece.rows
     try:
         kind, predicate, arity = (table.column(name)[0].as_py() for name in _OWN)
-        owner = owners[piece.place.rsplit("=", 1)[1]]
-        key = PartKey(kind, owner, predicate, arity)
+        owner = owners[piece.location.rsplit("=", 1)[1]]
+        key = PartitionKey(kind, owner, predicate, arity)
         rows = table.select(column_names(arity)) if arity else table
     except (pa.ArrowException, KeyError, IndexError, TypeError, ValueError) as error:
         raise damaged_table(path, f"is no part of a store: {error}") from error
-    if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != piece.place:
+    if kind not in _KINDS or not isinstance(predicate, str) or place_of(key) != piece.location:
         raise damaged_table(path, "is no part of a store: it stands in another place")
     return key, rows
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from zodiacedge.engine.parts import PartKey
+    from zodiacedge.engine.parts import PartitionKey
     from zodiacedge.store.table.commit_info import Snapshot
     from zodiacedge.store.table.delta_table import Renewed
 
 
 @dataclass(frozen=True, slots=True)
-class Folding:
+class PendingFlush:
     """What the table lacks of a version, taken hold of."""
 
     snapshot: Snapshot
-    signatures: Mapping[PartKey, object]
+    signatures: Mapping[PartitionKey, object]
     parts: Iterator[Renewed]
     """Those that are gone, and those that changed."""
     beside: int

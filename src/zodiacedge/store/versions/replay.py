@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.engine.api import State
-    from zodiacedge.engine.parts import PartKey
-    from zodiacedge.engine.persistence import Keeping
+    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import StatePersistence
     from zodiacedge.language.ast import Fact, Rule
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
     from zodiacedge.store.log.entry import Entry
     from zodiacedge.store.log.record_format import Record
 
@@ -38,7 +38,7 @@ _SMALL = 16 << 10
 
 
 def changes_again(
-    records: Iterable[Record], state: Callable[[], State], keeping: Keeping
+    records: Iterable[Record], state: Callable[[], State], persistence: StatePersistence
 ) -> Iterator[tuple[Change, list[Entry]]]:
     """Yield the changes of records, with what each says; small ones that follow each other are one change.
 
@@ -48,7 +48,7 @@ def changes_again(
     Args:
         records: The records, in their order.
         state: The state that the next change is made to.
-        keeping: How facts get into it.
+        persistence: How facts get into it.
     """
     small: list[tuple[Record, Entry]] = []
     for record in records:
@@ -59,7 +59,7 @@ def changes_again(
         if small:
             yield _together(small), [one for _, one in small]
             small = []
-        yield _again(record, entry, state(), keeping), [entry]
+        yield _again(record, entry, state(), persistence), [entry]
     if small:
         yield _together(small), [one for _, one in small]
 
@@ -86,19 +86,21 @@ def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
     )
 
 
-def _again(record: Record, entry: Entry, state: State, keeping: Keeping, *, back: bool = False) -> Change:
+def _again(
+    record: Record, entry: Entry, state: State, persistence: StatePersistence, *, back: bool = False
+) -> Change:
     """Return the change of a record, or the one that undoes it, its facts loaded as those of a file are."""
     batches = {True: state.batch(), False: state.batch()}
-    beside: dict[bool, list[tuple[PartKey, str]]] = {True: [], False: []}
+    beside: dict[bool, list[tuple[PartitionKey, str]]] = {True: [], False: []}
     with _reading(record):
         for comes, key, facts in facts_of(record.payload):
             if isinstance(facts, str):
                 beside[comes].append((key, facts))
             else:
-                keeping.add_part(batches[comes], key, facts)
+                persistence.add_part(batches[comes], key, facts)
         for comes, named in beside.items():
             if named:
-                keeping.add_parts(batches[comes], LogParts(record.place, tuple(named)))
+                persistence.add_parts(batches[comes], LogParts(record.location, tuple(named)))
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     come, go = ((batch,) if batch.predicates() else () for batch in batches.values())
     if back:
@@ -106,24 +108,24 @@ def _again(record: Record, entry: Entry, state: State, keeping: Keeping, *, back
     return Change(added, removed, loaded=come, unloaded=go)
 
 
-def check(place: Place, entry: Entry, found: tuple[int, int]) -> None:
+def check(location: Location, entry: Entry, found: tuple[int, int]) -> None:
     """Raise if a state has other counts than a record says that its change came to."""
     explicit, derived = found
     if found != (entry.explicit, entry.derived):
         why = f"{explicit:,} and {derived:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
-        raise not_reproduced(place, entry.version, why)
+        raise not_reproduced(location, entry.version, why)
 
 
-def change_back(records: Sequence[Record], state: State, keeping: Keeping) -> Change:
+def change_back(records: Sequence[Record], state: State, persistence: StatePersistence) -> Change:
     """Return the one change that undoes all of some records, given in their order.
 
     Args:
         records: The records, the last one that of the version in force.
         state: The state of that version.
-        keeping: How facts get into a change of it.
+        persistence: How facts get into a change of it.
     """
     if len(records) == 1:
-        return _again(records[0], said(records[0]), state, keeping, back=True)
+        return _again(records[0], said(records[0]), state, persistence, back=True)
     rules: dict[str, tuple[Rule, bool]] = {}
     facts: dict[Fact, bool] = {}
     # The oldest speaks last: what it took away was there before all of them.
@@ -149,7 +151,7 @@ def _listed(record: Record) -> Iterator[tuple[bool, Iterator[Fact]]]:
         if not isinstance(facts, str):
             yield comes, facts_in(key, facts)
             continue
-        for _, table in LogParts(record.place, ((key, facts),)):
+        for _, table in LogParts(record.location, ((key, facts),)):
             yield comes, facts_in(key, table)
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped
-from zodiacedge.engine.persistence import BadPartError, Told
+from zodiacedge.engine.persistence import BadPartitionError, RestoreInfo
 from zodiacedge.errors import StoreProblem, ZodiacError
-from zodiacedge.kb.rule_base import Program
+from zodiacedge.kb.rule_base import RuleBase
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import parse_program
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.engine.api import State
-    from zodiacedge.engine.persistence import Keeping, Parts
+    from zodiacedge.engine.persistence import Partitions, StatePersistence
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Rule
     from zodiacedge.language.checks import Host
-    from zodiacedge.store.location.base import Place
+    from zodiacedge.store.location.base import Location
     from zodiacedge.store.table.commit_info import Snapshot
 
 # A function or an aggregate that nobody registered.
@@ -39,7 +39,7 @@ def rules_of(texts: Iterable[str]) -> tuple[Rule, ...]:
     return parse_program("\n".join(texts), "<store>").rules
 
 
-def program_of(place: Place, snapshot: Snapshot, host: Host) -> tuple[Program, tuple[Diagnostic, ...]]:
+def program_of(location: Location, snapshot: Snapshot, host: Host) -> tuple[RuleBase, tuple[Diagnostic, ...]]:
     """Return the program of a commit, and what it calls that the host has not registered.
 
     Rules are checked as those of any other text. What is not registered hinders nobody who only reads.
@@ -51,10 +51,10 @@ def program_of(place: Place, snapshot: Snapshot, host: Host) -> tuple[Program, t
         if len(missing) < len(errors):
             raise StoreProblem(d for d in errors if d.code != _UNREGISTERED)
         resolved = {rule_key(one): one for one in map(resolve, rules)}
-        return Program().changed(resolved, ()), missing
+        return RuleBase().changed(resolved, ()), missing
     except ZodiacError as error:
         why = f"its rules are refused: {error.diagnostics[0].message}"
-        raise not_reproduced(place, snapshot.version, why) from error
+        raise not_reproduced(location, snapshot.version, why) from error
 
 
 def missing_calls(rules: Iterable[Rule], host: Host) -> tuple[Diagnostic, ...]:
@@ -62,28 +62,28 @@ def missing_calls(rules: Iterable[Rule], host: Host) -> tuple[Diagnostic, ...]:
     return tuple(d for d in check(Subject(tuple(rules), host=host)) if d.code == _UNREGISTERED)
 
 
-def owners_of(program: Program) -> dict[str, frozenset[str]]:
+def owners_of(program: RuleBase) -> dict[str, frozenset[str]]:
     """Return the rules of each segment by its name, the explicit facts included."""
     nodes = [frozenset[str](), *(frozenset(node.rules) for node in program.graph.nodes.values())]
     return {segment_name(keys): keys for keys in nodes}
 
 
-def graph_digest(program: Program) -> str:
+def graph_digest(program: RuleBase) -> str:
     """Return what tells the hyper-nodes of a program from those of another."""
     return short_hash(owners_of(program))
 
 
 def state_of(
-    place: Place,
-    keeping: Keeping,
+    location: Location,
+    persistence: StatePersistence,
     empty: State,
-    commit: tuple[Program, Snapshot, Parts],
+    commit: tuple[RuleBase, Snapshot, Partitions],
     registry: Registry,
 ) -> State:
     """Return the state of a commit: what its program, what it says and its parts come to."""
     program, snapshot, parts = commit
     owners = owners_of(program)
-    told = Told(
+    told = RestoreInfo(
         program.rules,
         program.graph,
         {owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
@@ -91,13 +91,13 @@ def state_of(
         registry,
     )
     try:
-        state = keeping.restored(empty, parts, told)
-    except (BadPartError, pa.ArrowException) as error:
-        raise damaged_table(place, f"holds a part that cannot be read: {error}") from error
+        state = persistence.restored(empty, parts, told)
+    except (BadPartitionError, pa.ArrowException) as error:
+        raise damaged_table(location, f"holds a part that cannot be read: {error}") from error
     except KeyError as error:
-        raise damaged_table(place, f"holds a part of rules that are not there: {error}") from error
-    explicit, derived = keeping.counts(state)
+        raise damaged_table(location, f"holds a part of rules that are not there: {error}") from error
+    explicit, derived = persistence.counts(state)
     if (explicit, derived) != (snapshot.explicit, snapshot.derived):
         why = f"{explicit:,} and {derived:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"
-        raise not_reproduced(place, snapshot.version, why)
+        raise not_reproduced(location, snapshot.version, why)
     return state

@@ -23,7 +23,7 @@ from zodiacedge.store.problems import unwritable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from zodiacedge.store.location.base import Listed, Place
+    from zodiacedge.store.location.base import FileInfo, Location
     from zodiacedge.store.table.commit_info import Commit
     from zodiacedge.store.table.delta_table import FactTable
 
@@ -31,7 +31,7 @@ YOUNG = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class VacuumReport:
     """What a vacuum removed, and the first version that is left."""
 
     files: int
@@ -40,25 +40,25 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class UnusedFiles:
     """What is to be removed, and the oldest commit that stays."""
 
-    entries: tuple[Listed, ...]
+    entries: tuple[FileInfo, ...]
     """Parts of both logs, in the order in which they go."""
-    facts: tuple[Listed, ...]
+    facts: tuple[FileInfo, ...]
     oldest: Commit
 
     @property
-    def files(self) -> tuple[Listed, ...]:
+    def files(self) -> tuple[FileInfo, ...]:
         """All of it."""
         return (*self.entries, *self.facts)
 
 
-def doomed_files(place: Place, table: FactTable, kept: timedelta) -> Doomed:
+def unused_files(location: Location, table: FactTable, kept: timedelta) -> UnusedFiles:
     """Find what no version of the last time needs: old parts of both logs, and files that nobody names."""
     # Listed before anything is looked up: what comes meanwhile stays.
-    there = {one.name: one for one in place.listed()}
-    clock = _Clock(there) if place.shared else None
+    there = {one.name: one for one in location.listed()}
+    clock = _Clock(there) if location.shared else None
     since = clock.since(kept) if clock else (datetime.now(UTC) - kept).timestamp()
     commits = table.commits()
     stay = [next(commits)]
@@ -68,11 +68,11 @@ def doomed_files(place: Place, table: FactTable, kept: timedelta) -> Doomed:
             break
         stay.append(one)
     oldest = stay[-1]
-    logs = record_format.files(place)
+    logs = record_format.files(location)
     last = oldest.snapshot.version + 1
     old = {name for (_, name), (after, _) in pairwise(logs) if after <= last}
     used = {name for one in stay for name in table.files(one)}
-    used |= _needed(place, [one for one in logs if one[1] not in old])
+    used |= _needed(location, [one for one in logs if one[1] not in old])
     entries = [name for name in there if name.startswith(f"{DELTA_LOG}/") and _is_before(name, oldest)]
     facts = [
         one
@@ -81,31 +81,31 @@ def doomed_files(place: Place, table: FactTable, kept: timedelta) -> Doomed:
         if not clock or one.moment <= clock.since(YOUNG)
     ]
     gone = (*sorted(entries, reverse=True), *sorted(old & there.keys()))
-    return Doomed(tuple(there[name] for name in gone), tuple(facts), oldest)
+    return UnusedFiles(tuple(there[name] for name in gone), tuple(facts), oldest)
 
 
-def tell(doomed: Doomed) -> Swept:
+def tell(doomed: UnusedFiles) -> VacuumReport:
     """Return what sweeping would remove."""
     size = sum(one.bytes for one in doomed.files)
-    return Swept(len(doomed.files), size, doomed.oldest.snapshot.version)
+    return VacuumReport(len(doomed.files), size, doomed.oldest.snapshot.version)
 
 
-def sweep(place: Place, table: FactTable, doomed: Doomed) -> Swept:
+def vacuum(location: Location, table: FactTable, doomed: UnusedFiles) -> VacuumReport:
     """Remove it, and the folders that are empty then."""
     try:
         # Delta can do without its older entries once it has a checkpoint.
         table.checkpoint(doomed.oldest)
-        place.remove([one.name for one in doomed.entries], in_order=True)
-        place.remove([one.name for one in doomed.facts], in_order=False)
+        location.remove([one.name for one in doomed.entries], in_order=True)
+        location.remove([one.name for one in doomed.facts], in_order=False)
     except OSError as error:
-        raise unwritable(place, error) from error
+        raise unwritable(location, error) from error
     return tell(doomed)
 
 
 class _Clock:
     """The clock of a place, as far as its files tell: the newest was written now, or before."""
 
-    def __init__(self, there: Mapping[str, Listed]) -> None:
+    def __init__(self, there: Mapping[str, FileInfo]) -> None:
         self._there = there
         self._now = max((one.moment for one in there.values()), default=0.0)
 
@@ -133,7 +133,7 @@ def _is_beside(name: str) -> bool:
     return name.startswith(f"{LOG_FOLDER}/") and name.endswith((".parquet", ".new"))
 
 
-def _needed(place: Place, logs: Sequence[tuple[int, str]]) -> set[str]:
+def _needed(location: Location, logs: Sequence[tuple[int, str]]) -> set[str]:
     """Return the files beside the log that some of its files need."""
-    records = record_format.read_files(place, logs, ends=True)
+    records = record_format.read_files(location, logs, ends=True)
     return {f"{LOG_FOLDER}/{name}" for record in records for name in needed(record)}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Part
+    from zodiacedge.engine.embedded.storage.database import TableView
     from zodiacedge.engine.embedded.storage.table import Table
 
     Ids = NDArray[np.int32]
@@ -104,7 +104,7 @@ def recognise(rules: Sequence[Rule]) -> Module | None:
 
 def evaluate(
     module: Module,
-    outside: Callable[[Atom], Iterable[Part]],
+    outside: Callable[[Atom], Iterable[TableView]],
     target: Table,
     atom: Atom,
     watch: Callable[[int], None],
@@ -216,7 +216,7 @@ def _is_guard(test: object, x: object, y: object) -> bool:
     return isinstance(test, Comparison) and test.operator == "!=" and {test.left, test.right} == {x, y}
 
 
-def _distinct(parts: Iterable[Part]) -> Ids:
+def _distinct(parts: Iterable[TableView]) -> Ids:
     tables = [part.table for part in parts if len(part.table)]
     if not tables:
         return np.zeros((0, 2), np.int32)

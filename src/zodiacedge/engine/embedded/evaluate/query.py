@@ -12,7 +12,7 @@ import numpy as np
 
 from zodiacedge.engine.api import Answer, Settings
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
-from zodiacedge.engine.embedded.storage.database import Relation, Segment, Store
+from zodiacedge.engine.embedded.storage.database import Database, Relation, Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Query, Rule
@@ -35,7 +35,7 @@ class EmbeddedQuery:
     """A resolved query on one state."""
 
     def __init__(
-        self, store: Store, query: Query, parameters: tuple[Variable, ...], settings: Settings
+        self, store: Database, query: Query, parameters: tuple[Variable, ...], settings: Settings
     ) -> None:
         """Plan and assemble."""
         self._store = store

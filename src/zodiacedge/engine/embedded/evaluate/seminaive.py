@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, plain_columns
 from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
-from zodiacedge.engine.embedded.evaluate.two_threads import Halves, OtherHalf, only_reads
+from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThreads, only_reads
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
 from zodiacedge.engine.embedded.kernels.layout import M_DERIVED
 from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
 from zodiacedge.engine.embedded.machine.run import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
-from zodiacedge.engine.embedded.storage.database import Part, Segment, Store, in_pairs
+from zodiacedge.engine.embedded.storage.database import Database, Segment, TableView, in_pairs
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.scalar.errors import NoValue
 from zodiacedge.engine.scalar.expressions import compare, evaluate
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
@@ -65,14 +65,14 @@ class NodeEvaluation:
 
     def __init__(
         self,
-        store: Store,
+        store: Database,
         rules: Mapping[str, Rule],
         registry: Registry,
         watch: Callable[[int, int], None],
         *,
         module: Module | None = None,
         starts: int | None = None,
-        turn: Handover = ALONE,
+        turn: YieldPoint = ALONE,
     ) -> None:
         """Take the node's rules by key.
 
@@ -87,7 +87,7 @@ class NodeEvaluation:
         """
         self._turn = turn
         self._second: OtherHalf | None = None
-        self._outside: Callable[[Atom], Sequence[Part]] = store.outside
+        self._outside: Callable[[Atom], Sequence[TableView]] = store.outside
         self._starts = starts
         self._store = store
         self._rules = rules
@@ -150,17 +150,17 @@ class NodeEvaluation:
             table.settle()
         return rounds
 
-    def _halves(self) -> Halves | None:
+    def _halves(self) -> TwoThreads | None:
         """Return how two threads may each do half of a fixpoint, if it is long and falls apart."""
         rules = self._rules.values()
         if not any(map(self._multiplies, rules)):
             return None
-        halves = Halves.of(rules)
+        halves = TwoThreads.of(rules)
         atoms = [c for rule in rules for c in rule.body if isinstance(c, Atom)]
         read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom)) if halves else 0
         return halves if read >= _ROWS_FOR_HALVES else None
 
-    def _run_in_halves(self, halves: Halves) -> int:
+    def _run_in_halves(self, halves: TwoThreads) -> int:
         outside = self._store.outside
         self._outside = halves.reads(outside, 0)
         self.assemble(bits=True)
@@ -209,7 +209,9 @@ class NodeEvaluation:
         for key in keys:
             aggregate = self._rules[key].aggregate
             if aggregate:
-                self._rows[id(aggregate)] = self._segment.hidden[key] = self._aggregate(key, aggregate)
+                self._rows[id(aggregate)] = self._segment.aggregate_rows[key] = self._aggregate(
+                    key, aggregate
+                )
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
         if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
             self._prepare_targets(targets, bits=bits)
@@ -224,7 +226,7 @@ class NodeEvaluation:
                 later=delta is not None,
                 rule=number,
                 exact=can_fail(rule.body),
-                apart=alone,
+                distinct_rows=alone,
             )
         self._frame = self._assembly.frame(list(dict.fromkeys(targets)), len(keys))
 
@@ -255,7 +257,7 @@ class NodeEvaluation:
 
     def _look(self, facts: int) -> None:
         self._watch(1, facts)
-        self._turn.pass_on()
+        self._turn.yield_to_waiters()
 
     def _suits(self, module: Module) -> bool:
         parts = self._store.outside(module.step)
@@ -306,7 +308,7 @@ class NodeEvaluation:
     def _reads(self) -> NodeReads:
         store, segment = self._store, self._segment
 
-        def own(atom: Atom) -> list[Part]:
+        def own(atom: Atom) -> list[TableView]:
             if not any(unifiable(rule.head, atom) for rule in self._rules.values()):
                 return []
             return store.inside(segment, atom)
@@ -346,7 +348,7 @@ class NodeEvaluation:
         def watch(rounds: int) -> None:
             elsewhere = self._second.facts if self._second else 0
             self._watch(rounds, sum(len(table) for table in own) + elsewhere)
-            self._turn.pass_on()
+            self._turn.yield_to_waiters()
 
         rounds = execute(assembly, frame, self._registry, watch)
         self.derivations += int(frame.state[M_DERIVED])
@@ -365,7 +367,7 @@ class NodeEvaluation:
 @dataclass(frozen=True, slots=True)
 class _Sizes:
     # What the node itself will derive is not there yet, and likely to be much.
-    store: Store
+    store: Database
     heads: tuple[Atom, ...]
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import Part
+from zodiacedge.engine.embedded.storage.database import TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Atom, Comparison, Negation
 from zodiacedge.plan.partition import division, own_atoms
@@ -22,7 +22,7 @@ from zodiacedge.plan.variants import can_fail
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.language.ast import Rule
 
 _SLICE_SECONDS = 0.05
@@ -35,7 +35,7 @@ class StoppedError(Exception):
 class OtherHalf:
     """The second thread of a node that two share; it rests while the first one passes its turn on."""
 
-    def __init__(self, turn: Handover) -> None:
+    def __init__(self, turn: YieldPoint) -> None:
         """Take the turn that the first thread has."""
         self._turn = turn
         # Held by the second thread while it works.
@@ -50,14 +50,14 @@ class OtherHalf:
         """Whether somebody waits for the turn."""
         return self._turn.wanted
 
-    def pass_on(self) -> None:
+    def yield_to_waiters(self) -> None:
         """Let others work, if somebody waits."""
         if not self._turn.wanted:
             return
         self._may_go.clear()
         try:
             with self.working:
-                self._turn.pass_on()
+                self._turn.yield_to_waiters()
         finally:
             self._may_go.set()
 
@@ -65,7 +65,7 @@ class OtherHalf:
         """Wait until the second thread is done, and return its result."""
         while not half.done():
             wait((half,), _SLICE_SECONDS)
-            self.pass_on()
+            self.yield_to_waiters()
         return half.result()
 
     def stop(self) -> None:
@@ -84,7 +84,7 @@ class OtherHalf:
             self.working.acquire()
 
 
-class Halves:
+class TwoThreads:
     """The tables that the two threads of a fixpoint read in place of whole ones."""
 
     def __init__(self, columns: dict[int, int]) -> None:
@@ -95,7 +95,7 @@ class Halves:
         self._columns = columns
 
     @classmethod
-    def of(cls, rules: Collection[Rule]) -> Halves | None:
+    def of(cls, rules: Collection[Rule]) -> TwoThreads | None:
         """Return how the fixpoint of a node is divided, if it falls apart."""
         heads = [rule.head for rule in rules]
         way = division(rules) if all(map(only_reads, rules)) else None
@@ -114,11 +114,13 @@ class Halves:
             whole |= {id(atom) for atom in atoms} - {id(atom) for atom in divided}
         return cls(columns) if not whole & columns.keys() else None
 
-    def reads(self, outside: Callable[[Atom], Sequence[Part]], half: int) -> Callable[[Atom], Sequence[Part]]:
+    def reads(
+        self, outside: Callable[[Atom], Sequence[TableView]], half: int
+    ) -> Callable[[Atom], Sequence[TableView]]:
         """Return what one of the two threads reads from outside."""
-        known: dict[int, Sequence[Part]] = {}
+        known: dict[int, Sequence[TableView]] = {}
 
-        def half_of(atom: Atom) -> Sequence[Part]:
+        def half_of(atom: Atom) -> Sequence[TableView]:
             column = self._columns.get(id(atom))
             if column is None:
                 return outside(atom)
@@ -134,8 +136,8 @@ def only_reads(rule: Rule) -> bool:
     return all(isinstance(c, Atom | Negation | Comparison) for c in rule.body) and not can_fail(rule.body)
 
 
-def _half(part: Part, column: int, half: int) -> Part:
+def _half(part: TableView, column: int, half: int) -> TableView:
     rows = part.table.rows
     # The members of a class have no column for it: all of them are of one half.
     whose = rows[:, column] if column < part.table.arity else np.full(len(rows), part.member_of)
-    return Part(Table.of(rows[whose & 1 == half]), part.member_of)
+    return TableView(Table.of(rows[whose & 1 == half]), part.member_of)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Store
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.language.ast import Aggregate, Fold, Variable
     from zodiacedge.terms import Term
@@ -58,7 +58,9 @@ _COLUMNS = {
 }
 
 
-def fold_rows(store: Store, aggregate: Aggregate, bindings: Ids, registry: Registry) -> tuple[Ids, int, str]:
+def fold_rows(
+    store: Database, aggregate: Aggregate, bindings: Ids, registry: Registry
+) -> tuple[Ids, int, str]:
     """Return the aggregate's rows, how many bindings and groups were dropped, and an example.
 
     `bindings` holds one row per binding: the groups' terms, then each fold's argument.
@@ -224,8 +226,8 @@ def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Places,
     if len(even):
         pairs = np.stack((ordered[middle[even] - 1], upper[even]), axis=1)
         distinct, places = np.unique(pairs, axis=0, return_inverse=True)
-        means = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
-        upper[even] = np.array(means, np.int32)[places.ravel()]
+        strategy = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
+        upper[even] = np.array(strategy, np.int32)[places.ravel()]
     return upper
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
-    from zodiacedge.engine.embedded.storage.database import Terms
+    from zodiacedge.engine.embedded.storage.database import TermSpace
     from zodiacedge.engine.registry import Registry
 
 _OPERATORS = {
@@ -66,7 +66,7 @@ _FUNCTIONS = {
 class ExpressionCode:
     """Writes the code of expressions, and collects the functions of the host that it calls."""
 
-    def __init__(self, terms: Terms, registry: Registry) -> None:
+    def __init__(self, terms: TermSpace, registry: Registry) -> None:
         """Start with none."""
         self._terms = terms
         self._registry = registry

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Terms
+    from zodiacedge.engine.embedded.storage.database import TermSpace
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.registry import Function, Registry
     from zodiacedge.engine.scalar.host_functions import Values
@@ -127,7 +127,7 @@ class HostFunction:
 
 
 def host_function(
-    terms: Terms, function: str, arity: int, registry: Registry, *, registered: bool
+    terms: TermSpace, function: str, arity: int, registry: Registry, *, registered: bool
 ) -> HostFunction:
     """Return a function of the host with its results so far; a function registered again has none yet."""
     if arity > MOST_ARGUMENTS:

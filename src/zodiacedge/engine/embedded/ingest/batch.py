@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, Segment, Store
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, Relation, Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.io.read import fact_batches
@@ -41,7 +41,7 @@ _MOST_EXAMPLES = 1000
 class EmbeddedBatch:
     """Facts of one change."""
 
-    store: Store
+    store: Database
     _rows: dict[Relation, list[Ids]] = field(default_factory=dict)
 
     def add(self, facts: Iterable[Fact]) -> None:
@@ -120,10 +120,10 @@ class EmbeddedBatch:
 
 
 @dataclass(frozen=True)
-class EmbeddedEffect:
+class EmbeddedFactDelta:
     """What facts to add and to remove come to on a store."""
 
-    store: Store
+    store: Database
     add: Segment
     remove: Segment
 

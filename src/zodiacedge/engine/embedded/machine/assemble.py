@@ -79,7 +79,7 @@ from zodiacedge.engine.embedded.kernels.layout import (
     X_REGISTER,
 )
 from zodiacedge.engine.embedded.machine.sources import Reads, Source
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.hash_index import has_column
 from zodiacedge.language.ast import Expression, Variable
 from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
-    from zodiacedge.engine.embedded.storage.database import Store
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Argument
@@ -114,7 +114,7 @@ class Frame(NamedTuple):
 class Assembly:
     """The variants of one node, and the memory they run in."""
 
-    store: Store
+    store: Database
     reads: Reads
     registry: Registry
     share: tuple[int, int] = (0, 1)
@@ -151,7 +151,7 @@ class Assembly:
         later: bool,
         rule: int,
         exact: bool = False,
-        apart: bool = False,
+        distinct_rows: bool = False,
     ) -> None:
         """Add a variant: its steps, what it emits and where to, and the rounds it runs in.
 
@@ -162,7 +162,7 @@ class Assembly:
             later: Whether it runs in every round but the first, or in the first only.
             rule: A number to count by.
             exact: Whether every binding must come, and exactly once.
-            apart: Whether a row that stands in two tables must be met once.
+            distinct_rows: Whether a row that stands in two tables must be met once.
         """
         first = len(self._steps) // STEP_WORDS
         registers: dict[Variable, int] = {}
@@ -173,7 +173,7 @@ class Assembly:
                 registers,
                 _needed(steps[number + 1 :], head),
                 exact=exact,
-                apart=apart or exact or not last,
+                distinct_rows=distinct_rows or exact or not last,
                 first=number == 0,
             )
         spec = len(self._spec)
@@ -251,12 +251,12 @@ class Assembly:
         needed: set[Variable],
         *,
         exact: bool,
-        apart: bool,
+        distinct_rows: bool,
         first: bool,
     ) -> None:
         match step:
             case Match(atom=atom, read=read, bound=bound, once=once):
-                sources = self.reads.sources(atom, read, exact=exact, apart=apart)
+                sources = self.reads.sources(atom, read, exact=exact, distinct_rows=distinct_rows)
                 if first and self.share != (0, 1):
                     sources = list(map(self._shared, sources))
                 self._atom(
@@ -301,7 +301,7 @@ class Assembly:
 
     def _shared(self, source: Source) -> Source:
         view = source.part.table.share(*self.share)
-        return Source(Part(view, source.part.member_of), Read.DELTA, source.excluded)
+        return Source(TableView(view, source.part.member_of), Read.DELTA, source.excluded)
 
     def _atom(
         self,

@@ -27,7 +27,7 @@ from zodiacedge.engine.embedded.machine.interpreter import run
 
 
 @kernel
-def ask_again(
+def rerun(
     frame: int,
     state: int,
     budget: int,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
 from zodiacedge.plan.algebra import Read
 
 if TYPE_CHECKING:
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 class Source:
     """One table of an atom, in some version, without rows that other tables hold."""
 
-    part: Part
+    part: TableView
     read: Read
-    excluded: tuple[Part, ...] = ()
+    excluded: tuple[TableView, ...] = ()
 
 
 class Reads(Protocol):
     """Where the steps of a plan find their rows."""
 
-    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+    def sources(self, atom: Atom, read: Read, *, exact: bool, distinct_rows: bool) -> list[Source]:
         """Return what an atom reads.
 
         Args:
             atom: The atom.
             read: Which version of what the node itself derives.
             exact: Whether every row must be met exactly once.
-            apart: Whether rows that stand in two tables should be met once.
+            distinct_rows: Whether rows that stand in two tables should be met once.
         """
 
     def absent(self, atom: Atom) -> list[Source]:
@@ -52,18 +52,18 @@ class Reads(Protocol):
 class NodeReads:
     """Where a node finds its rows while it is evaluated from nothing."""
 
-    outside: Callable[[Atom], Sequence[Part]]
-    own: Callable[[Atom], Sequence[Part]]
-    hidden: Callable[[Aggregate], Table]
+    outside: Callable[[Atom], Sequence[TableView]]
+    own: Callable[[Atom], Sequence[TableView]]
+    aggregate_rows: Callable[[Aggregate], Table]
 
-    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+    def sources(self, atom: Atom, read: Read, *, exact: bool, distinct_rows: bool) -> list[Source]:
         """Return what an atom reads."""
         outside = sorted(
             (part for part in self.outside(atom) if len(part.table)),
             key=lambda part: -len(part.table),
         )
         own = self.own(atom)
-        if not apart:
+        if not distinct_rows:
             # A row met twice costs one look at the target, less than looking for it in every other table.
             rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
             return rest + [Source(part, read) for part in own]
@@ -79,10 +79,10 @@ class NodeReads:
 
     def rows(self, aggregate: Aggregate) -> list[Source]:
         """Return the rows of an aggregate."""
-        return [Source(Part(self.hidden(aggregate), NO_CLASS), Read.NEW)]
+        return [Source(TableView(self.aggregate_rows(aggregate), NO_CLASS), Read.NEW)]
 
 
-def _rivals(part: Part, others: Sequence[Part]) -> tuple[Part, ...]:
+def _rivals(part: TableView, others: Sequence[TableView]) -> tuple[TableView, ...]:
     """Return the tables that may hold a row of this one too: those of another class cannot."""
     if part.member_of == NO_CLASS:
         return tuple(others)

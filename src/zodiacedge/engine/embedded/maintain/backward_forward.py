@@ -65,7 +65,7 @@ class _Numbered:
     needs: tuple[tuple[_Facts, Ids], ...]
 
 
-class Search:
+class BackwardForward:
     """One search. What it derived stays derived while the node is worked on."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Search:
         self._open: list[_Numbered] = []
         self.explored = 0
 
-    def disproved(self, goals: Delta) -> Delta:
+    def unproved(self, goals: Delta) -> Delta:
         """Return those of some facts that have no proof."""
         asked = {relation: self._meet(relation, rows) for relation, rows in goals.items()}
         frontier = {relation: places for relation, (_, places) in asked.items()}

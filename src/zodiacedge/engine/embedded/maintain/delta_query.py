@@ -16,10 +16,10 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.kernels.layout import DONE, M_DERIVED
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Frame
-from zodiacedge.engine.embedded.machine.rerun import ask_again
+from zodiacedge.engine.embedded.machine.rerun import rerun
 from zodiacedge.engine.embedded.machine.run import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.sources import Source
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part, Relation, is_any_class
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView, is_any_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
 from zodiacedge.plan.algebra import Read
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.database import Segment
-    from zodiacedge.engine.embedded.storage.overlay import Overlay, Piece
+    from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.plan.algebra import Step
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Given = Sequence[tuple[Ids, int]]
 
 # A name that no predicate of a user can have.
-GIVEN = "what is given"
+DELTA = "what is given"
 # A program that gave more rows than this is not kept: emptying its target would cost too much.
 _MOST_ROWS = 20_000
 # More programs of one question, for other sets of altered tables, are not kept.
@@ -50,7 +50,7 @@ _MOST_PROGRAMS = 8
 _OUTGROWN = 8
 
 
-class Question:
+class DeltaQuery:
     """A body, what to return of its bindings, and the place that gets rows from outside."""
 
     def __init__(
@@ -64,14 +64,14 @@ class Question:
 
         Args:
             head: What each row of the answer holds.
-            body: The conjuncts; the atom of the place is called `GIVEN`.
+            body: The conjuncts; the atom of the place is called `DELTA`.
             place: The place that gets its rows from outside, where the plan starts; None if there is none.
             hidden: The rule whose aggregate stands in the body, if there is one.
         """
         self.head = tuple(head)
         self.body = body
         self.place = place
-        self.hidden = hidden
+        self.aggregate_rows = hidden
         self.wanted = frozenset(a for a in head if isinstance(a, Variable))
         self.programs: list[Program] = []
         self._planned: tuple[tuple[int, ...], tuple[Step, ...]] | None = None
@@ -87,7 +87,7 @@ class Question:
         """Return the relations whose tables the body reads, or None where new ones may come at any time."""
         if self._relations is None:
             atoms = [c.atom if isinstance(c, Negation) else c for c in self.body]
-            read = [a for a in atoms if isinstance(a, Atom) and a.relation != GIVEN]
+            read = [a for a in atoms if isinstance(a, Atom) and a.relation != DELTA]
             if any(map(is_any_class, read)):
                 return None
             self._relations = tuple(dict.fromkeys(r for atom in read for r in draft.store.relations(atom)))
@@ -116,7 +116,7 @@ class Program:
             self.given.refill(rows)
             count = -1
         flat = np.ascontiguousarray(rows, np.int32)
-        reason = ask_again(
+        reason = rerun(
             frame.at,
             frame.state_at,
             budget,
@@ -133,7 +133,9 @@ class Program:
         return self.target.rows.copy()
 
 
-def ask(draft: Draft, question: Question, given: Given, own: Segment | None, *, old: bool) -> Ids:
+def evaluate_delta(
+    draft: Draft, question: DeltaQuery, given: Given, own: Segment | None, *, old: bool
+) -> Ids:
     """Return what a question's body binds its head to, each row once.
 
     Args:
@@ -149,9 +151,9 @@ def ask(draft: Draft, question: Question, given: Given, own: Segment | None, *, 
     ((rows, member_of),) = given
     overlays = () if old else draft.overlays_of(relations)
     bases = draft.bases_of(relations)
-    if question.hidden and own is not None:
-        key = question.hidden[0]
-        bases = (*bases, own.hidden[key])
+    if question.aggregate_rows and own is not None:
+        key = question.aggregate_rows[0]
+        bases = (*bases, own.aggregate_rows[key])
         if not old:
             overlays = (*overlays, *draft.hidden_overlay(own, key))
     program = _kept(question, member_of, old, bases, overlays)
@@ -167,7 +169,7 @@ def ask(draft: Draft, question: Question, given: Given, own: Segment | None, *, 
 
 
 def _kept(
-    question: Question, member_of: int, old: bool, bases: tuple[Table, ...], overlays: tuple[Overlay, ...]
+    question: DeltaQuery, member_of: int, old: bool, bases: tuple[Table, ...], overlays: tuple[Overlay, ...]
 ) -> Program | None:
     for program in question.programs:
         if (
@@ -192,7 +194,7 @@ def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
 
 def _program(
     draft: Draft,
-    question: Question,
+    question: DeltaQuery,
     width: int,
     member_of: int,
     bases: tuple[Table, ...],
@@ -208,7 +210,7 @@ def _program(
     return Program(member_of, old, bases, overlays, sizes, given, target, assembly, frame)
 
 
-def _ask_once(draft: Draft, question: Question, given: Given, own: Segment | None, *, old: bool) -> Ids:
+def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | None, *, old: bool) -> Ids:
     parts = [(Table.of(rows), member_of) for rows, member_of in given]
     reads = _reads(draft, question, parts, own, old=old, lasting=False)
     steps = arrange(question.body, (), question.place, reads, question.wanted)
@@ -220,7 +222,7 @@ def _ask_once(draft: Draft, question: Question, given: Given, own: Segment | Non
 
 
 def _assembled(
-    draft: Draft, question: Question, reads: VersionReads, steps: tuple[Step, ...]
+    draft: Draft, question: DeltaQuery, reads: VersionReads, steps: tuple[Step, ...]
 ) -> tuple[Table, Assembly, Frame]:
     target = Table(len(question.head))
     target.need_rows()
@@ -231,16 +233,16 @@ def _assembled(
 
 def _reads(
     draft: Draft,
-    question: Question,
+    question: DeltaQuery,
     parts: Iterable[tuple[Table, int]],
     own: Segment | None,
     *,
     old: bool,
     lasting: bool,
 ) -> VersionReads:
-    hidden = question.hidden
+    hidden = question.aggregate_rows
 
-    def rows() -> Sequence[Piece]:
+    def rows() -> Sequence[OverlayTable]:
         return draft.hidden_pieces(own, hidden[0], old=old) if hidden and own is not None else ()
 
     pieces = draft.old if old else draft.new
@@ -252,16 +254,16 @@ class VersionReads:
     """Where the steps of a plan find their rows while a change is worked out."""
 
     draft: Draft
-    pieces: Callable[[Relation], Sequence[Piece]]
+    pieces: Callable[[Relation], Sequence[OverlayTable]]
     given: tuple[tuple[Table, int], ...]
-    hidden: Callable[[], Sequence[Piece]]
+    aggregate_rows: Callable[[], Sequence[OverlayTable]]
     _sizes: dict[Atom, int] = field(default_factory=dict)
 
-    def sources(self, atom: Atom, read: Read, *, exact: bool, apart: bool) -> list[Source]:
+    def sources(self, atom: Atom, read: Read, *, exact: bool, distinct_rows: bool) -> list[Source]:
         """Return what an atom reads."""
-        del read, exact, apart
-        if atom.relation == GIVEN:
-            return [Source(Part(table, member_of), Read.NEW) for table, member_of in self.given]
+        del read, exact, distinct_rows
+        if atom.relation == DELTA:
+            return [Source(TableView(table, member_of), Read.NEW) for table, member_of in self.given]
         return [
             _source(piece, relation.member_of)
             for relation in self.draft.relations(atom)
@@ -270,22 +272,22 @@ class VersionReads:
 
     def absent(self, atom: Atom) -> list[Source]:
         """Return where a negated atom must have no match."""
-        return self.sources(atom, Read.NEW, exact=False, apart=False)
+        return self.sources(atom, Read.NEW, exact=False, distinct_rows=False)
 
     def rows(self, aggregate: Aggregate) -> list[Source]:
         """Return the rows of an aggregate."""
         del aggregate
-        return [_source(piece, NO_CLASS) for piece in self.hidden()]
+        return [_source(piece, NO_CLASS) for piece in self.aggregate_rows()]
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return how many rows are expected to match an atom."""
         size = self._sizes.get(atom)
         if size is None:
-            sources = self.sources(atom, Read.NEW, exact=False, apart=False)
+            sources = self.sources(atom, Read.NEW, exact=False, distinct_rows=False)
             size = self._sizes[atom] = sum(len(source.part.table) for source in sources)
         return expected(size, atom, bound)
 
 
-def _source(piece: Piece, member_of: int) -> Source:
-    excluded = (Part(piece.without, member_of),) if piece.without is not None else ()
-    return Source(Part(piece.table, member_of), Read.NEW, excluded)
+def _source(piece: OverlayTable, member_of: int) -> Source:
+    excluded = (TableView(piece.without, member_of),) if piece.without is not None else ()
+    return Source(TableView(piece.table, member_of), Read.NEW, excluded)

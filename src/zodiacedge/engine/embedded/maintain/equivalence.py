@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape, evaluate
-from zodiacedge.engine.embedded.maintain.delta_query import GIVEN, Question, ask
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Part, Relation
+from zodiacedge.engine.embedded.maintain.delta_query import DELTA, DeltaQuery, evaluate_delta
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.draft import GaveUpError
 from zodiacedge.engine.embedded.versions.ownership import OUTSIDE, OUTSIDE_BEFORE, OWN
@@ -22,7 +22,7 @@ from zodiacedge.language.ast import Atom, Variable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
@@ -34,7 +34,7 @@ _SECONDS_PER_ROW = 3e-8
 _FIRST, _SECOND = Variable("X"), Variable("Y")
 
 
-def reexamine(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
+def maintain_equivalence(draft: Draft, shape: NodeRules, own: Segment) -> int | None:
     """Bring a node of classes up to date; return by how many facts it grows, None if it is no such node."""
     module = shape.module
     if module is None or module.shape not in _CLASSES:
@@ -50,19 +50,19 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     if not pairs_held.has_index(1) and len(pairs_held) * _SECONDS_PER_ROW > draft.clock.left():
         raise GaveUpError
     ends = np.unique(changed)
-    before = ask(draft, pairs, [(ends[:, None], NO_CLASS)], own, old=True)
+    before = evaluate_delta(draft, pairs, [(ends[:, None], NO_CLASS)], own, old=True)
     members = np.unique(np.concatenate((ends, before.ravel())))
     draft.check_time()
     sizes = np.unique(before[:, 0], return_counts=True)[1].astype(np.float64)
     if draft.clock.is_set and (sizes**2).sum() > len(own):
         raise GaveUpError
-    rows = ask(draft, pairs, [(members[:, None], NO_CLASS)], own, old=False)
+    rows = evaluate_delta(draft, pairs, [(members[:, None], NO_CLASS)], own, old=False)
     marks = draft.flags(relation, rows, own)
     edges, inside = rows[marks & OUTSIDE != 0], rows[marks & OWN != 0]
     if module.shape is Shape.CLASSES_UNEQUAL and draft.store.dictionary.may_be_equal([edges, inside]):
         return None
     found = Table(2)
-    parts = [Part(Table.of(edges), NO_CLASS)]
+    parts = [TableView(Table.of(edges), NO_CLASS)]
     evaluate(module, lambda _: parts, found, module.step, lambda _: None)
     there = Table.of(inside)
     overlay = draft.overlay(own, relation)
@@ -72,6 +72,6 @@ def reexamine(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     return draft.settle(own)
 
 
-def _pairs_of(relation: Relation) -> Question:
-    given, pair = Atom(GIVEN, (_FIRST,)), Atom(relation.name, (_FIRST, _SECOND))
-    return Question((_FIRST, _SECOND), (given, pair), 0)
+def _pairs_of(relation: Relation) -> DeltaQuery:
+    given, pair = Atom(DELTA, (_FIRST,)), Atom(relation.name, (_FIRST, _SECOND))
+    return DeltaQuery((_FIRST, _SECOND), (given, pair), 0)

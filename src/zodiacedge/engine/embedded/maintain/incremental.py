@@ -15,10 +15,10 @@ import numpy as np
 
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
 from zodiacedge.engine.embedded.kernels.layout import MOST_COLUMNS
-from zodiacedge.engine.embedded.maintain.backward_forward import Instances, Search, instances_of
-from zodiacedge.engine.embedded.maintain.delta_query import ask
+from zodiacedge.engine.embedded.maintain.backward_forward import BackwardForward, Instances, instances_of
+from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, Segment, by_class
-from zodiacedge.engine.embedded.storage.row_algebra import are_in, each_once, without
+from zodiacedge.engine.embedded.storage.row_algebra import difference, distinct, is_member
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.draft import Delta, Draft, GaveUpError
 from zodiacedge.engine.embedded.versions.ownership import BEFORE, OUTSIDE, OUTSIDE_BEFORE, OWN
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape, Spot
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules, Occurrence
 
     Ids = NDArray[np.int32]
     Flags = NDArray[np.bool_]
@@ -46,7 +46,7 @@ class NodeChange:
     def __init__(
         self,
         draft: Draft,
-        shape: NodeShape,
+        shape: NodeRules,
         own: Segment,
         *,
         backward: bool = True,
@@ -69,8 +69,8 @@ class NodeChange:
         self._own = own
         self._suspects = suspects or {}
         self._added = added
-        self._gone: dict[Spot, Given] = {}
-        self._new: dict[Spot, Given] = {}
+        self._gone: dict[Occurrence, Given] = {}
+        self._new: dict[Occurrence, Given] = {}
         self._lost: Delta = {}
 
     def process(self) -> int | None:
@@ -107,19 +107,19 @@ class NodeChange:
                     self._new.setdefault(spot, []).append((new, relation.member_of))
         draft.check_time()
 
-    def _without_match(self, spot: Spot, given: Given, *, old: bool) -> Ids:
+    def _without_match(self, spot: Occurrence, given: Given, *, old: bool) -> Ids:
         """Return those values of a negated atom's outer variables in given facts that have no match."""
         keys = self._shape.keys_of(spot)
         if keys is not None and len(given) == 1 and given[0][1] == NO_CLASS:
-            asked = each_once(given[0][0][:, keys])
+            asked = distinct(given[0][0][:, keys])
         else:
-            asked = ask(self._draft, self._shape.projected(spot), given, None, old=old)
+            asked = evaluate_delta(self._draft, self._shape.projected(spot), given, None, old=old)
         if not len(asked):
             return asked
-        found = ask(self._draft, self._shape.matched(spot), [(asked, NO_CLASS)], None, old=old)
-        return without(asked, found)
+        found = evaluate_delta(self._draft, self._shape.matched(spot), [(asked, NO_CLASS)], None, old=old)
+        return difference(asked, found)
 
-    def _changes(self, *, lost: bool, within: str = "") -> Iterator[tuple[Spot, Given]]:
+    def _changes(self, *, lost: bool, within: str = "") -> Iterator[tuple[Occurrence, Given]]:
         """Yield the spots where instances of old rules were lost, or where instances were gained.
 
         Args:
@@ -127,7 +127,7 @@ class NodeChange:
             within: The rule whose aggregate is meant; otherwise the bodies of all rules are.
         """
 
-        def is_meant(spot: Spot) -> bool:
+        def is_meant(spot: Occurrence) -> bool:
             return spot.key == within if spot.inner else not within and spot.key not in self._added
 
         for spot, given in (self._gone if lost else self._new).items():
@@ -166,7 +166,7 @@ class NodeChange:
             self._draft.derivations += len(rows)
             return self._heads(key, rows)
         question = self._shape.heads_at(key, place)
-        return self._heads(key, ask(self._draft, question, given, self._own, old=old))
+        return self._heads(key, evaluate_delta(self._draft, question, given, self._own, old=old))
 
     def _from_own(self, delta: Delta, *, old: bool) -> Delta:
         """Return the heads of instances that have some of the node's own facts at some place."""
@@ -187,7 +187,7 @@ class NodeChange:
         for key, rule in self._shape.rules.items():
             given = self._matching(rule.head, delta)
             if given:
-                rows = ask(self._draft, self._shape.supported(key), given, self._own, old=False)
+                rows = evaluate_delta(self._draft, self._shape.supported(key), given, self._own, old=False)
                 found = _union(found, self._heads(key, rows))
         return found
 
@@ -212,11 +212,11 @@ class NodeChange:
         """Fold the groups again whose bindings may have changed, or all groups of an added rule."""
         draft, shape, own = self._draft, self._shape, self._own
         if key in self._added:
-            bindings = ask(draft, shape.all_bindings(key), (), None, old=False)
-            draft.hidden(own, key).add(self._folded(aggregate, bindings))
+            bindings = evaluate_delta(draft, shape.all_bindings(key), (), None, old=False)
+            draft.aggregate_rows(own, key).add(self._folded(aggregate, bindings))
             return
         found = [
-            ask(draft, shape.groups_at(key, spot.place), given, None, old=lost)
+            evaluate_delta(draft, shape.groups_at(key, spot.place), given, None, old=lost)
             for lost in (True, False)
             for spot, given in self._changes(lost=lost, within=key)
         ]
@@ -224,11 +224,13 @@ class NodeChange:
         if not len(groups):
             return
         given = [(groups, NO_CLASS)]
-        before = ask(draft, shape.rows_of_groups(key), given, own, old=True)
-        after = self._folded(aggregate, ask(draft, shape.bindings_of_groups(key), given, None, old=False))
-        overlay = draft.hidden(own, key)
-        overlay.remove(without(before, after))
-        overlay.add(without(after, before))
+        before = evaluate_delta(draft, shape.rows_of_groups(key), given, own, old=True)
+        after = self._folded(
+            aggregate, evaluate_delta(draft, shape.bindings_of_groups(key), given, None, old=False)
+        )
+        overlay = draft.aggregate_rows(own, key)
+        overlay.remove(difference(before, after))
+        overlay.add(difference(after, before))
 
     def _folded(self, aggregate: Aggregate, bindings: Ids) -> Ids:
         # What only tells bindings apart is not folded.
@@ -260,10 +262,10 @@ class NodeChange:
             raise GaveUpError
 
     def _delete_backward(self, candidates: Delta) -> None:
-        search = Search(self._instances, lambda one, rows: self._flags(one, rows) & OUTSIDE != 0)
+        search = BackwardForward(self._instances, lambda one, rows: self._flags(one, rows) & OUTSIDE != 0)
         while candidates:
             self._draft.check_time()
-            bad = search.disproved(candidates)
+            bad = search.unproved(candidates)
             self._remove(bad)
             candidates = self._inside(self._from_own(self._not_outside(bad), old=True))
 
@@ -274,7 +276,7 @@ class NodeChange:
             given = self._matching(rule.head, goals)
             if not given:
                 continue
-            rows = ask(self._draft, self._shape.instances(key), given, self._own, old=False)
+            rows = evaluate_delta(self._draft, self._shape.instances(key), given, self._own, old=False)
             if len(rows):
                 needs = [_kind(atom) for atom in self._shape.own_atoms(key)]
                 yield from instances_of(rows, _kind(rule.head), needs)
@@ -296,7 +298,7 @@ class NodeChange:
     def _insert(self) -> None:
         found = self._changed_heads(lost=False)
         for key in self._added:
-            rows = ask(self._draft, self._shape.all_heads(key), (), self._own, old=False)
+            rows = evaluate_delta(self._draft, self._shape.all_heads(key), (), self._own, old=False)
             found = _union(found, self._heads(key, rows))
         frontier = self._absent(found)
         rounds = 0
@@ -382,7 +384,7 @@ def _union(first: Delta, second: Delta) -> Delta:
     found = dict(first)
     for relation, rows in second.items():
         if relation in found:
-            found[relation] = np.concatenate((found[relation], without(rows, found[relation])))
+            found[relation] = np.concatenate((found[relation], difference(rows, found[relation])))
         elif len(rows):
             found[relation] = rows
     return found
@@ -399,4 +401,4 @@ def _common(first: Delta, second: Delta) -> Delta:
 def _among(delta: Delta, relation: Relation, rows: Ids) -> Flags:
     if relation not in delta:
         return np.zeros(len(rows), np.bool_)
-    return are_in(rows, delta[relation])
+    return is_member(rows, delta[relation])

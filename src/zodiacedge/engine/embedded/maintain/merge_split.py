@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zodiacedge.engine.api import Moved
-from zodiacedge.engine.embedded.maintain.delta_query import ask
-from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+from zodiacedge.engine.api import SegmentChange
+from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
+from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.storage.database import (
     NO_CLASS,
     TYPED,
+    Database,
     Relation,
     Segment,
-    Store,
     by_class,
     in_pairs,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Keys = frozenset[str]
 
 
-class Line(NamedTuple):
+class Lineage(NamedTuple):
     """A node whose rules were not together before: its rules, the old nodes they were in, and new ones."""
 
     keys: Keys
@@ -50,7 +50,9 @@ class Line(NamedTuple):
     added: tuple[str, ...]
 
 
-def altered(store: Store, before: HyperGraph | None, after: HyperGraph) -> tuple[list[Line], list[Keys]]:
+def altered(
+    store: Database, before: HyperGraph | None, after: HyperGraph
+) -> tuple[list[Lineage], list[Keys]]:
     """Return the nodes that were not there before, and the rules of those that are there no more.
 
     A graph that came from the one before in one step knows them; otherwise all nodes are looked at.
@@ -75,7 +77,7 @@ def altered(store: Store, before: HyperGraph | None, after: HyperGraph) -> tuple
     for keys in fresh:
         if keys not in store.segments:
             parents = tuple(dict.fromkeys(homes[key] for key in sorted(keys) if key in homes))
-            lines.append(Line(keys, parents, tuple(key for key in sorted(keys) if key not in homes)))
+            lines.append(Lineage(keys, parents, tuple(key for key in sorted(keys) if key not in homes)))
     return lines, gone
 
 
@@ -85,14 +87,14 @@ def _is_node(graph: HyperGraph, rules: tuple[str, ...]) -> bool:
 
 
 @dataclass(slots=True)
-class Heir:
+class Successor:
     """What a node starts from."""
 
     segment: Segment
-    line: Line
+    line: Lineage
     poured: list[Segment] = field(default_factory=list)
     """What was copied into its segment from further parents."""
-    copied: Moved = field(default_factory=Moved)
+    copied: SegmentChange = field(default_factory=SegmentChange)
     """How much of that stayed and went, once the node is maintained, of what the segment did not have."""
 
 
@@ -101,14 +103,14 @@ class Inheritance:
     """The step from the old nodes' segments to those of the new ones."""
 
     draft: Draft
-    store: Store
+    store: Database
     before: HyperGraph | None
     after: Mapping[str, Rule]
-    heirs: dict[Keys, Heir] = field(default_factory=dict)
+    heirs: dict[Keys, Successor] = field(default_factory=dict)
     unclaimed: list[tuple[Relation, Ids]] = field(default_factory=list)
     """Rows of tables that some node took over and that no head of it matches."""
 
-    def take(self, lines: Sequence[Line], gone: Sequence[Keys]) -> None:
+    def take(self, lines: Sequence[Lineage], gone: Sequence[Keys]) -> None:
         """Hand the tables of old nodes to new ones."""
         taken: set[int] = set()
         for line in lines:
@@ -127,22 +129,24 @@ class Inheritance:
         for heir in self.heirs.values():
             self._pour(heir)
 
-    def suspects(self, keys: Keys, shape: NodeShape) -> Delta:
+    def suspects(self, keys: Keys, shape: NodeRules) -> Delta:
         """Return the facts that a node took over and that rules outside it derived in the old version."""
         heir = self.heirs[keys]
         found: dict[Relation, Table] = {}
         for parent in heir.line.parents:
             others = {key: self.before.rule(key) for key in parent - keys} if self.before else {}
-            asked = NodeShape(others) if others else None
+            asked = NodeRules(others) if others else None
             for key, rule in others.items():
                 if asked is None or not self._fills(rule, heir.segment, typed=shape.typed):
                     continue
-                rows = ask(self.draft, asked.all_heads(key), (), self.store.segments[parent], old=True)
+                rows = evaluate_delta(
+                    self.draft, asked.all_heads(key), (), self.store.segments[parent], old=True
+                )
                 for relation, own in by_class(Relation(rule.head.relation, len(rule.head.args)), rows):
                     found.setdefault(relation, Table(relation.arity)).insert(own)
         return {relation: table.rows for relation, table in found.items()}
 
-    def settle(self, heir: Heir) -> Moved:
+    def settle(self, heir: Successor) -> SegmentChange:
         """Note what was copied into a segment and did not stay in it as touched; count what was new to it.
 
         These are the rows that only further parents had: those that stayed, and those that did not.
@@ -163,12 +167,12 @@ class Inheritance:
                         earlier.insert(rows)
                     stayed += int(np.count_nonzero(new & ~gone))
                     lost += int(np.count_nonzero(new & gone))
-        return Moved(stayed, lost)
+        return SegmentChange(stayed, lost)
 
-    def _inherit(self, line: Line, taken: set[int]) -> None:
+    def _inherit(self, line: Lineage, taken: set[int]) -> None:
         keys = line.keys
         typed = in_pairs(self.after[key].head for key in keys)
-        heir = self.heirs[keys] = Heir(Segment(), line)
+        heir = self.heirs[keys] = Successor(Segment(), line)
         # The largest segment is taken as it is, the others are poured into it.
         ordered = sorted(line.parents, key=lambda one: -len(self.store.segments[one]))
         for parent in ordered:
@@ -186,12 +190,12 @@ class Inheritance:
                 (further if further_one else heir.segment).tables[relation] = table
             if further.tables:
                 heir.poured.append(further)
-            for key in keys & segment.hidden.keys():
-                heir.segment.hidden[key] = segment.hidden[key]
+            for key in keys & segment.aggregate_rows.keys():
+                heir.segment.aggregate_rows[key] = segment.aggregate_rows[key]
         for key in line.added:
             aggregate = self.after[key].aggregate
             if aggregate:
-                heir.segment.hidden[key] = Table(len(aggregate.groups) + len(aggregate.folds))
+                heir.segment.aggregate_rows[key] = Table(len(aggregate.groups) + len(aggregate.folds))
         for key in keys:
             for relation in self._tables(self.after[key], typed=typed):
                 heir.segment.table(relation)
@@ -240,7 +244,7 @@ class Inheritance:
             found.insert(rows[rows[:, 1] == relation.member_of][:, :1])
         return found
 
-    def _pour(self, heir: Heir) -> None:
+    def _pour(self, heir: Successor) -> None:
         for further in heir.poured:
             for relation, table in further.tables.items():
                 rows = heir.segment.tables[relation].sift(table.rows, present=False)

@@ -29,10 +29,10 @@ _SECONDS_PER_LOOK = 4e-8
 _SECONDS_PER_DIFFERENCE = 1.5e-6
 
 
-def can_keep(old: Segment, new: Segment, may_spend: Callable[[float], bool]) -> bool:
+def can_patch(old: Segment, new: Segment, may_spend: Callable[[float], bool]) -> bool:
     """Whether there is the time to bring an old segment to what a new one holds."""
     pairs = [(table, new.tables.get(relation)) for relation, table in old.tables.items()]
-    pairs += [(rows, new.hidden.get(key)) for key, rows in old.hidden.items()]
+    pairs += [(rows, new.aggregate_rows.get(key)) for key, rows in old.aggregate_rows.items()]
     # How much differs is itself not told in no time: large tables are out of the question before.
     looking = sum(_seconds_to_look(*pair) for pair in pairs)
     return may_spend(looking) and may_spend(looking + sum(map(_differing, pairs)) * _SECONDS_PER_DIFFERENCE)
@@ -51,7 +51,7 @@ def _differing(pair: tuple[Table, Table | None]) -> int:
     return Pair([old], new).about
 
 
-def keep(draft: Draft, old: Segment, new: Segment) -> None:
+def patch_segment(draft: Draft, old: Segment, new: Segment) -> None:
     """Let an old segment gain and lose what it takes to hold what a new one does."""
     for relation in dict.fromkeys((*old.tables, *new.tables)):
         gone, come = _difference(old.tables.get(relation), new.tables.get(relation), relation.arity)
@@ -59,10 +59,10 @@ def keep(draft: Draft, old: Segment, new: Segment) -> None:
             overlay = draft.overlay(old, relation)
             overlay.remove(gone)
             overlay.add(come)
-    for key, rows in new.hidden.items():
-        gone, come = _difference(old.hidden[key], rows, rows.arity)
+    for key, rows in new.aggregate_rows.items():
+        gone, come = _difference(old.aggregate_rows[key], rows, rows.arity)
         if len(gone) or len(come):
-            overlay = draft.hidden(old, key)
+            overlay = draft.aggregate_rows(old, key)
             overlay.remove(gone)
             overlay.add(come)
     draft.settle(old)

@@ -9,24 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape
-from zodiacedge.engine.embedded.maintain.delta_query import ask
+from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.strategy import FEW
 from zodiacedge.engine.embedded.storage.database import is_any_class
-from zodiacedge.engine.embedded.storage.row_algebra import each_once, without
-from zodiacedge.engine.embedded.versions.ownership import gone_and_come
+from zodiacedge.engine.embedded.storage.row_algebra import difference, distinct
+from zodiacedge.engine.embedded.versions.ownership import split_changes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
     Ids = NDArray[np.int32]
 
 
-def is_soon_followed(draft: Draft, shape: NodeShape, own: Segment) -> bool:
+def is_quickly_maintained(draft: Draft, shape: NodeRules, own: Segment) -> bool:
     """Whether so little came and went that following it takes no time to speak of."""
     columns = _copied_columns(shape)
     if columns is None:
@@ -42,7 +42,7 @@ def is_soon_followed(draft: Draft, shape: NodeShape, own: Segment) -> bool:
     )
 
 
-def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
+def maintain_projection(draft: Draft, shape: NodeRules, own: Segment) -> int | None:
     """Bring a copy up to date; return by how many facts it grows or shrinks, None if it is no copy."""
     columns = _copied_columns(shape)
     if columns is None:
@@ -52,13 +52,15 @@ def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     relation = draft.store.filled_by(shape.rules[key].head, pairs=False)
     for source in shape.read_of(draft.store, draft.touched):
         rows = draft.touched.rows(source)
-        lost, gained = gone_and_come(rows[:, columns], draft.flags(source, rows))
+        lost, gained = split_changes(rows[:, columns], draft.flags(source, rows))
         draft.derivations += len(gained)
         if len(columns) < source.arity:
-            lost, gained = each_once(lost), each_once(gained)
+            lost, gained = distinct(lost), distinct(gained)
             if len(lost):
                 given = [(lost, relation.member_of)]
-                lost = without(lost, ask(draft, shape.supported(key), given, own, old=False)[:, :1])
+                lost = difference(
+                    lost, evaluate_delta(draft, shape.supported(key), given, own, old=False)[:, :1]
+                )
             if len(gained):
                 gained = gained[~draft.held(relation, gained, own)]
         if len(lost):
@@ -71,7 +73,7 @@ def follow(draft: Draft, shape: NodeShape, own: Segment) -> int | None:
     return grown
 
 
-def _copied_columns(shape: NodeShape) -> tuple[int, ...] | None:
+def _copied_columns(shape: NodeRules) -> tuple[int, ...] | None:
     module = shape.module
     if module is None or module.shape is not Shape.COPY:
         return None

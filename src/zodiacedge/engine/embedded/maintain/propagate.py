@@ -12,16 +12,16 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Dropped, Moved, NodeRun, Progress, Settings, refuse_errors
+from zodiacedge.engine.api import Dropped, NodeRun, Progress, SegmentChange, Settings, refuse_errors
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
-from zodiacedge.engine.embedded.maintain.equivalence import reexamine
+from zodiacedge.engine.embedded.maintain.equivalence import maintain_equivalence
 from zodiacedge.engine.embedded.maintain.incremental import NodeChange
-from zodiacedge.engine.embedded.maintain.merge_split import Heir, Inheritance, altered
-from zodiacedge.engine.embedded.maintain.patch_segment import can_keep, keep
-from zodiacedge.engine.embedded.maintain.projection import follow, is_soon_followed
-from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+from zodiacedge.engine.embedded.maintain.merge_split import Inheritance, Successor, altered
+from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, patch_segment
+from zodiacedge.engine.embedded.maintain.projection import is_quickly_maintained, maintain_projection
+from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, Segment, Store
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, Relation, Segment
 from zodiacedge.engine.embedded.versions.draft import Draft, GaveUpError
 from zodiacedge.engine.embedded.versions.exchange import Exchange
 from zodiacedge.engine.limits import Meter
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.evaluate.seminaive import NodeResult
-    from zodiacedge.engine.embedded.ingest.batch import EmbeddedEffect
-    from zodiacedge.engine.embedded.maintain.strategy import Choice
+    from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
+    from zodiacedge.engine.embedded.maintain.strategy import Strategy
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
@@ -46,26 +46,26 @@ _UNMENTIONED = IRI("")
 
 
 @dataclass(slots=True)
-class Work:
+class Propagation:
     """A change under way."""
 
-    store: Store
+    store: Database
     before_dropped: Mapping[str, Dropped]
     rules: Mapping[str, Rule]
     before: HyperGraph | None
     """The graph of the old version; None if there was none."""
     graph: HyperGraph
-    effect: EmbeddedEffect
+    effect: EmbeddedFactDelta
     settings: Settings
-    choice: Choice
+    choice: Strategy
     same_functions: bool
-    known_shapes: Mapping[frozenset[str], NodeShape]
+    known_shapes: Mapping[frozenset[str], NodeRules]
     readers: dict[Relation, tuple[int, ...]]
     """The nodes of the graph that read a relation, as far as somebody asked."""
     total: int
     segments: dict[frozenset[str], Segment] = field(default_factory=dict)
     """The segments of nodes that were not there before or were evaluated anew."""
-    shapes: dict[frozenset[str], NodeShape] = field(default_factory=dict)
+    shapes: dict[frozenset[str], NodeRules] = field(default_factory=dict)
     """The shapes of nodes that were not known yet."""
     kept: dict[frozenset[str], tuple[float, int]] = field(default_factory=dict)
     """Nodes that were evaluated anew and kept their segments: how long it took, and how often that was."""
@@ -74,7 +74,7 @@ class Work:
     runs: list[NodeRun] = field(default_factory=list)
     dropped: dict[str, Dropped] = field(default_factory=dict)
     explicit: dict[Relation, Table] = field(default_factory=dict)
-    _heirs: Mapping[frozenset[str], Heir] = field(default_factory=dict)
+    _heirs: Mapping[frozenset[str], Successor] = field(default_factory=dict)
 
     def draft(self) -> Draft:
         """Work the change out, node after node in topological order."""
@@ -110,7 +110,7 @@ class Work:
             own = {key: self.rules[key] for key in node.rules}
             shape = self._shape(frozenset(own), own)
             watch.begin(len(seen) - len(waiting) - 1, shape)
-            self.settings.turn.pass_on()
+            self.settings.turn.yield_to_waiters()
             self._visit(inheritance, shape, watch)
         if seen:
             watch.finish(self.total)
@@ -167,7 +167,7 @@ class Work:
         if self.explicit:
             draft.put(Segment(dict(self.explicit)))
 
-    def _visit(self, inheritance: Inheritance, shape: NodeShape, watch: _Watch) -> None:
+    def _visit(self, inheritance: Inheritance, shape: NodeRules, watch: _Watch) -> None:
         draft, keys = inheritance.draft, shape.keys
         heir = self._heirs.get(keys)
         before = heir.segment if heir else self.store.segments.get(keys)
@@ -177,21 +177,21 @@ class Work:
         estimate = before.seconds if before is not None else 0.0
         if before is not None and grown is not None:
             self.total += grown
-            rounds, facts, means = watch.rounds, len(before) + grown, "maintained"
-            moved: Moved | Callable[[], Moved] = _moved(draft, before, heir)
+            rounds, facts, strategy = watch.rounds, len(before) + grown, "maintained"
+            moved: SegmentChange | Callable[[], SegmentChange] = _moved(draft, before, heir)
         else:
             result = self._evaluated(draft, shape, before, watch)
             moved = self._take(draft, keys, result, before, heir, why)
-            rounds, facts, means = result.rounds, len(result.segment), result.module or "evaluated"
-            means = f"{means}, {why}" if why else means
+            rounds, facts, strategy = result.rounds, len(result.segment), result.module or "evaluated"
+            strategy = f"{strategy}, {why}" if why else strategy
             draft.derivations += result.derivations
         seconds = time.perf_counter() - start
         self.runs.append(
-            NodeRun(shape.labels, rounds, facts, seconds, means, estimate, draft.derivations, moved)
+            NodeRun(shape.labels, rounds, facts, seconds, strategy, estimate, draft.derivations, moved)
         )
         watch.before += facts
 
-    def _evaluated(self, draft: Draft, shape: NodeShape, before: Segment | None, watch: _Watch) -> NodeResult:
+    def _evaluated(self, draft: Draft, shape: NodeRules, before: Segment | None, watch: _Watch) -> NodeResult:
         begun = time.thread_time()
         view = draft.snapshot(shape.atoms, before)
         result = NodeEvaluation(
@@ -214,9 +214,9 @@ class Work:
         keys: frozenset[str],
         result: NodeResult,
         before: Segment | None,
-        heir: Heir | None,
+        heir: Successor | None,
         why: str,
-    ) -> Moved | Callable[[], Moved]:
+    ) -> SegmentChange | Callable[[], SegmentChange]:
         """Let what evaluating a node gave be what it has in the next version; tell what it gains by that."""
         for key in keys:
             self.dropped.pop(key, None)
@@ -224,7 +224,7 @@ class Work:
         new = result.segment
         self.total += len(new) - (len(before) if before is not None else 0)
         self.choice.estimate += new.seconds - (before.seconds if before is not None else 0.0)
-        moved: Moved | Callable[[], Moved] = Moved(len(new), 0)
+        moved: SegmentChange | Callable[[], SegmentChange] = SegmentChange(len(new), 0)
         if before is None:
             draft.put(new)
         else:
@@ -234,9 +234,9 @@ class Work:
                 tries
                 and heir is None
                 and why != SMALL
-                and can_keep(before, new, lambda seconds: self.choice.may_spend(draft, seconds))
+                and can_patch(before, new, lambda seconds: self.choice.may_spend(draft, seconds))
             ):
-                keep(draft, before, new)
+                patch_segment(draft, before, new)
                 self.kept[keys] = (new.seconds, tries)
                 return draft.moved(before)
             new.tries = tries
@@ -249,9 +249,9 @@ class Work:
     def _maintained(
         self,
         inheritance: Inheritance,
-        shape: NodeShape,
+        shape: NodeRules,
         before: Segment,
-        heir: Heir | None,
+        heir: Successor | None,
     ) -> tuple[int | None, str]:
         """Maintain a node; return by how many facts it grows, or why it must be evaluated anew."""
         draft = inheritance.draft
@@ -262,10 +262,10 @@ class Work:
             return None, "bindings were dropped"
         if heir and self.before is None:
             return None, ""
-        may_follow = heir is None and self.choice.policy.modules and self.choice.policy.means == "choose"
-        if may_follow and is_soon_followed(draft, shape, before):
-            return follow(draft, shape, before), ""
-        why = self.choice.anew_because(draft, shape, before)
+        may_follow = heir is None and self.choice.policy.modules and self.choice.policy.strategy == "choose"
+        if may_follow and is_quickly_maintained(draft, shape, before):
+            return maintain_projection(draft, shape, before), ""
+        why = self.choice.recompute_reason(draft, shape, before)
         if why is not None:
             return None, why
         grown = None
@@ -282,12 +282,12 @@ class Work:
         return grown, why
 
     def _change_of(
-        self, inheritance: Inheritance, shape: NodeShape, before: Segment, heir: Heir | None
+        self, inheritance: Inheritance, shape: NodeRules, before: Segment, heir: Successor | None
     ) -> int | None:
         draft, backward = inheritance.draft, self.choice.policy.backward
         if heir is None:
             if self.choice.policy.modules:
-                for maintain in (follow, reexamine):
+                for maintain in (maintain_projection, maintain_equivalence):
                     grown = maintain(draft, shape, before)
                     if grown is not None:
                         return grown
@@ -300,19 +300,23 @@ class Work:
             heir.copied = inheritance.settle(heir)
         return grown
 
-    def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeShape:
+    def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeRules:
         # What is known was found out with the same functions, and from rules that were written the same way.
         found = self.known_shapes.get(keys) if self.same_functions else None
         if found is None or any(found.rules[key] is not rule for key, rule in own.items()):
-            found = self.shapes[keys] = NodeShape(own)
+            found = self.shapes[keys] = NodeRules(own)
         return found
 
 
-def _moved(draft: Draft, before: Segment, heir: Heir | None) -> Moved:
+def _moved(draft: Draft, before: Segment, heir: Successor | None) -> SegmentChange:
     """Count what a segment gains and loses that is maintained."""
     gained, lost = draft.moved(before)
     # Of what was copied into it from other nodes, it gains nothing that stays, and loses what does not.
-    return Moved(gained - heir.copied.gained, lost + heir.copied.lost) if heir else Moved(gained, lost)
+    return (
+        SegmentChange(gained - heir.copied.gained, lost + heir.copied.lost)
+        if heir
+        else SegmentChange(gained, lost)
+    )
 
 
 @dataclass(slots=True)
@@ -323,10 +327,10 @@ class _Watch:
     nodes: int
     place: int = 0
     before: int = 0
-    shape: NodeShape = field(init=False)
+    shape: NodeRules = field(init=False)
     rounds: int = 0
 
-    def begin(self, place: int, shape: NodeShape) -> None:
+    def begin(self, place: int, shape: NodeRules) -> None:
         self.place, self.shape, self.rounds = place, shape, 0
 
     def finish(self, total: int) -> None:
@@ -335,7 +339,7 @@ class _Watch:
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)
-        self.settings.turn.pass_on()
+        self.settings.turn.yield_to_waiters()
 
     def step(self, rounds: int, facts: int) -> None:
         self.rounds = max(self.rounds, rounds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.embedded.evaluate.modules import recognise
-from zodiacedge.engine.embedded.maintain.delta_query import GIVEN, Question
+from zodiacedge.engine.embedded.maintain.delta_query import DELTA, DeltaQuery
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, in_pairs, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
@@ -20,12 +20,12 @@ from zodiacedge.plan.variants import readings, recursive_places
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.embedded.storage.database import Store
-    from zodiacedge.engine.embedded.versions.changed_rows import Touched
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
     from zodiacedge.language.ast import Argument, Conjunct
 
 
-class Spot(NamedTuple):
+class Occurrence(NamedTuple):
     """A place of a rule's body, or of the body of its aggregate, that reads facts."""
 
     key: str
@@ -34,7 +34,7 @@ class Spot(NamedTuple):
     negated: bool
 
 
-class NodeShape:
+class NodeRules:
     """The rules of a node, and the questions that changes ask of them."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
@@ -56,9 +56,9 @@ class NodeShape:
         self.one_instance_each = _is_alone(rules)
         """Whether no fact has two instances: it goes with the one that it has."""
         self.heads = {key: Relation(rule.head.relation, len(rule.head.args)) for key, rule in rules.items()}
-        self._questions: dict[tuple[object, ...], Question] = {}
+        self._questions: dict[tuple[object, ...], DeltaQuery] = {}
         self._columns: dict[tuple[object, ...], tuple[int, ...] | None] = {}
-        self._spots: dict[Relation, tuple[Spot, ...]] = {}
+        self._spots: dict[Relation, tuple[Occurrence, ...]] = {}
         self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
         self._any_class = any(map(is_any_class, self.atoms))
         self._read: tuple[Relation, ...] | None = None
@@ -73,13 +73,13 @@ class NodeShape:
         needs = (arg for atom in self.own_atoms(key) for arg in atom.args)
         return (*self.rules[key].head.args, *needs)
 
-    def relations(self, store: Store, atom: Atom) -> tuple[Relation, ...] | None:
+    def relations(self, store: Database, atom: Atom) -> tuple[Relation, ...] | None:
         """Return the relations whose rows may match an atom; None if they are all classes there may be."""
         if atom not in self._relations:
             self._relations[atom] = None if is_any_class(atom) else tuple(store.relations(atom))
         return self._relations[atom]
 
-    def read_of(self, store: Store, touched: Touched) -> list[Relation]:
+    def read_of(self, store: Database, touched: ChangedRows) -> list[Relation]:
         """Return the relations that the node reads, of those of which something was noted."""
         if self._any_class:
             return [one for one in touched.relations() if self.spots(store, one)]
@@ -87,7 +87,7 @@ class NodeShape:
             self._read = tuple(dict.fromkeys(one for atom in self.atoms for one in store.relations(atom)))
         return [one for one in self._read if one in touched]
 
-    def spots(self, store: Store, relation: Relation) -> tuple[Spot, ...]:
+    def spots(self, store: Database, relation: Relation) -> tuple[Occurrence, ...]:
         """Return the spots that read a relation."""
         found = self._spots.get(relation)
         if found is None:
@@ -99,10 +99,10 @@ class NodeShape:
             self._spots[relation] = found
         return found
 
-    def _all_spots(self) -> Iterator[tuple[Spot, Atom]]:
+    def _all_spots(self) -> Iterator[tuple[Occurrence, Atom]]:
         for key, rule in self.rules.items():
             for one in readings(rule):
-                yield Spot(key, one.place, one.inner, one.negated), one.atom
+                yield Occurrence(key, one.position, one.inner, one.negated), one.atom
 
     # Questions.
 
@@ -111,14 +111,14 @@ class NodeShape:
         """Whether something was asked already."""
         return bool(self._questions)
 
-    def question(self, name: tuple[object, ...], make: Callable[[], Question]) -> Question:
+    def question(self, name: tuple[object, ...], make: Callable[[], DeltaQuery]) -> DeltaQuery:
         """Return a question by its name; make it if nobody asked it yet."""
         found = self._questions.get(name)
         if found is None:
             found = self._questions[name] = make()
         return found
 
-    def heads_at(self, key: str, place: int) -> Question:
+    def heads_at(self, key: str, place: int) -> DeltaQuery:
         """Ask for the heads of instances that have given rows at a place: facts, projections or groups."""
         rule = self.rules[key]
         return self.question(
@@ -135,79 +135,79 @@ class NodeShape:
             self._columns[name] = _places(head, columns) if len(head) == len(columns) else None
         return self._columns[name]
 
-    def keys_of(self, spot: Spot) -> tuple[int, ...] | None:
+    def keys_of(self, spot: Occurrence) -> tuple[int, ...] | None:
         """Return the columns of a negated atom's facts that hold its outer variables, if all match it."""
         if spot not in self._columns:
             atom, keys = self._negated(spot)
             self._columns[spot] = _places(keys, atom.args)
         return self._columns[spot]
 
-    def groups_at(self, key: str, place: int) -> Question:
+    def groups_at(self, key: str, place: int) -> DeltaQuery:
         """Ask for the groups of an aggregate's bindings that have given rows at a place."""
         one = self.aggregates[key]
         return self.question(
-            ("groups", key, place), lambda: Question(one.groups, _with(one.body, place), place)
+            ("groups", key, place), lambda: DeltaQuery(one.groups, _with(one.body, place), place)
         )
 
-    def rows_of_groups(self, key: str) -> Question:
+    def rows_of_groups(self, key: str) -> DeltaQuery:
         """Ask for the rows of an aggregate that given groups have."""
         one = self.aggregates[key]
         return self.question(
             ("rows", key),
-            lambda: Question(columns_of(one), (Atom(GIVEN, one.groups), one), 0, (key, one)),
+            lambda: DeltaQuery(columns_of(one), (Atom(DELTA, one.groups), one), 0, (key, one)),
         )
 
-    def bindings_of_groups(self, key: str) -> Question:
+    def bindings_of_groups(self, key: str) -> DeltaQuery:
         """Ask for the bindings that an aggregate folds for given groups."""
         one = self.aggregates[key]
         return self.question(
-            ("bindings", key), lambda: Question(bindings_of(one), (Atom(GIVEN, one.groups), *one.body), 0)
+            ("bindings", key), lambda: DeltaQuery(bindings_of(one), (Atom(DELTA, one.groups), *one.body), 0)
         )
 
-    def all_bindings(self, key: str) -> Question:
+    def all_bindings(self, key: str) -> DeltaQuery:
         """Ask for all bindings that an aggregate folds."""
         one = self.aggregates[key]
-        return self.question(("all bindings", key), lambda: Question(bindings_of(one), one.body, None))
+        return self.question(("all bindings", key), lambda: DeltaQuery(bindings_of(one), one.body, None))
 
-    def supported(self, key: str) -> Question:
+    def supported(self, key: str) -> DeltaQuery:
         """Ask which of some given heads a rule derives."""
         head, body = self.rules[key].head.args, self.rules[key].body
         return self.question(
-            ("supported", key), lambda: self._of_rule(key, head, (Atom(GIVEN, head), *body), 0)
+            ("supported", key), lambda: self._of_rule(key, head, (Atom(DELTA, head), *body), 0)
         )
 
-    def instances(self, key: str) -> Question:
+    def instances(self, key: str) -> DeltaQuery:
         """Ask for the instances of some given heads."""
         head, body = self.rules[key].head.args, self.rules[key].body
         return self.question(
             ("instances", key),
-            lambda: self._of_rule(key, self.instance_args(key), (Atom(GIVEN, head), *body), 0),
+            lambda: self._of_rule(key, self.instance_args(key), (Atom(DELTA, head), *body), 0),
         )
 
-    def all_heads(self, key: str) -> Question:
+    def all_heads(self, key: str) -> DeltaQuery:
         """Ask for all that a rule derives."""
         rule = self.rules[key]
         return self.question(("all", key), lambda: self._of_rule(key, rule.head.args, rule.body, None))
 
-    def projected(self, spot: Spot) -> Question:
+    def projected(self, spot: Occurrence) -> DeltaQuery:
         """Ask for the values that a negated atom's outer variables have in given facts."""
 
-        def make() -> Question:
+        def make() -> DeltaQuery:
             atom, keys = self._negated(spot)
-            return Question(keys, (Atom(GIVEN, atom.args),), 0)
+            return DeltaQuery(keys, (Atom(DELTA, atom.args),), 0)
 
         return self.question(("projected", *spot), make)
 
-    def matched(self, spot: Spot) -> Question:
+    def matched(self, spot: Occurrence) -> DeltaQuery:
         """Ask which given values of a negated atom's outer variables have a match."""
 
-        def make() -> Question:
+        def make() -> DeltaQuery:
             atom, keys = self._negated(spot)
-            return Question(keys, (Atom(GIVEN, keys), atom), 0)
+            return DeltaQuery(keys, (Atom(DELTA, keys), atom), 0)
 
         return self.question(("matched", *spot), make)
 
-    def _negated(self, spot: Spot) -> tuple[Atom, tuple[Variable, ...]]:
+    def _negated(self, spot: Occurrence) -> tuple[Atom, tuple[Variable, ...]]:
         body = self.aggregates[spot.key].body if spot.inner else self.rules[spot.key].body
         conjunct = body[spot.place]
         if not isinstance(conjunct, Negation):
@@ -216,9 +216,9 @@ class NodeShape:
 
     def _of_rule(
         self, key: str, head: tuple[Argument, ...], body: tuple[Conjunct, ...], place: int | None
-    ) -> Question:
+    ) -> DeltaQuery:
         aggregate = self.aggregates.get(key)
-        return Question(
+        return DeltaQuery(
             head, body, place, (key, aggregate) if aggregate is not None and aggregate in body else None
         )
 
@@ -251,7 +251,7 @@ def _with(body: tuple[Conjunct, ...], place: int) -> tuple[Conjunct, ...]:
             given = columns_of(aggregate)
         case conjunct:
             raise TypeError(conjunct)
-    return (*body[:place], Atom(GIVEN, given), *body[place + 1 :])
+    return (*body[:place], Atom(DELTA, given), *body[place + 1 :])
 
 
 def _places(wanted: Sequence[Argument], given: Sequence[Argument]) -> tuple[int, ...] | None:

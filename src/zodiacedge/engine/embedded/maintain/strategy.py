@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.embedded.maintain.rule_profile import NodeShape
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
-MEANS = ("choose", "maintain", "anew", "give up")
+STRATEGIES = ("choose", "maintain", "recompute", "give up")
 
 # So few rows that came or went are always worth a try.
 FEW = 32
@@ -54,12 +54,12 @@ class Policy:
     """
 
     modules: bool = True
-    means: str = "choose"
+    strategy: str = "choose"
     backward: bool = True
 
 
 @dataclass(slots=True)
-class Choice:
+class Strategy:
     """What a change knows about what its nodes cost."""
 
     policy: Policy
@@ -70,11 +70,11 @@ class Choice:
     _ready: float = 0.0
     """Seconds to make the tables ready that the node at hand looks into."""
 
-    def anew_because(self, draft: Draft, shape: NodeShape, before: Segment) -> str | None:
+    def recompute_reason(self, draft: Draft, shape: NodeRules, before: Segment) -> str | None:
         """Return why a node should be evaluated anew, or None if it should be maintained."""
-        if self.policy.means == "anew":
+        if self.policy.strategy == "recompute":
             return ""
-        if self.policy.means != "choose":
+        if self.policy.strategy != "choose":
             return None
         if (
             not shape.is_planned
@@ -98,11 +98,11 @@ class Choice:
         """Start the clock: from now on the node is maintained."""
         clock = draft.clock
         self._begun = clock.at_most()
-        if self.policy.means == "choose":
+        if self.policy.strategy == "choose":
             # What was given up may have lacked a table that is ready: each time it gets longer.
             worth = max(before.seconds, _LEAST_SECONDS) * 2.0**before.tries
             clock.deadline = self._begun + self._ready + max(min(self._left, worth), _LEAST_SECONDS)
-        elif self.policy.means == "give up":
+        elif self.policy.strategy == "give up":
             clock.deadline = 0.0
 
     @property
@@ -111,7 +111,7 @@ class Choice:
 
     def may_spend(self, draft: Draft, seconds: float) -> bool:
         """Whether a change can afford to keep what a node has for later ones."""
-        if self.policy.means != "choose":
+        if self.policy.strategy != "choose":
             # Tests want to see both.
             return self.policy.modules
         return draft.clock.worked() + seconds < max(_PATIENCE, self.estimate * _SHARE_TO_KEEP)
@@ -123,7 +123,7 @@ class Choice:
             self._wasted += max(draft.clock.worked() - self._begun, 0.0)
 
 
-def _prospect(draft: Draft, shape: NodeShape, before: Segment) -> tuple[int, int]:
+def _prospect(draft: Draft, shape: NodeRules, before: Segment) -> tuple[int, int]:
     """Return about how many rows came or went of what a node reads, and how many stand in unready tables."""
     read = shape.read_of(draft.store, draft.touched)
     touched = sum(map(draft.touched.count, read))

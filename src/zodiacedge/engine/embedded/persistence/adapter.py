@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
-from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedEffect
+from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
 from zodiacedge.engine.embedded.persistence import columns
 
 if TYPE_CHECKING:
@@ -14,16 +14,22 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Attempt, Batch, Effect, State
-    from zodiacedge.engine.parts import PartKey
-    from zodiacedge.engine.persistence import PartFile, PartFiles, Parts, PartWriter, Told
+    from zodiacedge.engine.api import Batch, FactDelta, State, UncommittedState
+    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import (
+        PartitionFile,
+        PartitionFiles,
+        Partitions,
+        PartitionWriter,
+        RestoreInfo,
+    )
     from zodiacedge.language.ast import Rule
 
 
-class EmbeddedKeeping:
+class EmbeddedPersistence:
     """What the embedded engine offers to a store."""
 
-    def restored(self, empty: State, parts: Parts, told: Told) -> EmbeddedState:
+    def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> EmbeddedState:
         """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
         return columns.restored(
             _state(empty),
@@ -35,11 +41,11 @@ class EmbeddedKeeping:
             registry=told.registry,
         )
 
-    def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
+    def add_part(self, batch: Batch, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a part to a batch."""
         columns.add_part(_batch(batch), key, table)
 
-    def add_parts(self, batch: Batch, parts: Parts) -> None:
+    def add_parts(self, batch: Batch, parts: Partitions) -> None:
         """Add the facts of files to a batch, a column at a time."""
         for key, table in parts:
             columns.add_part(_batch(batch), key, table)
@@ -49,9 +55,9 @@ class EmbeddedKeeping:
         found = _state(state)
         return len(found.store.explicit), found.rows
 
-    def counts_after(self, effect: Effect, attempt: Attempt) -> tuple[int, int]:
+    def counts_after(self, effect: FactDelta, attempt: UncommittedState) -> tuple[int, int]:
         """Return the same of what a change will come to."""
-        if not isinstance(attempt, EmbeddedAttempt):
+        if not isinstance(attempt, EmbeddedUncommitted):
             raise TypeError(attempt)
         return columns.explicit_after(_effect(effect)), columns.rows_after(attempt)
 
@@ -59,33 +65,33 @@ class EmbeddedKeeping:
         """Return what evaluating each node from nothing took."""
         return {keys: segment.seconds for keys, segment in _state(state).store.segments.items()}
 
-    def came_and_went(
-        self, effect: Effect, write: PartWriter
-    ) -> tuple[Iterable[tuple[PartKey, pa.Table | PartFile]], ...]:
+    def explicit_delta(
+        self, effect: FactDelta, write: PartitionWriter
+    ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the explicit facts that come and those that go."""
         del write  # they are in this process, and so may be the record of them
         return columns.effect_pieces(_effect(effect))
 
-    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartKey, object]:
+    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartitionKey, object]:
         """Return of each part what tells whether it changed in this process."""
         del rules
         return columns.signatures(_state(state))
 
-    def renewed(
+    def changed_partitions(
         self,
         state: State,
-        now: Mapping[PartKey, object],
-        before: Mapping[PartKey, object],
-        write: PartWriter,
-    ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
+        now: Mapping[PartitionKey, object],
+        before: Mapping[PartitionKey, object],
+        write: PartitionWriter,
+    ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
         """Yield the parts whose signatures are not what they were."""
         del write
         changed = [key for key, signature in now.items() if before.get(key) != signature]
         return columns.tables(_state(state), changed)
 
     def captured(
-        self, state: State, now: Mapping[PartKey, object], before: Mapping[PartKey, object]
-    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartKey, pa.Table]]]:
+        self, state: State, now: Mapping[PartitionKey, object], before: Mapping[PartitionKey, object]
+    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartitionKey, pa.Table]]]:
         """Return what yields the parts that changed, as they are now, whatever becomes of the state."""
         found = _state(state)
         rows = columns.captured(found, [key for key, one in now.items() if before.get(key) != one])
@@ -104,7 +110,7 @@ def _batch(batch: Batch) -> EmbeddedBatch:
     return batch
 
 
-def _effect(effect: Effect) -> EmbeddedEffect:
-    if not isinstance(effect, EmbeddedEffect):
+def _effect(effect: FactDelta) -> EmbeddedFactDelta:
+    if not isinstance(effect, EmbeddedFactDelta):
         raise TypeError(effect)
     return effect

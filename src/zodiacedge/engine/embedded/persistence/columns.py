@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
 from zodiacedge.engine.embedded.kernels.layout import (
     K_BLANK,
@@ -28,10 +28,10 @@ from zodiacedge.engine.embedded.kernels.layout import (
     K_STRING,
     K_TAGGED,
 )
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, Segment, Store, by_class
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Database, Relation, Segment, by_class
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.parts import PartKey
-from zodiacedge.engine.persistence import BadPartError
+from zodiacedge.engine.parts import PartitionKey
+from zodiacedge.engine.persistence import BadPartitionError
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.api import Dropped
-    from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedEffect
+    from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.parts import Kind
     from zodiacedge.engine.registry import Registry
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
     Ids = NDArray[np.int32]
-    Captured = dict[PartKey, list[tuple[Relation, Ids]]]
+    Captured = dict[PartitionKey, list[tuple[Relation, Ids]]]
     Codes = NDArray[np.int32]
 
 NAMES = {
@@ -81,18 +81,18 @@ _HALF = np.uint64(32)
 # From tables to parts
 
 
-def pieces(state: EmbeddedState) -> Iterator[tuple[PartKey, Relation, Ids]]:
+def pieces(state: EmbeddedState) -> Iterator[tuple[PartitionKey, Relation, Ids]]:
     """Yield the rows of all tables with the part that each belongs to; a part may come more than once."""
     store = state.store
     yield from _owned(store, "explicit", _NOBODY, store.explicit)
     for keys, segment in store.segments.items():
         yield from _owned(store, "derived", keys, segment)
-        for rule, table in segment.hidden.items():
+        for rule, table in segment.aggregate_rows.items():
             relation = Relation(rule, table.arity)
-            yield PartKey("aggregate", keys, rule, table.arity), relation, table.rows
+            yield PartitionKey("aggregate", keys, rule, table.arity), relation, table.rows
 
 
-def effect_pieces(effect: EmbeddedEffect) -> tuple[list[tuple[PartKey, pa.Table]], ...]:
+def effect_pieces(effect: EmbeddedFactDelta) -> tuple[list[tuple[PartitionKey, pa.Table]], ...]:
     """Return the facts that come and those that go."""
     return tuple(
         [
@@ -104,9 +104,9 @@ def effect_pieces(effect: EmbeddedEffect) -> tuple[list[tuple[PartKey, pa.Table]
     )
 
 
-def signatures(state: EmbeddedState) -> dict[PartKey, tuple[int, int]]:
+def signatures(state: EmbeddedState) -> dict[PartitionKey, tuple[int, int]]:
     """Return the size of each part and a sum over its rows, which tell whether it changed in this process."""
-    found: dict[PartKey, tuple[int, int]] = {}
+    found: dict[PartitionKey, tuple[int, int]] = {}
     for key, relation, rows in pieces(state):
         count, total = found.get(key, (0, 0))
         if len(rows):
@@ -114,22 +114,22 @@ def signatures(state: EmbeddedState) -> dict[PartKey, tuple[int, int]]:
     return found
 
 
-def explicit_after(effect: EmbeddedEffect) -> int:
+def explicit_after(effect: EmbeddedFactDelta) -> int:
     """Return how many explicit facts there will be."""
     return len(effect.store.explicit) + effect.added - effect.removed
 
 
-def rows_after(attempt: EmbeddedAttempt) -> int:
+def rows_after(attempt: EmbeddedUncommitted) -> int:
     """Return how many facts all segments will have together."""
     return attempt.work.total
 
 
-def tables(state: EmbeddedState, wanted: Iterable[PartKey]) -> Iterator[tuple[PartKey, pa.Table]]:
+def tables(state: EmbeddedState, wanted: Iterable[PartitionKey]) -> Iterator[tuple[PartitionKey, pa.Table]]:
     """Yield some parts as Arrow tables."""
     return tables_of(state.store, captured(state, wanted), nullcontext())
 
 
-def captured(state: EmbeddedState, wanted: Iterable[PartKey]) -> Captured:
+def captured(state: EmbeddedState, wanted: Iterable[PartitionKey]) -> Captured:
     """Return the rows of some parts as they are now, whatever becomes of the state."""
     asked = set(wanted)
     found: Captured = {}
@@ -140,21 +140,21 @@ def captured(state: EmbeddedState, wanted: Iterable[PartKey]) -> Captured:
 
 
 def tables_of(
-    store: Store, parts: Captured, turn: AbstractContextManager[object]
-) -> Iterator[tuple[PartKey, pa.Table]]:
+    store: Database, parts: Captured, turn: AbstractContextManager[object]
+) -> Iterator[tuple[PartitionKey, pa.Table]]:
     """Yield captured parts as Arrow tables; the dictionary is asked for some rows at a time, in turn."""
     for key, pieces_of_it in parts.items():
         batches = [one for piece in pieces_of_it for one in _batches(store, *piece, turn)]
         yield key, pa.concat_tables(batches)
 
 
-def table_of(store: Store, relation: Relation, rows: Ids) -> pa.Table:
+def table_of(store: Database, relation: Relation, rows: Ids) -> pa.Table:
     """Return rows of a relation as an Arrow table of readable terms, its class included if that is no IRI."""
     return pa.concat_tables(list(_batches(store, relation, rows, nullcontext())))
 
 
 def _batches(
-    store: Store, relation: Relation, rows: Ids, turn: AbstractContextManager[object]
+    store: Database, relation: Relation, rows: Ids, turn: AbstractContextManager[object]
 ) -> Iterator[pa.Table]:
     for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
         some = rows[n : n + _WRITTEN_TOGETHER]
@@ -167,16 +167,16 @@ def _batches(
 
 
 def _owned(
-    store: Store, kind: Kind, owner: frozenset[str], segment: Segment
-) -> Iterator[tuple[PartKey, Relation, Ids]]:
+    store: Database, kind: Kind, owner: frozenset[str], segment: Segment
+) -> Iterator[tuple[PartitionKey, Relation, Ids]]:
     for relation, table in segment.tables.items():
         for one, rows in by_class(relation, table.rows):
             yield _key(store, kind, owner, one), one, rows
 
 
-def _key(store: Store, kind: Kind, owner: frozenset[str], relation: Relation) -> PartKey:
+def _key(store: Database, kind: Kind, owner: frozenset[str], relation: Relation) -> PartitionKey:
     name, arity = store.predicate(relation)
-    return PartKey(kind, owner, name, arity)
+    return PartitionKey(kind, owner, name, arity)
 
 
 def _sum(relation: Relation, rows: Ids) -> int:
@@ -244,7 +244,7 @@ def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
 # From parts to tables
 
 
-def add_part(batch: EmbeddedBatch, key: PartKey, table: pa.Table) -> None:
+def add_part(batch: EmbeddedBatch, key: PartitionKey, table: pa.Table) -> None:
     """Add the facts of a part to a batch."""
     for relation, rows in _relations(batch.store, key, rows_of(batch.store.dictionary, key, table)):
         batch.add_rows(relation, rows)
@@ -252,7 +252,7 @@ def add_part(batch: EmbeddedBatch, key: PartKey, table: pa.Table) -> None:
 
 def restored(
     empty: EmbeddedState,
-    parts: Iterable[tuple[PartKey, pa.Table]],
+    parts: Iterable[tuple[PartitionKey, pa.Table]],
     rules: Mapping[str, Rule],
     graph: HyperGraph,
     *,
@@ -278,7 +278,7 @@ def restored(
     }
     for key, rows in _all_rows(store.dictionary, parts):
         if key.kind == "aggregate":
-            hidden = segments[key.owner].hidden
+            hidden = segments[key.owner].aggregate_rows
             _filled(hidden.setdefault(key.predicate, Table(key.arity)), rows)
             continue
         segment = store.explicit if key.kind == "explicit" else segments[key.owner]
@@ -292,10 +292,10 @@ def restored(
         for one in keys:
             # As evaluating would leave it: there is a table for what has no facts, too.
             segment.table(store.filled_by(rules[one].head, pairs=keys in typed))
-        for one in keys - segment.hidden.keys():
+        for one in keys - segment.aggregate_rows.keys():
             aggregate = rules[one].aggregate
             if aggregate:
-                segment.hidden[one] = Table(len(aggregate.groups) + len(aggregate.folds))
+                segment.aggregate_rows[one] = Table(len(aggregate.groups) + len(aggregate.folds))
         store.add_segment(keys, segment)
     return EmbeddedState(
         store,
@@ -308,17 +308,17 @@ def restored(
     )
 
 
-def _is_class(key: PartKey) -> bool:
+def _is_class(key: PartitionKey) -> bool:
     return key.arity == 1 or (key.arity == 2 and key.predicate == RDF_TYPE)
 
 
-def _in_pairs(store: Store, key: PartKey, rows: Ids) -> Ids:
+def _in_pairs(store: Database, key: PartitionKey, rows: Ids) -> Ids:
     if key.arity == 2:
         return rows
     return np.insert(rows, 1, store.dictionary.encode(IRI(key.predicate)), axis=1)
 
 
-def _relations(store: Store, key: PartKey, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
+def _relations(store: Database, key: PartitionKey, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
     if key.arity == 1:
         yield Relation(RDF_TYPE, 1, store.dictionary.encode(IRI(key.predicate))), rows
     else:
@@ -328,15 +328,15 @@ def _relations(store: Store, key: PartKey, rows: Ids) -> Iterator[tuple[Relation
 def _filled(table: Table, rows: Ids) -> Table:
     # Kernels count on distinct rows, and a store may come from elsewhere.
     if table.insert(np.ascontiguousarray(rows)) != len(rows):
-        raise BadPartError("a row stands there twice")
+        raise BadPartitionError("a row stands there twice")
     return table
 
 
 def _all_rows(
-    dictionary: Dictionary, parts: Iterable[tuple[PartKey, pa.Table]]
-) -> Iterator[tuple[PartKey, Ids]]:
+    dictionary: Dictionary, parts: Iterable[tuple[PartitionKey, pa.Table]]
+) -> Iterator[tuple[PartitionKey, Ids]]:
     """Yield the rows of parts, many small ones at once: that takes about as long as one of them."""
-    small: list[tuple[PartKey, pa.Table]] = []
+    small: list[tuple[PartitionKey, pa.Table]] = []
     waiting = 0
     for key, table in parts:
         if len(table) > _SMALL:
@@ -351,8 +351,8 @@ def _all_rows(
 
 
 def _rows_together(
-    dictionary: Dictionary, parts: Sequence[tuple[PartKey, pa.Table]]
-) -> Iterator[tuple[PartKey, Ids]]:
+    dictionary: Dictionary, parts: Sequence[tuple[PartitionKey, pa.Table]]
+) -> Iterator[tuple[PartitionKey, Ids]]:
     found = [np.zeros((len(table), key.arity), np.int32) for key, table in parts]
     for n in range(max((key.arity for key, _ in parts), default=0)):
         having = [place for place, (key, _) in enumerate(parts) if key.arity > n]
@@ -373,7 +373,7 @@ def _rows_together(
     yield from zip((key for key, _ in parts), found, strict=True)
 
 
-def rows_of(dictionary: Dictionary, key: PartKey, table: pa.Table) -> Ids:
+def rows_of(dictionary: Dictionary, key: PartitionKey, table: pa.Table) -> Ids:
     """Return the rows of a part; its terms go into a dictionary."""
     rows = np.zeros((len(table), key.arity), np.int32)
     for n in range(key.arity):
@@ -388,7 +388,7 @@ def rows_of(dictionary: Dictionary, key: PartKey, table: pa.Table) -> Ids:
 
 def _read(dictionary: Dictionary, texts: pa.Array, types: pa.Array) -> Ids:
     if texts.null_count or types.null_count:
-        raise BadPartError("an argument is missing")
+        raise BadPartitionError("an argument is missing")
     coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
     codes: Codes = coded.indices.to_numpy(zero_copy_only=False)
     names = coded.dictionary.to_pylist()
@@ -415,7 +415,7 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
         # Zero has one sign.
         bits = (texts.cast(pa.float64()).to_numpy() + 0.0).view(np.int64)
         if not np.isfinite(bits.view(np.float64)).all():
-            raise BadPartError("a number is not finite")
+            raise BadPartitionError("a number is not finite")
     elif kind == K_BOOLEAN:
         bits = texts.cast(pa.bool_()).cast(pa.int64()).to_numpy()
     else:
@@ -429,5 +429,5 @@ def _encoded_own_type(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids
     elif name.startswith("<") and name.endswith(">") and "\0" not in name:
         prefix, kind = name[1:-1], K_OTHER
     else:
-        raise BadPartError(f"there is no type {name!r}")
+        raise BadPartitionError(f"there is no type {name!r}")
     return encoded_strings(dictionary, pc.binary_join_element_wise(f"{prefix}\0", texts, ""), kind)

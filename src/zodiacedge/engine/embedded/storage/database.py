@@ -49,7 +49,7 @@ TYPED = Relation(RDF_TYPE, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableView:
     """One table of a relation, as an atom sees it."""
 
     table: Table
@@ -60,13 +60,13 @@ class Part:
 class Segment:
     """The tables that one owner (a node, or the explicit facts) fills.
 
-    `hidden` are the rows of the aggregates of a node's rules, by rule key: groups, then results. `overlays`
-    are what changes under way do to the tables, and to the hidden ones; `seconds` is what the last evaluation
-    from nothing took, and `tries` how often in a row maintaining it was given up before.
+    `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
+    `overlays` are the changes under way of both kinds of tables; `seconds` is what the last evaluation from
+    scratch took, and `tries` how often in a row maintaining it was given up before.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
-    hidden: dict[str, Table] = field(default_factory=dict)
+    aggregate_rows: dict[str, Table] = field(default_factory=dict)
     overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
     seconds: float = 0.0
     tries: int = 0
@@ -91,7 +91,7 @@ def too_wide(what: str, arity: int, most: int) -> EvaluationProblem:
     return EvaluationProblem(Diagnostic("E004", message, "use fewer, or the engine reference"))
 
 
-class Terms:
+class TermSpace:
     """What all versions of a state share: the dictionary, results of the host, and working memory."""
 
     def __init__(self) -> None:
@@ -133,12 +133,12 @@ class Reader(Protocol):
         """Look now, if some tables, by identity, are among those to look at."""
 
 
-class Store:
+class Database:
     """The tables of one version, and the terms in them."""
 
-    def __init__(self, terms: Terms | None = None, explicit: Segment | None = None) -> None:
+    def __init__(self, terms: TermSpace | None = None, explicit: Segment | None = None) -> None:
         """Start with explicit facts only."""
-        self.terms = terms or Terms()
+        self.terms = terms or TermSpace()
         self.explicit = explicit or Segment()
         self.segments: dict[frozenset[str], Segment] = {}
         self._owners: dict[Relation, list[Segment]] = {}
@@ -168,9 +168,9 @@ class Store:
             for reader in list(self._readers):
                 reader.look_before(changing)
 
-    def beside(self, segment: Segment) -> Store:
+    def beside(self, segment: Segment) -> Database:
         """Return a store that also shows a segment of a query's own; this one does not."""
-        both = Store(self.terms, segment)
+        both = Database(self.terms, segment)
         both._owners |= {relation: list(owners) for relation, owners in self._owners.items()}
         both._classes |= self._classes
         return both
@@ -215,17 +215,17 @@ class Store:
             return [*self._classes, TYPED]
         return [Relation(RDF_TYPE, 1, self.terms.constant(wanted)), TYPED]
 
-    def outside(self, atom: Atom) -> list[Part]:
+    def outside(self, atom: Atom) -> list[TableView]:
         """Return the tables of all owners so far whose rows may match an atom."""
         owners = self._owners
         return [
-            Part(segment.tables[relation], relation.member_of)
+            TableView(segment.tables[relation], relation.member_of)
             for relation in self.relations(atom)
             for segment in owners.get(relation, ())
             if len(segment.tables[relation])
         ]
 
-    def inside(self, segment: Segment, atom: Atom) -> list[Part]:
+    def inside(self, segment: Segment, atom: Atom) -> list[TableView]:
         """Return the tables of a segment under way whose rows may match an atom."""
         relations = self.relations(atom)
         if atom.relation == RDF_TYPE and len(atom.args) == 2:
@@ -233,7 +233,7 @@ class Store:
             relations = [
                 r for r in segment.tables if r in relations or (any_class and r.member_of != NO_CLASS)
             ]
-        return [Part(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
+        return [TableView(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
 
     def visible(self) -> Mapping[Relation, list[Table]]:
         """Return all tables that hold something, by relation."""

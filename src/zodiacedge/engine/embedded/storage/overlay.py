@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_SLOTS = 8192
 
 
-class Piece(NamedTuple):
+class OverlayTable(NamedTuple):
     """A table, without the rows that another one holds."""
 
     table: Table
@@ -48,13 +48,13 @@ class Overlay:
         self.plus.need_rows()
         self.minus.need_rows()
 
-    def pieces(self, *, empty: bool = False) -> list[Piece]:
+    def pieces(self, *, empty: bool = False) -> list[OverlayTable]:
         """Return where the rows of the next version are; tables without rows too, if asked for."""
-        found: list[Piece] = []
+        found: list[OverlayTable] = []
         if self.base is not None and (empty or len(self.base)):
-            found.append(Piece(self.base, self.minus if empty or len(self.minus) else None))
+            found.append(OverlayTable(self.base, self.minus if empty or len(self.minus) else None))
         if empty or len(self.plus):
-            found.append(Piece(self.plus))
+            found.append(OverlayTable(self.plus))
         return found
 
     def add(self, rows: Ids) -> None:

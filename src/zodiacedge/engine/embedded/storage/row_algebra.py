@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _FEW = 16
 
 
-def without(rows: Ids, others: Ids) -> Ids:
+def difference(rows: Ids, others: Ids) -> Ids:
     """Return the rows that are not among others."""
     if not len(rows) or not len(others):
         return rows
-    return rows[~are_in(rows, others)]
+    return rows[~is_member(rows, others)]
 
 
-def are_in(rows: Ids, others: Ids) -> NDArray[np.bool_]:
+def is_member(rows: Ids, others: Ids) -> NDArray[np.bool_]:
     """Tell of each row whether it is among others."""
     if len(rows) <= _FEW and len(others) <= _FEW:
         there = set(map(tuple, others.tolist()))
@@ -32,7 +32,7 @@ def are_in(rows: Ids, others: Ids) -> NDArray[np.bool_]:
     return Table.of(others).mask(rows)
 
 
-def each_once(rows: Ids) -> Ids:
+def distinct(rows: Ids) -> Ids:
     """Return rows, each once."""
     if len(rows) <= 1:
         return rows

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Touched:
+class ChangedRows:
     """What was noted so far; whole tables are listed, and pairs compared, when somebody asks."""
 
     news: list[Relation] = field(default_factory=list)

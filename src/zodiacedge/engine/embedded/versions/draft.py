@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zodiacedge.engine.api import Moved
+from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.storage.database import (
     NO_CLASS,
     TYPED,
+    Database,
     Relation,
     Segment,
-    Store,
     is_any_class,
 )
-from zodiacedge.engine.embedded.storage.overlay import Overlay, Piece
+from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
-from zodiacedge.engine.embedded.versions.changed_rows import Touched
+from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
 from zodiacedge.engine.embedded.versions.clock import Clock
-from zodiacedge.engine.embedded.versions.ownership import gone_and_come, mark_owners
+from zodiacedge.engine.embedded.versions.ownership import mark_owners, split_changes
 from zodiacedge.engine.embedded.versions.pair import Pair
 from zodiacedge.engine.embedded.versions.unseen import Unseen
 
@@ -53,11 +53,11 @@ class _Gains(NamedTuple):
     # What the tables of a segment gain and lose, and the rows of its aggregates.
     segment: Segment
     tables: dict[Relation, Overlay]
-    hidden: dict[str, Overlay]
+    aggregate_rows: dict[str, Overlay]
 
     def overlays(self) -> Iterator[tuple[Relation | str, Overlay]]:
         yield from self.tables.items()
-        yield from self.hidden.items()
+        yield from self.aggregate_rows.items()
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class _Owners:
 class Draft:
     """A store, and what a change does to it."""
 
-    store: Store
+    store: Database
     registry: Registry
     look: Callable[[int], None]
     """Called now and then while something runs."""
@@ -86,7 +86,7 @@ class Draft:
     """Whether an evaluation error was met on the next version."""
     derivations: int = 0
     """How many heads questions gave since somebody counted last."""
-    touched: Touched = field(default_factory=Touched)
+    touched: ChangedRows = field(default_factory=ChangedRows)
     """What segments gained and lost so far."""
     _in_use: dict[int, _Gains] = field(default_factory=dict)
     """What tables gain and lose, by the identity of the segment that holds them."""
@@ -120,14 +120,20 @@ class Draft:
             return list(dict.fromkeys((*found, *new)))
         return found
 
-    def old(self, relation: Relation, own: Segment | None = None, *, empty: bool = False) -> list[Piece]:
+    def old(
+        self, relation: Relation, own: Segment | None = None, *, empty: bool = False
+    ) -> list[OverlayTable]:
         """Return the tables of a relation in the old version, without those of one segment."""
         owners = self.store.owners(relation)
-        return [Piece(s.tables[relation]) for s in owners if s is not own and (empty or s.tables[relation])]
+        return [
+            OverlayTable(s.tables[relation]) for s in owners if s is not own and (empty or s.tables[relation])
+        ]
 
-    def new(self, relation: Relation, own: Segment | None = None, *, empty: bool = False) -> list[Piece]:
+    def new(
+        self, relation: Relation, own: Segment | None = None, *, empty: bool = False
+    ) -> list[OverlayTable]:
         """Return the tables of a relation in the next version, without those of one segment."""
-        found: list[Piece] = []
+        found: list[OverlayTable] = []
         for segment in self.owners(relation):
             if segment is own:
                 continue
@@ -135,7 +141,7 @@ class Draft:
             if used is not None:
                 found += used.pieces(empty=empty)
             elif empty or segment.tables[relation]:
-                found.append(Piece(segment.tables[relation]))
+                found.append(OverlayTable(segment.tables[relation]))
         return found
 
     def owners(self, relation: Relation) -> Sequence[Segment]:
@@ -269,33 +275,33 @@ class Draft:
         self._forget_entries(relation)
         return found
 
-    def hidden(self, segment: Segment, key: str) -> Overlay:
+    def aggregate_rows(self, segment: Segment, key: str) -> Overlay:
         """Return what an aggregate's rows gain and lose."""
         gains = self._gains(segment)
-        found = gains.hidden.get(key)
+        found = gains.aggregate_rows.get(key)
         if found is not None:
             return found
-        base = segment.hidden[key]
+        base = segment.aggregate_rows[key]
         found = segment.overlays.get(key)
         if found is None or not found.is_clean(base):
             found = segment.overlays[key] = Overlay(base, base.arity)
-        gains.hidden[key] = found
+        gains.aggregate_rows[key] = found
         return found
 
-    def hidden_pieces(self, segment: Segment, key: str, *, old: bool) -> list[Piece]:
+    def hidden_pieces(self, segment: Segment, key: str, *, old: bool) -> list[OverlayTable]:
         """Return where an aggregate's rows are."""
         used = () if old else self.hidden_overlay(segment, key)
-        return used[0].pieces(empty=True) if used else [Piece(segment.hidden[key])]
+        return used[0].pieces(empty=True) if used else [OverlayTable(segment.aggregate_rows[key])]
 
     def hidden_overlay(self, segment: Segment, key: str) -> tuple[Overlay, ...]:
         """Return what stands over an aggregate's rows, if something does."""
         gains = self._in_use.get(id(segment))
-        return (gains.hidden[key],) if gains is not None and key in gains.hidden else ()
+        return (gains.aggregate_rows[key],) if gains is not None and key in gains.aggregate_rows else ()
 
     def gains(self, segment: Segment) -> tuple[dict[Relation, Overlay], dict[str, Overlay]]:
         """Return what the tables of a segment gain and lose, and what its aggregates' rows do."""
         gains = self._in_use.get(id(segment))
-        return ({}, {}) if gains is None else (gains.tables, gains.hidden)
+        return ({}, {}) if gains is None else (gains.tables, gains.aggregate_rows)
 
     def forget(self, segment: Segment) -> None:
         """Take back what a segment gains and loses."""
@@ -381,7 +387,7 @@ class Draft:
                 later[relation] = self._unseen(relation)
                 continue
             rows = self.touched.rows(relation)
-            gone, come = gone_and_come(rows, self.flags(relation, rows))
+            gone, come = split_changes(rows, self.flags(relation, rows))
             for delta, some in ((came, come), (went, gone)):
                 if len(some):
                     delta[relation] = [some.copy()]
@@ -406,9 +412,9 @@ class Draft:
             overlays,
         )
 
-    def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Store:
+    def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Database:
         """Return a store of the next version, of what some atoms read, without one segment."""
-        found = Store(self.store.terms)
+        found = Database(self.store.terms)
         for relation in dict.fromkeys(r for atom in atoms for r in self.relations(atom)):
             for piece in self.new(relation, own):
                 table = piece.table
@@ -424,7 +430,7 @@ class Draft:
         for gains in self._in_use.values():
             segment = gains.segment
             for name, overlay in gains.overlays():
-                table = segment.table(name) if isinstance(name, Relation) else segment.hidden[name]
+                table = segment.table(name) if isinstance(name, Relation) else segment.aggregate_rows[name]
                 # All memory is there before the first row moves: nothing may fail half-way.
                 table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
                 pending.append((overlay, table))
@@ -448,10 +454,10 @@ class Draft:
                 gains.segment.overlays.pop(name, None)
         self._in_use.clear()
 
-    def moved(self, segment: Segment) -> Moved:
+    def moved(self, segment: Segment) -> SegmentChange:
         """Count the facts that a segment gains and loses so far."""
         overlays = self.gains(segment)[0].values()
-        return Moved(sum(len(one.plus) for one in overlays), sum(len(one.minus) for one in overlays))
+        return SegmentChange(sum(len(one.plus) for one in overlays), sum(len(one.minus) for one in overlays))
 
     def grown(self, segment: Segment) -> int:
         """Return by how many facts a segment grows or shrinks so far."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Relation, Store
+    from zodiacedge.engine.embedded.storage.database import Database, Relation
     from zodiacedge.engine.embedded.versions.draft import Net
     from zodiacedge.engine.embedded.versions.unseen import Unseen
     from zodiacedge.language.ast import Fact, Predicate
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 
-class EmbeddedNet:
+class EmbeddedNetChange:
     """The net change of one commit."""
 
-    def __init__(self, store: Store, found: Net, later: dict[Relation, Unseen]) -> None:
+    def __init__(self, store: Database, found: Net, later: dict[Relation, Unseen]) -> None:
         """Take what was found, and what is to be looked at."""
         self._store = store
         self._came, self._went = found

@@ -62,7 +62,7 @@ def mark_owners(
         store8(found, n, flags)
 
 
-def gone_and_come(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
+def split_changes(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
     """Return the rows that nobody holds any more, and those that nobody held, by marks of their owners."""
     if len(rows) == 1:
         # The usual case, and much quicker without arrays.

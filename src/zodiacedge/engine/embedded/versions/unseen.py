@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.overlay import Piece
+from zodiacedge.engine.embedded.storage.overlay import OverlayTable
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Unseen:
     """Where a relation was and is, and the tables among whose rows those are that came or went."""
 
-    olds: list[Piece]
-    news: list[Piece]
+    olds: list[OverlayTable]
+    news: list[OverlayTable]
     coming: list[Table]
     going: list[Table]
     overlays: list[Overlay]
@@ -39,10 +39,10 @@ class Unseen:
             if base is None:
                 continue
             self.olds = [piece for piece in self.olds if piece.table is not base]
-            self.olds += [Piece(base, plus), Piece(minus)]
+            self.olds += [OverlayTable(base, plus), OverlayTable(minus)]
             over = (base, overlay.plus)
             self.news = [piece for piece in self.news if not any(piece.table is one for one in over)]
-            self.news.append(Piece(base))
+            self.news.append(OverlayTable(base))
             self.coming = [plus if table is overlay.plus else table for table in self.coming]
             self.going = [minus if table is overlay.minus else table for table in self.going]
         self.overlays = []
@@ -63,7 +63,7 @@ def _copy(table: Table) -> Table:
     return Table.of(table.rows.copy())
 
 
-def _without(table: Table, others: list[Piece]) -> Ids:
+def _without(table: Table, others: list[OverlayTable]) -> Ids:
     """Return a copy of the rows that are in none of some pieces."""
     rows = table.rows.copy()
     for piece in others:
@@ -72,7 +72,7 @@ def _without(table: Table, others: list[Piece]) -> Ids:
     return rows
 
 
-def _in(piece: Piece, rows: Ids) -> NDArray[np.bool_]:
+def _in(piece: OverlayTable, rows: Ids) -> NDArray[np.bool_]:
     # Row-sets of copies: other threads may work with the tables themselves.
     found = _found(piece.table, rows)
     if piece.without is not None and len(piece.without) and found.any():

@@ -16,7 +16,7 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
-from zodiacedge.engine.handover import ALONE, Handover
+from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.spark.cluster.session import Cluster, cores
 from zodiacedge.engine.spark.cluster.task_files import JOB, all_or_nothing, remove_files
 from zodiacedge.errors import Diagnostic, LimitReached, UsageProblem, ZodiacError
@@ -35,7 +35,7 @@ _MOST_AT_ONCE = 4
 _LATE_SECONDS = 10.0
 
 
-class Swept(Protocol):
+class TaskFolder(Protocol):
     """A folder that tasks write to."""
 
     def sweep(self, job: str) -> None:
@@ -99,7 +99,7 @@ class Jobs:
     _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
     _otherwise: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
 
-    _scratches: WeakSet[Swept] = field(default_factory=WeakSet, repr=False, compare=False)
+    _scratches: WeakSet[TaskFolder] = field(default_factory=WeakSet, repr=False, compare=False)
     _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
     """Jobs that were ended, and when."""
 
@@ -135,7 +135,7 @@ class Jobs:
         return len(self.session.sparkContext.statusTracker().getJobIdsForGroup(self.group))
 
     def one(
-        self, work: Callable[[_Given], _Result], given: _Given, why: str, turn: Handover = ALONE
+        self, work: Callable[[_Given], _Result], given: _Given, why: str, turn: YieldPoint = ALONE
     ) -> _Result:
         """Run one task and return its result."""
         (found,) = self.each(work, [given], why, turn)
@@ -146,7 +146,7 @@ class Jobs:
         work: Callable[[_Given], _Result],
         given: Sequence[_Given],
         why: str,
-        turn: Handover = ALONE,
+        turn: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> list[_Result]:
         """Run one task for each thing that is given, and return their results in that order.
@@ -180,7 +180,7 @@ class Jobs:
         self,
         action: Callable[[], _Result],
         why: str,
-        turn: Handover = ALONE,
+        turn: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
         """Run an action of Spark; `why` says in plain words what it is for."""
@@ -203,7 +203,7 @@ class Jobs:
         next_look = time.monotonic() + _TELL_SECONDS
         try:
             while not wait((job,), _LOOK_SECONDS).done:
-                turn.pass_on()
+                turn.yield_to_waiters()
                 if watch and time.monotonic() > next_look:
                     watch(self._done(tag))
                     next_look = time.monotonic() + _TELL_SECONDS
@@ -223,7 +223,7 @@ class Jobs:
             self._sweep()
             raise
 
-    def clean_up(self, scratch: Swept) -> None:
+    def clean_up(self, scratch: TaskFolder) -> None:
         """Remove from a folder what jobs leave there that were ended."""
         self._scratches.add(scratch)
 

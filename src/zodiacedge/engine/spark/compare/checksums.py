@@ -13,15 +13,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zodiacedge.engine.api import Apart
+from zodiacedge.engine.api import Mismatch
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
-from zodiacedge.engine.spark.partition.shuffle import Share, ShareReader, Unit, count_of_parts, deal
+from zodiacedge.engine.spark.partition.shuffle import (
+    PartitionInput,
+    PartitionReader,
+    ShuffleInput,
+    partition_count,
+    shuffle,
+)
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.embedded_tables import Reader
-from zodiacedge.engine.spark.storage.files import Content, Part, Relation, Segment, held, read_part
-from zodiacedge.engine.spark.storage.terms import Terms
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles, held, read_file
+from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Fact, Predicate
 
 if TYPE_CHECKING:
@@ -29,11 +35,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.engine.spark.storage.version import SparkVersion
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Keys = NDArray[np.int64]
     Sums = dict[int, tuple[int, int]]
@@ -51,11 +57,11 @@ class _Pair:
 
     node: frozenset[str] | None
     relation: Relation
-    ours: tuple[Content, ...]
-    theirs: tuple[Content, ...]
+    ours: tuple[SignedFiles, ...]
+    theirs: tuple[SignedFiles, ...]
 
     @property
-    def contents(self) -> tuple[Content, ...]:
+    def contents(self) -> tuple[SignedFiles, ...]:
         return (*self.ours, *self.theirs)
 
 
@@ -72,33 +78,35 @@ class _Unlike(NamedTuple):
         )
 
 
-def apart(
-    ours: SparkVersion, theirs: SparkVersion, nodes: Sequence[frozenset[str]], turn: Handover
-) -> Iterator[Apart]:
+def mismatches(
+    ours: SparkVersion, theirs: SparkVersion, nodes: Sequence[frozenset[str]], turn: YieldPoint
+) -> Iterator[Mismatch]:
     """Yield where two versions of one place differ: in what is visible, and in what nodes have."""
-    place = ours.place
-    mine, others = (owners_of(state.stated, state.segments) for state in (ours, theirs))
+    place = ours.workspace
+    mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
     unlike = _owners_apart(place, mine, others, turn)
     wanted = set(nodes)
-    all_of_ours, all_of_theirs = (held((state.stated, *state.segments.values())) for state in (ours, theirs))
+    all_of_ours, all_of_theirs = (
+        held((state.explicit_files, *state.segments.values())) for state in (ours, theirs)
+    )
     visible = [
         _Pair(None, relation, tuple(all_of_ours.get(relation, ())), tuple(all_of_theirs.get(relation, ())))
         for relation in dict.fromkeys(pair.relation for pair in unlike)
     ]
     asked = [*visible, *(pair for pair in unlike if pair.node in wanted)]
-    lookup = Lookup(place, Terms(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
+    lookup = Lookup(place, TermFiles(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
     for pair, found in zip(asked, _side_by_side(place, asked, turn), strict=True):
         yield from _named(pair, found, lookup)
 
 
-def relations_apart(ours: SparkVersion, theirs: SparkVersion, turn: Handover) -> tuple[Relation, ...]:
+def mismatched_relations(ours: SparkVersion, theirs: SparkVersion, turn: YieldPoint) -> tuple[Relation, ...]:
     """Return the relations of which some owner has other rows: no other can be visible otherwise."""
-    mine, others = (owners_of(state.stated, state.segments) for state in (ours, theirs))
-    unlike = _owners_apart(ours.place, mine, others, turn)
+    mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
+    unlike = _owners_apart(ours.workspace, mine, others, turn)
     return tuple(dict.fromkeys(pair.relation for pair in unlike))
 
 
-def _owners_apart(place: Place, mine: Owners, others: Owners, turn: Handover) -> list[_Pair]:
+def _owners_apart(place: Workspace, mine: Owners, others: Owners, turn: YieldPoint) -> list[_Pair]:
     """Return what owners have otherwise in one version than in another."""
     pairs = [
         _Pair(owner, relation, (has.content(relation),), (should.content(relation),))
@@ -109,7 +117,7 @@ def _owners_apart(place: Place, mine: Owners, others: Owners, turn: Handover) ->
     return _unlike(place, pairs, turn)
 
 
-def _named(pair: _Pair, found: Mapping[int, _Unlike], lookup: Lookup) -> Iterator[Apart]:
+def _named(pair: _Pair, found: Mapping[int, _Unlike], lookup: Lookup) -> Iterator[Mismatch]:
     """Yield what was found, by predicate: classes that are no IRIs are one together."""
     predicates: dict[Predicate, _Unlike] = {}
     names = lookup.decode(found) if pair.relation.typed else {}
@@ -120,13 +128,13 @@ def _named(pair: _Pair, found: Mapping[int, _Unlike], lookup: Lookup) -> Iterato
     for predicate, (missing, extra, example) in predicates.items():
         terms = lookup.decode(example)
         fact = Fact(pair.relation.name, tuple(terms[key] for key in example))
-        yield Apart(pair.node, predicate, missing, extra, fact)
+        yield Mismatch(pair.node, predicate, missing, extra, fact)
 
 
 # Sums of files.
 
 
-def _unlike(place: Place, pairs: Iterable[_Pair], turn: Handover) -> list[_Pair]:
+def _unlike(place: Workspace, pairs: Iterable[_Pair], turn: YieldPoint) -> list[_Pair]:
     """Return the pairs of which both sides have different rows."""
     asked = [pair for pair in pairs if pair.ours != pair.theirs]
     units = _files(asked)
@@ -140,10 +148,10 @@ def _unlike(place: Place, pairs: Iterable[_Pair], turn: Handover) -> list[_Pair]
     return [pair for pair in asked if _total(pair.ours, sums) != _total(pair.theirs, sums)]
 
 
-def _files(pairs: Iterable[_Pair]) -> list[Unit]:
+def _files(pairs: Iterable[_Pair]) -> list[ShuffleInput]:
     """Return the files of some pairs, each once; the first argument tells which rows may be equal."""
     found = {
-        part.path: Unit(part, pair.relation, 0)
+        part.path: ShuffleInput(part, pair.relation, 0)
         for pair in pairs
         for content in pair.contents
         for part in content.parts
@@ -151,12 +159,12 @@ def _files(pairs: Iterable[_Pair]) -> list[Unit]:
     return list(found.values())
 
 
-def _sums(units: Iterable[Unit]) -> dict[str, Sums]:
+def _sums(units: Iterable[ShuffleInput]) -> dict[str, Sums]:
     return {unit.part.path: _sum(unit.part, unit.relation) for unit in units}
 
 
-def _sum(part: Part, relation: Relation) -> Sums:
-    columns = read_part(part, relation.width)
+def _sum(part: DataFile, relation: Relation) -> Sums:
+    columns = read_file(part, relation.width)
     mixed = np.full(len(columns[0]), relation.width, np.uint64)
     for column in columns:
         # The columns have an order, and a sum of rows must not be the sum of their columns.
@@ -172,7 +180,7 @@ def _sum(part: Part, relation: Relation) -> Sums:
     return dict(zip(classes.tolist(), pairs, strict=True))
 
 
-def _total(contents: Iterable[Content], sums: Mapping[str, Sums]) -> Sums:
+def _total(contents: Iterable[SignedFiles], sums: Mapping[str, Sums]) -> Sums:
     found: Sums = {}
     for content in contents:
         for came, part in content.layers:
@@ -191,11 +199,11 @@ class _Closer:
     """A task: pairs to be looked at row by row."""
 
     pairs: tuple[_Pair, ...]
-    share: Share | None = None
+    share: PartitionInput | None = None
     """What of them one part has, if not all."""
 
 
-def _side_by_side(place: Place, pairs: Sequence[_Pair], turn: Handover) -> list[dict[int, _Unlike]]:
+def _side_by_side(place: Workspace, pairs: Sequence[_Pair], turn: YieldPoint) -> list[dict[int, _Unlike]]:
     """Return of each pair what is apart, by class or as a whole under 0."""
     units = _files(pairs)
     rows = sum(unit.part.rows for unit in units)
@@ -205,8 +213,8 @@ def _side_by_side(place: Place, pairs: Sequence[_Pair], turn: Handover) -> list[
     elif place.options.gathers(rows):
         found = [place.jobs.one(_closer, work, _WHY, turn)]
     else:
-        dealt = deal(place, units, count_of_parts(place, rows), turn)
-        shares = [replace(work, share=Share(blocks)) for blocks in dealt.blocks]
+        dealt = shuffle(place, units, partition_count(place, rows), turn)
+        shares = [replace(work, share=PartitionInput(blocks)) for blocks in dealt.blocks]
         found = place.jobs.each(_closer, shares, _WHY, turn)
     merged: list[dict[int, _Unlike]] = [{} for _ in pairs]
     for some in found:
@@ -217,7 +225,7 @@ def _side_by_side(place: Place, pairs: Sequence[_Pair], turn: Handover) -> list[
 
 
 def _closer(work: _Closer) -> list[dict[int, _Unlike]]:
-    reader = Reader() if work.share is None else ShareReader(work.share)
+    reader = Reader() if work.share is None else PartitionReader(work.share)
     return [_compared(reader, pair) for pair in work.pairs]
 
 

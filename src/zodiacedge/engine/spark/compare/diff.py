@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark.compare.checksums import relations_apart
+from zodiacedge.engine.spark.compare.checksums import mismatched_relations
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.visible import changes_between
-from zodiacedge.engine.spark.storage.files import Content
-from zodiacedge.engine.spark.storage.terms import Terms
+from zodiacedge.engine.spark.storage.files import SignedFiles
+from zodiacedge.engine.spark.storage.terms import TermFiles
 
 if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.version import SparkVersion
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], frozenset[Fact]]:
     """Return the facts that only the second of two versions has, and those that only the first has."""
-    relations = relations_apart(before, after, ALONE)
+    relations = mismatched_relations(before, after, ALONE)
     if not relations:
         return frozenset(), frozenset()
     # Either version may have terms that the other never heard of.
-    terms = Terms(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts))))
-    old, new = (owners_of(state.stated, state.segments) for state in (before, after))
-    sides = changes_between(after.place, old, new, dict.fromkeys(relations), terms)
-    lookup = Lookup(after.place, terms)
+    terms = TermFiles(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts))))
+    old, new = (owners_of(state.explicit_files, state.segments) for state in (before, after))
+    sides = changes_between(after.workspace, old, new, dict.fromkeys(relations), terms)
+    lookup = Lookup(after.workspace, terms)
     came, went = (
         frozenset(
-            fact for relation, parts in side.items() for fact in lookup.facts(relation, [Content.of(*parts)])
+            fact
+            for relation, parts in side.items()
+            for fact in lookup.facts(relation, [SignedFiles.of(*parts)])
         )
         for side in sides
     )

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import Store
 from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
-from zodiacedge.engine.spark.storage.terms import Hashing, Terms
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
 from zodiacedge.engine.state_compare import added, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.files import Content, Relation
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Sum = tuple[int, int]
 
@@ -37,7 +37,7 @@ class _Owned:
     """What several owners have of a relation."""
 
     relation: Relation
-    contents: tuple[Content, ...]
+    contents: tuple[SignedFiles, ...]
 
     @property
     def rows(self) -> int:
@@ -49,11 +49,13 @@ class _Summing:
     """A task: whole relations, to be summed."""
 
     owned: tuple[_Owned, ...]
-    terms: Terms
+    terms: TermFiles
     hashing: Hashing = field(default_factory=Hashing)
 
 
-def digest(place: Place, visible: Mapping[Relation, Sequence[Content]], terms: Terms, turn: Handover) -> Sum:
+def digest(
+    place: Workspace, visible: Mapping[Relation, Sequence[SignedFiles]], terms: TermFiles, turn: YieldPoint
+) -> Sum:
     """Count the facts that some owners have, each once, and add up the hashes of their texts."""
     owned = [_Owned(relation, tuple(contents)) for relation, contents in visible.items()]
     if sum(one.rows for one in owned) <= place.options.driver_rows:
@@ -85,7 +87,7 @@ def _summed(work: _Summing) -> Sum:
     seen = [keys for keys in reader.seen() if len(keys)]
     if seen:
         translation.load_values(seen, work.terms)
-    store = Store(translation.terms)
+    store = Database(translation.terms)
     tables = ((one, union([read.table(translation) for read in found], one.arity)) for one, found in reads)
     return added(summed(store.facts_of(TableName(*one), table.rows)) for one, table in tables)
 

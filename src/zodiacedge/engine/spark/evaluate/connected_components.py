@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
-from zodiacedge.engine.spark.storage.files import Content, Part, Relation
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ _STARS = Relation("edges of classes", 2)
 
 def evaluate(relation: Relation, setting: Setting, result: Result) -> Result:
     """Fill a relation with the pairs of each class of what others have of it: a job per round, and two."""
-    frames, turn = Frames(setting.place), setting.settings.turn
+    frames, turn = Frames(setting.workspace), setting.settings.turn
     pairs = frames.union(relation, [one.content(relation) for one in setting.after.values()])
     parts = _written(frames, _oriented(pairs), setting)
     while parts:
@@ -44,17 +44,17 @@ def evaluate(relation: Relation, setting: Setting, result: Result) -> Result:
     derived = frames.write(
         tagged(_paired(_members(pairs, frames.parts(parts, 2))), 0, 2), [relation], "pairing members", turn
     )
-    result.contents[relation] = Content.of(*derived.get(0, ()))
+    result.contents[relation] = SignedFiles.of(*derived.get(0, ()))
     result.rounds = max(result.rounds, 1)
     return result
 
 
-def _written(frames: Frames, edges: DataFrame, setting: Setting) -> list[Part]:
+def _written(frames: Frames, edges: DataFrame, setting: Setting) -> list[DataFile]:
     turn = setting.settings.turn
     return frames.write(tagged(edges, 0, 2), [_STARS], "finding classes", turn).get(0, [])
 
 
-def _rows(parts: Sequence[Part]) -> int:
+def _rows(parts: Sequence[DataFile]) -> int:
     return sum(part.rows for part in parts)
 
 

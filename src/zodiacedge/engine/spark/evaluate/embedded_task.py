@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
-from zodiacedge.engine.embedded.engine import EmbeddedAttempt, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Store, in_pairs
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, in_pairs
 from zodiacedge.engine.embedded.storage.database import TYPED as ALL_CLASSES
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
 from zodiacedge.engine.embedded.storage.database import Segment as Tables
@@ -26,7 +26,7 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.lookup.by_key import SliceReader
-from zodiacedge.engine.spark.partition.shuffle import Share, ShareReader
+from zodiacedge.engine.spark.partition.shuffle import PartitionInput, PartitionReader
 from zodiacedge.engine.spark.storage.embedded_tables import (
     Reader,
     Translation,
@@ -34,8 +34,8 @@ from zodiacedge.engine.spark.storage.embedded_tables import (
     segment_of,
     union,
 )
-from zodiacedge.engine.spark.storage.files import TYPED, Content, Folder, Part, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Hashing, Terms, columns_of, unseen, write_terms
+from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, columns_of, unseen, write_terms
 from zodiacedge.graph.hrdg import HyperGraph
 from zodiacedge.terms import RDF_TYPE
 
@@ -67,14 +67,14 @@ class Input:
     """What a region reads of a relation: what each owner outside has, before and, where it differs, after."""
 
     relation: Relation
-    before: tuple[Content, ...]
-    after: tuple[Content, ...] | None = None
+    before: tuple[SignedFiles, ...]
+    after: tuple[SignedFiles, ...] | None = None
     classes: frozenset[int] | None = None
     """Of `rdf:type`, the classes that are read; all of them if not given."""
 
 
 @dataclass(frozen=True)
-class Region:
+class RegionTask:
     """A region of nodes, and all that a task needs to bring it up to date."""
 
     rules: Mapping[str, Rule]
@@ -82,7 +82,7 @@ class Region:
     """The fingerprints of the terms that rules mention."""
     inputs: tuple[Input, ...]
     segments: Mapping[frozenset[str], Segment]
-    terms: Terms
+    terms: TermFiles
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
@@ -103,18 +103,18 @@ class Region:
     """The rules that the nodes of `segments` had, where some of those nodes are no more."""
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
     """How long evaluating nodes from nothing took the last time."""
-    share: Share | None = None
+    share: PartitionInput | None = None
     """What there is of the inputs, where this is one part of a region."""
 
     def reader(self) -> Reader:
         """Return what reads the rows of this region's inputs and segments."""
         if self.share is not None:
-            return ShareReader(self.share)
+            return PartitionReader(self.share)
         return Reader() if self.rows is None else SliceReader(self.rows)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RegionResult:
     """What became of a region."""
 
     segments: Mapping[frozenset[str], Segment]
@@ -123,38 +123,38 @@ class Outcome:
     """Those of them that are as told and have nothing else."""
     runs: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
-    terms: Part
-    came: Mapping[Relation, Part] = field(default_factory=dict)
-    went: Mapping[Relation, Part] = field(default_factory=dict)
+    terms: DataFile
+    inserted: Mapping[Relation, DataFile] = field(default_factory=dict)
+    deleted: Mapping[Relation, DataFile] = field(default_factory=dict)
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
     """How long evaluating nodes from nothing took, of those that were."""
     counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
     """How many rows of a relation all nodes derive together, by class or under 0, where the task knows."""
     told: bool = False
-    """Whether `came` and `went` are what became visible and what is visible no more."""
+    """Whether `inserted` and `deleted` are what became visible and what is visible no more."""
     exact: bool = True
     """Whether this is what became of it; what was looked up is not enough to evaluate a node anew."""
 
 
-def run(region: Region) -> Outcome:
+def run(region: RegionTask) -> RegionResult:
     """Bring a region up to date."""
     return _Task(region).run()
 
 
 class _Task:
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: RegionTask) -> None:
         self._region = region
         self._reader = region.reader()
         self._translation = Translation(region.keys, region.hashing)
 
-    def run(self) -> Outcome:
+    def run(self) -> RegionResult:
         region = self._region
         state, add, remove = self._load()
         graph = HyperGraph.build(region.rules)
         settings = Settings(region.registry, region.limits, region.strict)
         attempt = state.attempt(region.rules, graph, state.effect(add, remove), settings)
-        if region.rows is not None and any(run.means != MAINTAINED for run in attempt.runs):
-            return Outcome({}, frozenset(), (), {}, Part("", 0), exact=False)
+        if region.rows is not None and any(run.strategy != MAINTAINED for run in attempt.runs):
+            return RegionResult({}, frozenset(), (), {}, DataFile("", 0), exact=False)
         written = _Written(self._translation, region.folder, rewrites=region.rows is None)
         segments: dict[frozenset[str], Segment] = {}
         whole: set[frozenset[str]] = set()
@@ -165,10 +165,10 @@ class _Task:
             found = self._segment(attempt, keys, written)
             if found is not None:
                 segments[keys] = found
-        anew = len(whole) == len(graph.nodes) and all(run.means != MAINTAINED for run in attempt.runs)
+        recompute = len(whole) == len(graph.nodes) and all(run.strategy != MAINTAINED for run in attempt.runs)
         told = bool(region.net) and written.moved <= region.net
         came, went = attempt.net.rows() if told else ({}, {})
-        return Outcome(
+        return RegionResult(
             segments,
             frozenset(whole),
             tuple(replace(run, moved=run.counted()) for run in attempt.runs),
@@ -177,7 +177,7 @@ class _Task:
             written.distinct(came),
             written.distinct(went),
             {keys: one.seconds for keys, one in attempt.work.segments.items()},
-            self._counted(attempt.work.segments.values()) if anew else {},
+            self._counted(attempt.work.segments.values()) if recompute else {},
             told=told,
         )
 
@@ -214,7 +214,9 @@ class _Task:
             for keys, one in region.segments.items()
         }
         hidden = {
-            keys: {key: reader.read(self._rows_of(key), content) for key, content in one.hidden.items()}
+            keys: {
+                key: reader.read(self._rows_of(key), content) for key, content in one.aggregate_rows.items()
+            }
             for keys, one in region.segments.items()
         }
         if any(needs_values(rule.body) for rule in region.rules.values()):
@@ -222,11 +224,11 @@ class _Task:
         old: dict[Relation, Table] = {}
         for one, reads in before.items():
             old[one.relation] = union([r.table(translation) for r in reads], one.relation.arity)
-        store = Store(translation.terms, segment_of(old, translation))
+        store = Database(translation.terms, segment_of(old, translation))
         for keys, reads_by_relation in own.items():
             tables = {relation: read.table(translation) for relation, read in reads_by_relation.items()}
             segment = segment_of(tables, translation, whole=self._keeps_members_together(keys))
-            segment.hidden = {key: read.table(translation) for key, read in hidden[keys].items()}
+            segment.aggregate_rows = {key: read.table(translation) for key, read in hidden[keys].items()}
             segment.seconds = region.seconds.get(keys, 0.0)
             store.add_segment(keys, segment)
         state = EmbeddedState(
@@ -267,13 +269,15 @@ class _Task:
 
     # Out.
 
-    def _segment(self, attempt: EmbeddedAttempt, keys: frozenset[str], written: _Written) -> Segment | None:
+    def _segment(
+        self, attempt: EmbeddedUncommitted, keys: frozenset[str], written: _Written
+    ) -> Segment | None:
         before = attempt.before.store.segments.get(keys)
         kept = self._region.segments.get(keys, Segment())
         fresh = attempt.work.segments.get(keys)
         if fresh is not None and before is not None:
             tables = _replaced(before.tables, fresh.tables)
-            hidden = _replaced(before.hidden, fresh.hidden)
+            hidden = _replaced(before.aggregate_rows, fresh.aggregate_rows)
         elif fresh is not None:
             kept = self._taken_over(attempt, fresh)
             overlays, hidden_overlays = attempt.draft.gains(fresh)
@@ -282,13 +286,13 @@ class _Task:
                 for name, change in _overlaid(fresh.tables, overlays).items()
             }
             hidden = {
-                key: change if key in kept.hidden else _whole(*change)
-                for key, change in _overlaid(fresh.hidden, hidden_overlays).items()
+                key: change if key in kept.aggregate_rows else _whole(*change)
+                for key, change in _overlaid(fresh.aggregate_rows, hidden_overlays).items()
             }
         elif before is not None:
             overlays, hidden_overlays = attempt.draft.gains(before)
             tables = _overlaid(before.tables, overlays)
-            hidden = _overlaid(before.hidden, hidden_overlays)
+            hidden = _overlaid(before.aggregate_rows, hidden_overlays)
         else:
             raise AssertionError(keys)
         grouped: dict[Relation, list[_Change]] = {}
@@ -303,11 +307,11 @@ class _Task:
         for key, (old, plus, minus) in hidden.items():
             relation = self._rows_of(key)
             one = _Change(TableName(*relation), old, plus, minus)
-            found = written.content(relation, kept.hidden.get(key, Content()), [one])
+            found = written.content(relation, kept.aggregate_rows.get(key, SignedFiles()), [one])
             if found is not None:
                 rows[key] = found
             elif fresh is not None:
-                rows[key] = kept.hidden.get(key, Content())
+                rows[key] = kept.aggregate_rows.get(key, SignedFiles())
         if fresh is None and not contents and not rows:
             return None
         if fresh is not None:
@@ -318,10 +322,10 @@ class _Task:
             }
         return Segment(contents, rows)
 
-    def _taken_over(self, attempt: EmbeddedAttempt, heir: Tables) -> Segment:
+    def _taken_over(self, attempt: EmbeddedUncommitted, heir: Tables) -> Segment:
         """Return the files of nodes that are no more whose very tables a node took over."""
-        contents: dict[Relation, Content] = {}
-        hidden: dict[str, Content] = {}
+        contents: dict[Relation, SignedFiles] = {}
+        hidden: dict[str, SignedFiles] = {}
         for keys, tables in attempt.before.store.segments.items():
             kept = self._region.segments[keys]
             for name, table in tables.tables.items():
@@ -329,12 +333,12 @@ class _Task:
                 if heir.tables.get(name) is table and name.name != RDF_TYPE:
                     relation = Relation(name.name, name.arity)
                     contents[relation] = kept.content(relation)
-            for key, rows in tables.hidden.items():
-                if heir.hidden.get(key) is rows:
-                    hidden[key] = kept.hidden.get(key, Content())
+            for key, rows in tables.aggregate_rows.items():
+                if heir.aggregate_rows.get(key) is rows:
+                    hidden[key] = kept.aggregate_rows.get(key, SignedFiles())
         return Segment(contents, hidden)
 
-    def _new_terms(self) -> Part:
+    def _new_terms(self) -> DataFile:
         """Write the terms that came up here, and those that rules mention for the first time."""
         region = self._region
         found = self._translation.new_terms()
@@ -344,7 +348,7 @@ class _Task:
             dictionary.encode_all(region.fresh)
             tables.append(columns_of(dictionary, region.hashing))
         if not tables:
-            return Part("", 0)
+            return DataFile("", 0)
         return write_terms(region.folder, unseen(pa.concat_tables(tables), region.terms))
 
 
@@ -404,7 +408,7 @@ class _Written:
     def relation(self, name: TableName) -> Relation:
         return TYPED if name.member_of != NO_CLASS else Relation(name.name, name.arity)
 
-    def content(self, relation: Relation, kept: Content, changes: list[_Change]) -> Content | None:
+    def content(self, relation: Relation, kept: SignedFiles, changes: list[_Change]) -> SignedFiles | None:
         """Write what came and went, or all of it; return the content after it, or None if nothing changed."""
         moved = sum(len(c.plus) + len(c.minus) for c in changes)
         self.moved += moved
@@ -416,11 +420,11 @@ class _Written:
             plus = self._part(relation, ((c.name, c.plus) for c in changes))
             minus = self._part(relation, ((c.name, c.minus) for c in changes))
             return kept.then((plus,), (minus,))
-        return Content.of(
+        return SignedFiles.of(
             self._part(relation, ((c.name, _after(c.before, c.plus, c.minus)) for c in changes))
         )
 
-    def distinct(self, given: Mapping[TableName, list[Ids]]) -> dict[Relation, Part]:
+    def distinct(self, given: Mapping[TableName, list[Ids]]) -> dict[Relation, DataFile]:
         """Write rows that may repeat, each once."""
         grouped: dict[Relation, list[tuple[TableName, Ids]]] = {}
         for name, pieces in given.items():
@@ -434,10 +438,10 @@ class _Written:
         found = {relation: self._part(relation, named) for relation, named in grouped.items()}
         return {relation: part for relation, part in found.items() if part.rows}
 
-    def _part(self, relation: Relation, given: Iterable[tuple[TableName, Ids]]) -> Part:
+    def _part(self, relation: Relation, given: Iterable[tuple[TableName, Ids]]) -> DataFile:
         pieces = [self._translation.columns(name, rows)[1] for name, rows in given if len(rows)]
         if not pieces:
-            return Part("", 0)
+            return DataFile("", 0)
         columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
         return self._folder.write_rows(relation, columns)
 

@@ -19,16 +19,16 @@ from zodiacedge import errors
 from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
 from zodiacedge.engine.embedded.storage.database import Segment as Tables
-from zodiacedge.engine.embedded.storage.database import Store
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.cluster.jobs import OUT_OF_MEMORY
 from zodiacedge.engine.spark.cluster.task_files import all_or_nothing
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, segment_of, union
-from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation
-from zodiacedge.engine.spark.storage.terms import Hashing, Terms, write_terms
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
 from zodiacedge.errors import Diagnostic, ZodiacError
 from zodiacedge.language.ast import Atom, Rule
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, Row
 
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Aggregate, Conjunct, Variable
     from zodiacedge.terms import Term
 
@@ -53,11 +53,11 @@ MANIFEST = "told string"
 
 
 @dataclass(frozen=True)
-class Judged:
+class ExpressionResult:
     """What the tasks of a job wrote: rows, terms that came up, and what evaluation errors dropped."""
 
-    rows: tuple[Part, ...]
-    terms: tuple[Part, ...]
+    rows: tuple[DataFile, ...]
+    terms: tuple[DataFile, ...]
     dropped: Dropped | None
 
 
@@ -66,18 +66,18 @@ class Negated:
     """A relation that what is left of a body negates: all of it is read by every task."""
 
     relation: Relation
-    contents: tuple[Content, ...]
+    contents: tuple[SignedFiles, ...]
 
 
 @dataclass(frozen=True)
-class Judge:
+class ExpressionTask:
     """A task: bindings to heads."""
 
     head: Atom
     columns: tuple[Variable, ...]
     left: tuple[Conjunct, ...]
     keys: Mapping[Term, int]
-    terms: Terms
+    terms: TermFiles
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
     registry: Registry = field(default_factory=Registry)
@@ -100,14 +100,14 @@ class Judge:
             relation: union([read.table(translation) for read in found], relation.arity)
             for relation, found in reads
         }
-        store = Store(translation.terms, segment_of(tables, translation))
+        store = Database(translation.terms, segment_of(tables, translation))
         rows = Table.of(_rows(translation, given, len(chunk[0])))
         store.show(Tables({TableName(_GIVEN, len(self.columns)): rows}))
         rule = Rule(self.head, (Atom(_GIVEN, self.columns), *self.left))
         result = NodeEvaluation(store, {"": rule}, self.registry, _watch).evaluate()
         relation = Relation.of(self.head)
         pieces = [translation.columns(name, t.rows)[1] for name, t in result.segment.tables.items() if len(t)]
-        part = Part("", 0)
+        part = DataFile("", 0)
         if pieces:
             part = self.folder.write_rows(
                 relation, [np.concatenate(column) for column in zip(*pieces, strict=True)]
@@ -116,11 +116,11 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class Folding:
+class AggregateTask:
     """A task: the bindings of whole groups to the rows of an aggregate."""
 
     aggregate: Aggregate
-    terms: Terms
+    terms: TermFiles
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
     registry: Registry = field(default_factory=Registry)
@@ -136,12 +136,12 @@ class Folding:
     def _folded(self, columns: list[Keys]) -> dict[str, object]:
         translation = Translation({}, self.hashing)
         translation.load_values(columns, self.terms)
-        store = Store(translation.terms)
+        store = Database(translation.terms)
         found, count, example = fold_rows(
             store, self.aggregate, translation.rows(columns, len(columns)), self.registry
         )
         relation = Relation.of_rows(self.aggregate)
-        part = Part("", 0)
+        part = DataFile("", 0)
         if len(found):
             _, keys = translation.columns(TableName(*relation), found)
             part = self.folder.write_rows(relation, keys)
@@ -149,15 +149,17 @@ class Folding:
         return outcome(part, translation, self.folder, dropped)
 
 
-def run(place: Place, frame: DataFrame, task: Judge | Folding, why: str, turn: Handover) -> Judged:
+def run(
+    place: Workspace, frame: DataFrame, task: ExpressionTask | AggregateTask, why: str, turn: YieldPoint
+) -> ExpressionResult:
     """Run a task on the partitions of a frame: one job."""
     return taken(place, place.jobs.run(lambda: frame.mapInArrow(task, MANIFEST).collect(), why, turn))
 
 
-def taken(place: Place, results: Iterable[Row]) -> Judged:
+def taken(place: Workspace, results: Iterable[Row]) -> ExpressionResult:
     """Take what tasks told; raise what they failed with."""
-    rows: list[Part] = []
-    terms: list[Part] = []
+    rows: list[DataFile] = []
+    terms: list[DataFile] = []
     dropped: Dropped | None = None
     failed: list[Mapping[str, Any]] = []
     for row in results:
@@ -167,15 +169,15 @@ def taken(place: Place, results: Iterable[Row]) -> Judged:
             continue
         classes = {int(key): count for key, count in one["classes"].items()}
         if one["rows"]:
-            rows.append(place.adopt(Part(one["path"], one["rows"], classes)))
+            rows.append(place.adopt(DataFile(one["path"], one["rows"], classes)))
         if one["terms"]:
-            terms.append(place.adopt(Part(one["terms_path"], one["terms"])))
+            terms.append(place.adopt(DataFile(one["terms_path"], one["terms"])))
         if one["dropped"]:
             dropped = with_more(dropped, Dropped(one["dropped"], one["example"]))
     # What the others wrote is ours by now, and goes.
     for one in failed:
         raise_failure(one)
-    return Judged(tuple(rows), tuple(terms), dropped)
+    return ExpressionResult(tuple(rows), tuple(terms), dropped)
 
 
 def raise_failure(one: Mapping[str, Any]) -> None:
@@ -213,11 +215,11 @@ def _rows(translation: Translation, columns: Sequence[Keys], count: int) -> NDAr
 
 
 def outcome(
-    part: Part, translation: Translation, folder: Folder, dropped: Dropped | None
+    part: DataFile, translation: Translation, folder: Folder, dropped: Dropped | None
 ) -> dict[str, object]:
     """Return what a task tells: the rows it wrote, the terms that came up, and what errors dropped."""
     fresh = translation.new_terms()
-    terms = write_terms(folder, fresh) if fresh is not None else Part("", 0)
+    terms = write_terms(folder, fresh) if fresh is not None else DataFile("", 0)
     return {
         "path": part.path,
         "rows": part.rows,

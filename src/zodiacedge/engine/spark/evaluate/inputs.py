@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate.embedded_task import Input
-from zodiacedge.engine.spark.storage.files import TYPED, Content, Relation, Segment
+from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def inputs_for(wanted: Wanted, before: Iterable[Segment], after: Iterable[Segmen
 
 def _contents(
     relation: Relation, owners: Iterable[Segment], classes: frozenset[int] | None
-) -> tuple[Content, ...]:
+) -> tuple[SignedFiles, ...]:
     contents = (owner.content(relation) for owner in owners)
     return tuple(
         c

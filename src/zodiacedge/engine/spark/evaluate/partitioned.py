@@ -11,47 +11,47 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import embedded_task as regions
-from zodiacedge.engine.spark.evaluate.embedded_task import Region
+from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
 from zodiacedge.engine.spark.evaluate.expressions import with_more
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import Result
-from zodiacedge.engine.spark.partition.analysis import Dealing, reads
-from zodiacedge.engine.spark.partition.shuffle import Share, Unit, count_of_parts, deal
-from zodiacedge.engine.spark.storage.files import Content, Relation
-from zodiacedge.engine.spark.storage.terms import Terms
+from zodiacedge.engine.spark.partition.analysis import Partitioning, reads
+from zodiacedge.engine.spark.partition.shuffle import PartitionInput, ShuffleInput, partition_count, shuffle
+from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
+from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from zodiacedge.engine.spark.evaluate.embedded_task import Outcome
+    from zodiacedge.engine.spark.evaluate.embedded_task import RegionResult
     from zodiacedge.engine.spark.evaluate.seminaive import Setting
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
 
 
 def evaluate(
-    nodes: Sequence[Mapping[str, Rule]], dealing: Dealing, setting: Setting, terms: Terms, rows: int
+    nodes: Sequence[Mapping[str, Rule]], dealing: Partitioning, setting: Setting, terms: TermFiles, rows: int
 ) -> list[Result]:
     """Evaluate nodes from nothing, in topological order: two jobs.
 
     `rows` is how many rows they read and are expected to derive, and decides how many parts there are.
     """
-    place, turn = setting.place, setting.settings.turn
+    place, turn = setting.workspace, setting.settings.turn
     rules = {key: rule for one in nodes for key, rule in one.items()}
     dealt, whole = _wanted(rules, dealing, setting)
     owners = tuple(setting.after.values())
-    parts = count_of_parts(place, rows)
+    parts = partition_count(place, rows)
     inputs = inputs_for(_all(dealt, whole), owners, owners)
     units = [
-        Unit(part, relation, position, classes)
+        ShuffleInput(part, relation, position, classes)
         for (relation, position), classes in dealt.items()
         for part in {part.path: part for one in owners for part in one.content(relation).parts}.values()
         if classes is None or not classes.isdisjoint(part.classes)
     ]
-    blocks, held = deal(place, units, parts, turn)
+    blocks, held = shuffle(place, units, parts, turn)
     settings = setting.settings
-    region = Region(
+    region = RegionTask(
         rules,
         setting.keys,
         inputs,
@@ -64,7 +64,7 @@ def evaluate(
         policy=place.options.policy,
         total=sum(one.rows for key, one in setting.after.items() if key is not None),
     )
-    shares = [replace(region, share=Share(some, whole)) for some in blocks]
+    shares = [replace(region, share=PartitionInput(some, whole)) for some in blocks]
     outcomes = place.jobs.each(regions.run, shares, "deriving facts in parts", turn)
     del held  # the parts have read their blocks
     results = [Result(terms=terms) for _ in nodes]
@@ -72,12 +72,12 @@ def evaluate(
         _take(place, own, outcomes, result)
     fresh = [place.adopt(outcome.terms) for outcome in outcomes if outcome.terms.rows]
     if fresh:
-        results[-1].terms = Terms((*terms.parts, *fresh))
+        results[-1].terms = TermFiles((*terms.parts, *fresh))
     return results
 
 
 def _wanted(
-    rules: Mapping[str, Rule], dealing: Dealing, setting: Setting
+    rules: Mapping[str, Rule], dealing: Partitioning, setting: Setting
 ) -> tuple[dict[tuple[Relation, int], frozenset[int] | None], Wanted]:
     """Return what is dealt out by which position, and what is read whole; of `rdf:type` which classes."""
     dealt: dict[tuple[Relation, int], frozenset[int] | None] = {}
@@ -101,7 +101,9 @@ def _all(dealt: Mapping[tuple[Relation, int], frozenset[int] | None], whole: Wan
     return found
 
 
-def _take(place: Place, rules: Mapping[str, Rule], outcomes: Sequence[Outcome], result: Result) -> None:
+def _take(
+    place: Workspace, rules: Mapping[str, Rule], outcomes: Sequence[RegionResult], result: Result
+) -> None:
     """Put together what parts derived of one node."""
     keys = frozenset(rules)
     labels = frozenset(rule.label or format_rule(rule) for rule in rules.values())
@@ -109,7 +111,7 @@ def _take(place: Place, rules: Mapping[str, Rule], outcomes: Sequence[Outcome], 
         found = outcome.segments.get(keys)
         if found is not None:
             for relation, content in place.adopt_segment(found).contents.items():
-                there = result.contents.get(relation, Content())
+                there = result.contents.get(relation, SignedFiles())
                 result.contents[relation] = there.then(tuple(content.parts))
         for key in keys & outcome.dropped.keys():
             known = with_more(result.dropped.get(key), outcome.dropped[key])

@@ -14,14 +14,14 @@ from zodiacedge.engine.spark.evaluate.rule_plan import left_over
 from zodiacedge.engine.spark.evaluate.seminaive import Node, Result, UnderWay
 from zodiacedge.engine.spark.evaluate.strategy import is_recursive
 from zodiacedge.engine.spark.storage.dataframes import Frames, tagged, together
-from zodiacedge.engine.spark.storage.files import Content, Relation
+from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
 from zodiacedge.language.checks import body_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from zodiacedge.engine.spark.evaluate.seminaive import Setting
-    from zodiacedge.engine.spark.storage.terms import Terms
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Rule
 
 # So many relations are read at most where a node's plan is written out.
@@ -56,7 +56,7 @@ class Length:
         return True
 
 
-def evaluate(nodes: Sequence[Mapping[str, Rule]], setting: Setting, terms: Terms) -> list[Result]:
+def evaluate(nodes: Sequence[Mapping[str, Rule]], setting: Setting, terms: TermFiles) -> list[Result]:
     """Evaluate nodes, in topological order: one job."""
     under_way: dict[Relation, tuple[UnderWay, ...]] = {}
     written: list[tuple[int, Relation]] = []
@@ -70,9 +70,9 @@ def evaluate(nodes: Sequence[Mapping[str, Rule]], setting: Setting, terms: Terms
     width = max(relation.width for _, relation in written)
     rows = together([tagged(frame, tag, width) for tag, frame in enumerate(pieces)])
     relations = [relation for _, relation in written]
-    frames = Frames(setting.place)
+    frames = Frames(setting.workspace)
     results = [Result(terms=terms, rounds=1) for _ in nodes]
     for tag, parts in frames.write(rows, relations, "deriving facts", setting.settings.turn).items():
         number, relation = written[tag]
-        results[number].contents[relation] = Content.of(*parts)
+        results[number].contents[relation] = SignedFiles.of(*parts)
     return results

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.spark.evaluate.seminaive import Setting
-    from zodiacedge.engine.spark.evaluate.strategy import Way
-    from zodiacedge.engine.spark.storage.terms import Terms
+    from zodiacedge.engine.spark.evaluate.strategy import Strategy
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Rule
 
-MEANS = {
+STRATEGIES = {
     "plans": "evaluated by a plan",
     "rounds": "evaluated in rounds",
     "partitioned": "in parts",
@@ -32,14 +32,16 @@ _MUCH = 2
 _PATIENCE = 20.0
 
 
-def anew_because(rules: Mapping[str, Rule], way: Way, setting: Setting, seconds: float | None) -> str:
+def recompute_reason(
+    rules: Mapping[str, Rule], way: Strategy, setting: Setting, seconds: float | None
+) -> str:
     """Return why a node that could be maintained by plans is better evaluated anew, if it is.
 
     `seconds` is how long evaluating it took the last time, if anybody knows.
     """
-    means = setting.place.options.policy.means
-    if means != "choose":
-        return "" if means == "maintain" else "; that is asked for"
+    strategy = setting.workspace.options.policy.strategy
+    if strategy != "choose":
+        return "" if strategy == "maintain" else "; that is asked for"
     atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
     read = moved = 0
     for relation in {Relation.of(atom) for atom in atoms}:
@@ -55,7 +57,9 @@ def anew_because(rules: Mapping[str, Rule], way: Way, setting: Setting, seconds:
     return "; quicker than in rounds" if way.name == "partitioned" and quick else ""
 
 
-def anew(rules: Mapping[str, Rule], way: Way, setting: Setting, terms: Terms, rows: int) -> Result:
+def recompute(
+    rules: Mapping[str, Rule], way: Strategy, setting: Setting, terms: TermFiles, rows: int
+) -> Result:
     """Evaluate a node from nothing; `rows` is how many it reads and is expected to derive."""
     if way.linear:
         return transitive_closure.evaluate(rules, setting, terms, rows)

@@ -105,14 +105,14 @@ def bindings(
     first = delta[0] if delta is not None and isinstance(body[delta[0]], Atom) else None
     plan = _Plan(sources, order, delta)
     for step in arrange(body, (), first, sources, wanted):
-        if body[step.place] in left:
+        if body[step.position] in left:
             continue
         match step:
-            case Match(atom=atom, place=place):
+            case Match(atom=atom, position=place):
                 plan.match(atom, place)
-            case Rows(place=place):
+            case Rows(position=place):
                 plan.join(plan.given(place) or sources.aggregate(step.aggregate), step.columns)
-            case Absent(atom=atom, place=place):
+            case Absent(atom=atom, position=place):
                 plan.without(atom, place)
             case _:
                 raise AssertionError(step)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import expressions
-from zodiacedge.engine.spark.evaluate.expressions import Folding, Judge, Negated, with_more
+from zodiacedge.engine.spark.evaluate.expressions import AggregateTask, ExpressionTask, Negated, with_more
 from zodiacedge.engine.spark.evaluate.rule_plan import Sources, bindings, column, order_of
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
-from zodiacedge.engine.spark.storage.files import Content, Part, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Terms
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.variants import can_fail, recursive_places
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from zodiacedge.engine.api import Dropped, Settings
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.terms import Term
 
@@ -58,7 +58,7 @@ class UnderWay:
 class Setting:
     """What a node is evaluated in: where, what lies outside it before and after the change, and the terms."""
 
-    place: Place
+    workspace: Workspace
     settings: Settings
     keys: Mapping[Term, int]
     before: Owners
@@ -73,28 +73,28 @@ class Setting:
 class Result:
     """What a node came to: its segment, and what came up on the way."""
 
-    contents: dict[Relation, Content] = field(default_factory=dict)
-    hidden: dict[str, Content] = field(default_factory=dict)
+    contents: dict[Relation, SignedFiles] = field(default_factory=dict)
+    aggregate_rows: dict[str, SignedFiles] = field(default_factory=dict)
     dropped: dict[str, Dropped] = field(default_factory=dict)
-    terms: Terms = field(default_factory=Terms)
+    terms: TermFiles = field(default_factory=TermFiles)
     rounds: int = 0
 
 
 class Node:
     """The rules of one node, on data frames."""
 
-    def __init__(self, rules: Mapping[str, Rule], setting: Setting, terms: Terms) -> None:
+    def __init__(self, rules: Mapping[str, Rule], setting: Setting, terms: TermFiles) -> None:
         """Take the node's rules by key."""
         self._rules = rules
         self._setting = setting
-        self._frames = Frames(setting.place)
+        self._frames = Frames(setting.workspace)
         self._terms = terms
         heads = [rule.head for rule in rules.values()]
         self._own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
         self._relations = list(dict.fromkeys(Relation.of(head) for head in heads))
         self.result = Result(terms=terms)
         # A frame reads its files when its job runs: until then somebody must hold them.
-        self._held: list[Part] = []
+        self._held: list[DataFile] = []
 
     @property
     def recursive(self) -> bool:
@@ -135,7 +135,7 @@ class Node:
                 self._heads(key, self._new, None, counts=True)
 
     def _grow(
-        self, start: Mapping[Relation, Content], first: Callable[[], Iterator[tuple[Relation, DataFrame]]]
+        self, start: Mapping[Relation, SignedFiles], first: Callable[[], Iterator[tuple[Relation, DataFrame]]]
     ) -> None:
         """Let the segment grow from what there is, by what comes first and by all that follows from it."""
         found = self.result
@@ -144,7 +144,7 @@ class Node:
         while any(new.values()):
             found.rounds += 1
             for relation, parts in new.items():
-                found.contents[relation] = found.contents.get(relation, Content()).then(parts)
+                found.contents[relation] = found.contents.get(relation, SignedFiles()).then(parts)
                 self._put_together(relation)
             facts = sum(content.rows for content in found.contents.values())
             self._setting.watch(found.rounds, facts)
@@ -159,13 +159,13 @@ class Node:
             new = self._write_new(heads) if heads else {}
         found.rounds = max(found.rounds, 1)
 
-    def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[Part]]) -> DataFrame | None:
+    def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[DataFile]]) -> DataFrame | None:
         if not isinstance(conjunct, Atom):
             raise TypeError(conjunct)
         parts = new.get(Relation.of(conjunct), [])
         return self._frames.parts(parts, Relation.of(conjunct).width) if parts else None
 
-    def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[Part]]:
+    def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[DataFile]]:
         """Write heads that the segment does not have, each once: one job."""
         width = max(relation.width for relation in self._relations)
         pieces = []
@@ -174,7 +174,7 @@ class Node:
             if not frames:
                 continue
             fresh = together(frames).distinct()
-            there = self.result.contents.get(relation, Content())
+            there = self.result.contents.get(relation, SignedFiles())
             if there.rows:
                 fresh = fresh.join(self._frames.content(relation, there), names(relation.width), "left_anti")
             pieces.append(tagged(fresh, tag, width))
@@ -197,7 +197,7 @@ class Node:
             "putting small files together",
             self._setting.settings.turn,
         )
-        self.result.contents[relation] = Content.of(largest, *written.get(0, ()))
+        self.result.contents[relation] = SignedFiles.of(largest, *written.get(0, ()))
 
     # One rule.
 
@@ -236,9 +236,9 @@ class Node:
         frame: DataFrame,
         columns: tuple[Variable, ...],
         left: tuple[Conjunct, ...],
-    ) -> expressions.Judged:
-        place = self._setting.place
-        judge = Judge(
+    ) -> expressions.ExpressionResult:
+        place = self._setting.workspace
+        judge = ExpressionTask(
             head,
             columns,
             left,
@@ -264,9 +264,9 @@ class Node:
             for relation in relations
         )
 
-    def _take_terms(self, parts: Sequence[Part]) -> None:
+    def _take_terms(self, parts: Sequence[DataFile]) -> None:
         if parts:
-            self._terms = Terms((*self._terms.parts, *parts))
+            self._terms = TermFiles((*self._terms.parts, *parts))
             self.result.terms = self._terms
 
     def _projected(self, frame: DataFrame, head: Sequence[Argument], order: Sequence[Variable]) -> DataFrame:
@@ -289,13 +289,15 @@ class Node:
         for key, rule in self._rules.items():
             if rule.aggregate:
                 sources = self._sources(owners, {}, {})
-                self.result.hidden[key] = self._folded(key, rule.aggregate, rule.aggregate.body, sources)
+                self.result.aggregate_rows[key] = self._folded(
+                    key, rule.aggregate, rule.aggregate.body, sources
+                )
 
     def _folded(
         self, key: str, aggregate: Aggregate, body: tuple[Conjunct, ...], sources: Sources
-    ) -> Content:
+    ) -> SignedFiles:
         """Fold the bindings of an aggregate's body, or of one that has more conjuncts."""
-        place, settings = self._setting.place, self._setting.settings
+        place, settings = self._setting.workspace, self._setting.settings
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
         found, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
         if errors:
@@ -312,24 +314,26 @@ class Node:
             if groups
             else chosen.coalesce(1)
         )
-        folding = Folding(aggregate, self._terms, place.scratch.folder, place.hashing, settings.registry)
+        folding = AggregateTask(
+            aggregate, self._terms, place.scratch.folder, place.hashing, settings.registry
+        )
         judged = expressions.run(place, grouped, folding, "folding groups", settings.turn)
         self._take_terms(judged.terms)
         if judged.dropped:
             self._drop(key, judged.dropped)
-        return Content.of(*judged.rows)
+        return SignedFiles.of(*judged.rows)
 
     # Where atoms read.
 
     def _new(self) -> Sources:
-        return self._sources(self._setting.after, self.result.contents, self.result.hidden)
+        return self._sources(self._setting.after, self.result.contents, self.result.aggregate_rows)
 
     def _sources(
-        self, owners: Owners, own: Mapping[Relation, Content], hidden: Mapping[str, Content]
+        self, owners: Owners, own: Mapping[Relation, SignedFiles], hidden: Mapping[str, SignedFiles]
     ) -> Sources:
-        def contents(atom: Atom) -> list[Content]:
+        def contents(atom: Atom) -> list[SignedFiles]:
             relation = Relation.of(atom)
-            found = [*(one.content(relation) for one in owners.values()), own.get(relation, Content())]
+            found = [*(one.content(relation) for one in owners.values()), own.get(relation, SignedFiles())]
             if relation.typed and not isinstance(atom.args[1], Variable):
                 key = self._setting.keys[atom.args[1]]
                 found = [content for content in found if key in content.classes()]

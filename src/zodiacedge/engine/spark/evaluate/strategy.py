@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape, recognise
-from zodiacedge.engine.spark.partition.analysis import Dealing, dealing
+from zodiacedge.engine.spark.partition.analysis import Partitioning, partitioning
 from zodiacedge.plan.variants import recursive_places
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Way:
+class Strategy:
     """A way through a node, and the reason for it."""
 
     name: str
     reason: str
-    by: Dealing | None = None
+    by: Partitioning | None = None
     linear: bool = False
     """Whether the node is a closure that steps along what others have instead of along itself."""
 
@@ -51,17 +51,17 @@ def reason(wanted: str, rows: int, most: int) -> str:
     return f"{rows:,} rows, one task takes {most:,}" if wanted == "choose" else f"{wanted} is asked for"
 
 
-def way_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> Way:
+def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> Strategy:
     """Return the way of a node that is not gathered."""
     why = reason(wanted, rows, most)
     if not is_recursive(rules):
-        return Way("plans", why)
+        return Strategy("plans", why)
     module = recognise(rules)
     if module is not None and module.shape is Shape.CLASSES:
-        return Way("classes", f"{why}; symmetric and transitive")
+        return Strategy("classes", f"{why}; symmetric and transitive")
     if module is not None and module.shape is Shape.TRANSITIVE and wanted in {"choose", "partitioned"}:
-        return Way("partitioned", f"{why}; a closure, {module.step.relation} by argument 1", linear=True)
-    by = dealing(rules) if wanted in {"choose", "partitioned"} else None
+        return Strategy("partitioned", f"{why}; a closure, {module.step.relation} by argument 1", linear=True)
+    by = partitioning(rules) if wanted in {"choose", "partitioned"} else None
     if by is not None:
-        return Way("partitioned", why, by)
-    return Way("rounds", f"{why}; no argument is kept" if wanted != "rounds" else why)
+        return Strategy("partitioned", why, by)
+    return Strategy("rounds", f"{why}; no argument is kept" if wanted != "rounds" else why)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import partitioned
-from zodiacedge.engine.spark.partition.analysis import dealing
+from zodiacedge.engine.spark.partition.analysis import partitioning
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.spark.evaluate.seminaive import Owners, Result, Setting
-    from zodiacedge.engine.spark.storage.terms import Terms
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Rule
 
 _X, _Y, _Z = Variable("X"), Variable("Y"), Variable("Z")
 
 
-def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: Terms, rows: int) -> Result:
+def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, rows: int) -> Result:
     """Evaluate a node of one transitive rule in parts."""
     ((key, rule),) = rules.items()
     relation = Relation(rule.head.relation, 2)
@@ -39,7 +39,7 @@ def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: Terms, rows: in
     after: Owners = {
         owner: Segment({**one.contents, steps: one.content(relation)}) for owner, one in setting.after.items()
     }
-    by = dealing([linear])
+    by = partitioning([linear])
     if by is None:
         raise AssertionError(linear)
     (result,) = partitioned.evaluate([{key: linear}], by, replace(setting, after=after), terms, rows)

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Store
+from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.cluster.task_files import all_or_nothing
 from zodiacedge.engine.spark.ingest import fact_delta
-from zodiacedge.engine.spark.ingest.fact_delta import Sift, Sifted
+from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
 from zodiacedge.engine.spark.lookup.decode import Lookup
-from zodiacedge.engine.spark.lookup.row_filter import Choice
+from zodiacedge.engine.spark.lookup.row_filter import RowFilter
 from zodiacedge.engine.spark.storage.compaction import compacted, small_parts
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
-from zodiacedge.engine.spark.storage.files import TYPED, Content, Part, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Names, Terms, columns_of, write_terms
+from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.terms import Names, TermFiles, columns_of, write_terms
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.spark.storage.files import Folder
     from zodiacedge.engine.spark.storage.terms import Hashing
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.io import Load
     from zodiacedge.language.ast import Atom, Fact
     from zodiacedge.terms import Term
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 class Rows:
     """Rows of a batch as files, the terms in them, and the names of the classes among them."""
 
-    parts: Mapping[Relation, tuple[Part, ...]] = field(default_factory=dict)
-    terms: Terms = field(default_factory=Terms)
+    parts: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
+    terms: TermFiles = field(default_factory=TermFiles)
     names: Names = field(default_factory=lambda: Names({}))
     from_files: bool = False
     """Whether tasks read them from files; else they were the driver's."""
@@ -55,7 +55,7 @@ class Rows:
         parts = dict(self.parts)
         for relation, more in other.parts.items():
             parts[relation] = (*parts.get(relation, ()), *more)
-        terms = Terms((*self.terms.parts, *other.terms.parts))
+        terms = TermFiles((*self.terms.parts, *other.terms.parts))
         names = self.names.with_terms(other.names.known)
         return Rows(parts, terms, names, self.from_files or other.from_files)
 
@@ -82,10 +82,10 @@ def class_predicate(name: Term) -> Predicate:
 class SparkBatch:
     """Facts of one change."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Workspace) -> None:
         """Start with no facts."""
-        self.place = place
-        self._given = EmbeddedBatch(Store())
+        self.workspace = place
+        self._given = EmbeddedBatch(Database())
         self._files = Rows()
 
     def add(self, facts: Iterable[Fact]) -> None:
@@ -96,12 +96,12 @@ class SparkBatch:
         """Take the facts of files."""
         from zodiacedge.engine.spark.ingest.read_files import ingest  # noqa: PLC0415 - only who loads pays for it
 
-        self._files = self._files.beside(ingest(self.place, load))
+        self._files = self._files.beside(ingest(self.workspace, load))
 
-    def take(self, parts: Mapping[Relation, Part], terms: Part, names: Mapping[int, Term]) -> None:
+    def take(self, parts: Mapping[Relation, DataFile], terms: DataFile, names: Mapping[int, Term]) -> None:
         """Take files of rows that a task wrote, the terms in them, and the names of their classes."""
-        adopted = {relation: (self.place.adopt(part),) for relation, part in parts.items()}
-        known = Terms((self.place.adopt(terms),) if terms.rows else ())
+        adopted = {relation: (self.workspace.adopt(part),) for relation, part in parts.items()}
+        known = TermFiles((self.workspace.adopt(terms),) if terms.rows else ())
         self._files = self._files.beside(Rows(adopted, known, Names(names), from_files=True))
 
     def merge(self, other: SparkBatch) -> None:
@@ -125,20 +125,20 @@ class SparkBatch:
         segment = self._given.distinct()
         if not segment.tables:
             return Rows()
-        dictionary, place = self._given.store.dictionary, self.place
+        dictionary, place = self._given.store.dictionary, self.workspace
         folder = place.scratch.folder
         written, names = write_tables(segment, dictionary, folder, place.hashing)
         parts = {relation: (place.adopt(part),) for relation, part in written.items()}
         terms = place.adopt(write_terms(folder, columns_of(dictionary, place.hashing)))
-        return Rows(parts, Terms((terms,) if terms.rows else ()), Names(names))
+        return Rows(parts, TermFiles((terms,) if terms.rows else ()), Names(names))
 
 
 def write_tables(
     segment: Tables, dictionary: Dictionary, folder: Folder, hashing: Hashing
-) -> tuple[dict[Relation, Part], dict[int, Term]]:
+) -> tuple[dict[Relation, DataFile], dict[int, Term]]:
     """Write tables of the embedded engine; return their files, and the names of the classes among them."""
     keys = hashing.keys(dictionary)
-    parts: dict[Relation, Part] = {}
+    parts: dict[Relation, DataFile] = {}
     names: dict[int, Term] = {}
     members = []
     for name, table in segment.tables.items():
@@ -157,31 +157,31 @@ def write_tables(
 
 
 @dataclass(frozen=True)
-class SparkEffect:
+class SparkFactDelta:
     """What facts to add and to remove come to on the explicit facts of a state."""
 
-    place: Place
+    workspace: Workspace
     before: Segment
-    terms_before: Terms
+    terms_before: TermFiles
     add: Rows
     remove: Rows
 
     @cached_property
-    def sifted(self) -> Sifted:
+    def sifted(self) -> ExplicitDelta:
         """What really comes and goes."""
         relations = {**self.add.parts, **self.remove.parts}
         if not relations:
-            return Sifted({}, {}, 0, 0, None, ())
+            return ExplicitDelta({}, {}, 0, 0, None, ())
         there = {r: self.before.contents[r] for r in relations if r in self.before.contents}
-        new_terms = Terms((*self.add.terms.parts, *self.remove.terms.parts))
-        job = Sift(
+        new_terms = TermFiles((*self.add.terms.parts, *self.remove.terms.parts))
+        job = DeltaTask(
             self.add.parts,
             self.remove.parts,
             there,
             new_terms,
             self.terms_before,
-            self.place.scratch.folder,
-            self.place.hashing,
+            self.workspace.scratch.folder,
+            self.workspace.hashing,
         )
         compared = any(content.rows for content in there.values()) or self.terms_before.rows
         given = self.add.count + self.remove.count
@@ -190,14 +190,14 @@ class SparkEffect:
             # There is nothing to compare them with, and all of it is the driver's own.
             with all_or_nothing():
                 found = fact_delta.run(job)
-        elif min(rows - self.place.options.gather_rows, given - fact_delta.FEW) > 0:
-            return fact_delta.in_parts(self.place, job)
+        elif min(rows - self.workspace.options.gather_rows, given - fact_delta.FEW) > 0:
+            return fact_delta.in_parts(self.workspace, job)
         else:
-            found = self.place.jobs.one(fact_delta.run, job, "comparing facts with those that are there")
+            found = self.workspace.jobs.one(fact_delta.run, job, "comparing facts with those that are there")
         small = () if found.small_terms is None else (found.small_terms,)
         for parts in (*found.new.values(), *found.old.values(), found.whole.values(), found.terms, small):
             for part in parts:
-                self.place.adopt(part)
+                self.workspace.adopt(part)
         return found
 
     @property
@@ -211,21 +211,21 @@ class SparkEffect:
         found = dict(self.before.contents)
         for relation in {**self.sifted.new, **self.sifted.old}:
             if relation in self.sifted.whole:
-                found[relation] = Content.of(self.sifted.whole[relation])
+                found[relation] = SignedFiles.of(self.sifted.whole[relation])
                 continue
-            there = found.get(relation, Content())
+            there = found.get(relation, SignedFiles())
             plus, minus = self.sifted.new.get(relation, ()), self.sifted.old.get(relation, ())
-            found[relation] = compacted(self.place, relation, there.then(plus, minus), ALONE)
+            found[relation] = compacted(self.workspace, relation, there.then(plus, minus), ALONE)
         return Segment(found)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> TermFiles:
         """The terms, with those that came."""
         parts = self.terms_before.parts
         if self.sifted.small_terms is not None:
             small = small_parts(self.terms_before)
             parts = (*(part for part in parts if part not in small), self.sifted.small_terms)
-        return Terms((*parts, *self.sifted.terms))
+        return TermFiles((*parts, *self.sifted.terms))
 
     @property
     def added(self) -> int:
@@ -251,10 +251,10 @@ class SparkEffect:
         """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
         relation = Relation.of(atom)
         content = self.after.content(relation)
-        keys = self.place.keys(mentioned((atom,)))
-        choice = Choice.of(atom, keys, typed=relation.typed)
-        return Lookup(self.place, self.terms).facts(relation, [content], choice, most)
+        keys = self.workspace.keys(mentioned((atom,)))
+        choice = RowFilter.of(atom, keys, typed=relation.typed)
+        return Lookup(self.workspace, self.terms).facts(relation, [content], choice, most)
 
     def holds(self, term: Term) -> bool:
         """Whether some explicit fact will have this term as an argument."""
-        return Lookup(self.place, self.terms).holds(term, self.after)
+        return Lookup(self.workspace, self.terms).holds(term, self.after)

@@ -14,11 +14,17 @@ from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.lookup.by_key import SliceReader, matching
 from zodiacedge.engine.spark.partition.merge_terms import merged
-from zodiacedge.engine.spark.partition.shuffle import Share, ShareReader, Unit, count_of_parts, deal
-from zodiacedge.engine.spark.storage.compaction import put_together, small_parts
+from zodiacedge.engine.spark.partition.shuffle import (
+    PartitionInput,
+    PartitionReader,
+    ShuffleInput,
+    partition_count,
+    shuffle,
+)
+from zodiacedge.engine.spark.storage.compaction import compact, small_parts
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
-from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation
-from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, Terms, unseen, write_terms
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, TermFiles, unseen, write_terms
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_atom
 
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.lookup.by_key import Wants
     from zodiacedge.engine.spark.storage.embedded_tables import Read
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Ids = NDArray[np.int32]
 
@@ -44,49 +50,49 @@ _SHARE = 8
 
 
 @dataclass(frozen=True)
-class Sift:
+class DeltaTask:
     """Facts to add and to remove, and the explicit facts of their relations."""
 
-    add: Mapping[Relation, tuple[Part, ...]]
-    remove: Mapping[Relation, tuple[Part, ...]]
-    explicit: Mapping[Relation, Content]
-    new_terms: Terms
-    terms: Terms
+    add: Mapping[Relation, tuple[DataFile, ...]]
+    remove: Mapping[Relation, tuple[DataFile, ...]]
+    explicit: Mapping[Relation, SignedFiles]
+    new_terms: TermFiles
+    terms: TermFiles
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
-    share: Share | None = None
+    share: PartitionInput | None = None
     """What of the facts one of several parts has; it leaves the terms to others."""
 
 
 @dataclass(frozen=True)
-class Sifted:
+class ExplicitDelta:
     """What facts to add and to remove come to."""
 
-    new: Mapping[Relation, tuple[Part, ...]]
+    new: Mapping[Relation, tuple[DataFile, ...]]
     """The rows to add that are not there."""
-    old: Mapping[Relation, tuple[Part, ...]]
+    old: Mapping[Relation, tuple[DataFile, ...]]
     """The rows to remove that are there and are not added again."""
     idle: int
     missing: int
     example: Fact | None
-    terms: tuple[Part, ...]
+    terms: tuple[DataFile, ...]
     """The terms that nobody knew."""
-    small_terms: Part | None = None
+    small_terms: DataFile | None = None
     """The terms of many small files, in one."""
-    whole: Mapping[Relation, Part] = field(default_factory=dict)
+    whole: Mapping[Relation, DataFile] = field(default_factory=dict)
     """All rows that will be there, of relations that had become many small files."""
 
 
-def run(sift: Sift) -> Sifted:
+def run(sift: DeltaTask) -> ExplicitDelta:
     """Find out what comes and goes."""
     reads: dict[Relation, tuple[Read, list[Read], list[Read]]] = {}
     looked_up: set[Relation] = set()
-    shared = None if sift.share is None else ShareReader(sift.share)
+    shared = None if sift.share is None else PartitionReader(sift.share)
     for relation in {**sift.add, **sift.remove}:
         reader = shared or Reader()
-        added = [reader.read(relation, Content.of(part)) for part in sift.add.get(relation, ())]
-        removed = [reader.read(relation, Content.of(part)) for part in sift.remove.get(relation, ())]
-        content = sift.explicit.get(relation, Content())
+        added = [reader.read(relation, SignedFiles.of(part)) for part in sift.add.get(relation, ())]
+        removed = [reader.read(relation, SignedFiles.of(part)) for part in sift.remove.get(relation, ())]
+        content = sift.explicit.get(relation, SignedFiles())
         few = sum(len(columns[0]) for read in (*added, *removed) for _, columns in read.layers)
         if shared is None and few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
             looked_up.add(relation)
@@ -94,10 +100,10 @@ def run(sift: Sift) -> Sifted:
         else:
             reads[relation] = (reader.read(relation, content), added, removed)
     translation = Translation({}, sift.hashing)
-    new: dict[Relation, tuple[Part, ...]] = {}
-    old: dict[Relation, tuple[Part, ...]] = {}
+    new: dict[Relation, tuple[DataFile, ...]] = {}
+    old: dict[Relation, tuple[DataFile, ...]] = {}
     absent: dict[Relation, Ids] = {}
-    whole: dict[Relation, Part] = {}
+    whole: dict[Relation, DataFile] = {}
     idle = 0
     for relation, (there, added, removed) in reads.items():
         table = there.table(translation)
@@ -122,16 +128,16 @@ def run(sift: Sift) -> Sifted:
     missing = sum(map(len, absent.values()))
     example = _example(sift, absent, translation)
     if shared is not None:
-        return Sifted(new, old, idle, missing, example, ())
+        return ExplicitDelta(new, old, idle, missing, example, ())
     fresh_terms = sift.new_terms.read() if sift.new_terms.parts else SCHEMA.empty_table()
     terms = write_terms(sift.folder, unseen(fresh_terms, sift.terms))
     small = small_parts(sift.terms)
-    small_terms = put_together(sift.folder, small) if small else None
+    small_terms = compact(sift.folder, small) if small else None
     fresh_parts = (terms,) if terms.rows else ()
-    return Sifted(new, old, idle, missing, example, fresh_parts, small_terms, whole)
+    return ExplicitDelta(new, old, idle, missing, example, fresh_parts, small_terms, whole)
 
 
-def _matching(relation: Relation, content: Content, given: Sequence[Read]) -> Read:
+def _matching(relation: Relation, content: SignedFiles, given: Sequence[Read]) -> Read:
     """Read of a content only what is given: where it is much, only that can matter."""
     rows = {
         row
@@ -154,7 +160,7 @@ def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[ND
     return [translation.keys(rows[:, n]) for n in range(relation.arity)]
 
 
-def _example(sift: Sift, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
+def _example(sift: DeltaTask, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
     some = {relation: rows[:_MOST_EXAMPLES] for relation, rows in absent.items() if len(rows)}
     if not some:
         return None
@@ -162,8 +168,8 @@ def _example(sift: Sift, absent: Mapping[Relation, Ids], translation: Translatio
     return _first(sift, keys)
 
 
-def _first(sift: Sift, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact | None:
-    known = Terms((*sift.terms.parts, *sift.new_terms.parts))
+def _first(sift: DeltaTask, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact | None:
+    known = TermFiles((*sift.terms.parts, *sift.new_terms.parts))
     asked = [column for relation, columns in keys.items() if relation.arity for column in columns]
     terms = known.decode(np.concatenate(asked)) if asked else {}
     facts = [
@@ -174,26 +180,26 @@ def _first(sift: Sift, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact
     return min(facts, key=format_atom, default=None)
 
 
-def in_parts(place: Place, sift: Sift) -> Sifted:
+def in_parts(place: Workspace, sift: DeltaTask) -> ExplicitDelta:
     """Find out what comes and goes of facts that are dealt out by their first argument: three jobs."""
     units = [
-        Unit(part, relation, 0)
+        ShuffleInput(part, relation, 0)
         for relation in {**sift.add, **sift.remove}
         for parts in (
             sift.add.get(relation, ()),
             sift.remove.get(relation, ()),
-            sift.explicit.get(relation, Content()).parts,
+            sift.explicit.get(relation, SignedFiles()).parts,
         )
         for part in parts
     ]
-    count = count_of_parts(place, sum(unit.part.rows for unit in units))
-    dealt = deal(place, units, count, ALONE)
-    shares = [replace(sift, share=Share(blocks)) for blocks in dealt.blocks]
+    count = partition_count(place, sum(unit.part.rows for unit in units))
+    dealt = shuffle(place, units, count, ALONE)
+    shares = [replace(sift, share=PartitionInput(blocks)) for blocks in dealt.blocks]
     found = place.jobs.each(run, shares, "comparing facts with those that are there")
     new, old = (_adopted(place, sides) for sides in ([one.new for one in found], [one.old for one in found]))
     known = merged(place, sift.new_terms, sift.terms, ALONE)
     examples = [one.example for one in found if one.example is not None]
-    return Sifted(
+    return ExplicitDelta(
         new,
         old,
         sum(one.idle for one in found),
@@ -204,10 +210,10 @@ def in_parts(place: Place, sift: Sift) -> Sifted:
 
 
 def _adopted(
-    place: Place, sides: Iterable[Mapping[Relation, tuple[Part, ...]]]
-) -> dict[Relation, tuple[Part, ...]]:
+    place: Workspace, sides: Iterable[Mapping[Relation, tuple[DataFile, ...]]]
+) -> dict[Relation, tuple[DataFile, ...]]:
     """Return what several parts found."""
-    found: dict[Relation, tuple[Part, ...]] = {}
+    found: dict[Relation, tuple[DataFile, ...]] = {}
     for side in sides:
         for relation, parts in side.items():
             found[relation] = (*found.get(relation, ()), *map(place.adopt, parts))

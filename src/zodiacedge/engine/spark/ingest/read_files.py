@@ -19,11 +19,11 @@ import pyarrow as pa
 
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import Store
 from zodiacedge.engine.spark.ingest.batch import Rows, write_tables
-from zodiacedge.engine.spark.storage.files import Folder, Part, Relation, read_batches
-from zodiacedge.engine.spark.storage.terms import Hashing, Names, Terms, columns_of, write_terms
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
+from zodiacedge.engine.spark.storage.terms import Hashing, Names, TermFiles, columns_of, write_terms
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import reading
 from zodiacedge.io.read import fact_batches
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import IO
 
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.io import Load
     from zodiacedge.terms import Term
 
@@ -86,26 +86,26 @@ class Bundle:
     hashing: Hashing
 
 
-class Told(NamedTuple):
+class FileRead(NamedTuple):
     """What there is to tell of a split."""
 
     facts: int
     lines: int
-    bad_lines: Part
+    bad_lines: DataFile
     """The file of bad lines, if there are some."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class BundleResult:
     """What a task read."""
 
-    parts: Mapping[Relation, Part]
-    terms: Part
+    parts: Mapping[Relation, DataFile]
+    terms: DataFile
     names: Mapping[int, Term]
-    told: tuple[Told, ...]
+    told: tuple[FileRead, ...]
 
 
-def ingest(place: Place, load: Load) -> Rows:
+def ingest(place: Workspace, load: Load) -> Rows:
     """Read the files of a load on the cluster; its report tells what they gave."""
     started = time.monotonic()
     readings = load.readings()
@@ -120,10 +120,10 @@ def ingest(place: Place, load: Load) -> Rows:
         read_bundle, bundles, "reading files", watch=lambda done: load.tell_share(done / len(bundles))
     )
     rows = Rows()
-    told: list[Told] = []
+    told: list[FileRead] = []
     for piece in pieces:
         parts = {relation: (place.adopt(part),) for relation, part in piece.parts.items()}
-        terms = Terms((place.adopt(piece.terms),) if piece.terms.rows else ())
+        terms = TermFiles((place.adopt(piece.terms),) if piece.terms.rows else ())
         rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
         told += piece.told
     for one in told:
@@ -141,7 +141,7 @@ def ingest(place: Place, load: Load) -> Rows:
     return rows
 
 
-def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
+def _splits(place: Workspace, at: int, one: FileReading) -> Iterator[Split]:
     # Tasks work in other folders; what they tell calls the file what the user called it.
     source = replace(one.source, path=one.source.path.absolute(), shown=one.source.name)
     size = source.size
@@ -159,7 +159,7 @@ def _splits(place: Place, at: int, one: FileReading) -> Iterator[Split]:
         yield Split(*given, start, min(start + step, size))
 
 
-def _bundles(place: Place, splits: Sequence[Split]) -> Iterator[Bundle]:
+def _bundles(place: Workspace, splits: Sequence[Split]) -> Iterator[Bundle]:
     """Yield splits that follow each other, as many together as one task reads."""
     folder, hashing = place.scratch.folder, place.hashing
     share = sum(split.size for split in splits) // (place.jobs.cores * _TASKS_PER_CORE)
@@ -175,7 +175,7 @@ def _bundles(place: Place, splits: Sequence[Split]) -> Iterator[Bundle]:
     yield Bundle(tuple(together), folder, hashing)
 
 
-def _take_bad_lines(one: FileReading, found: Part, lines: int) -> None:
+def _take_bad_lines(one: FileReading, found: DataFile, lines: int) -> None:
     """Count the bad lines of a split, behind so many lines of its file; those that are wanted are read."""
     wanted = one.findings.wanted(found.rows)
     if wanted:
@@ -185,7 +185,7 @@ def _take_bad_lines(one: FileReading, found: Part, lines: int) -> None:
     one.bad += found.rows
 
 
-def _bad_lines(file: str, found: Part, lines: int, together: int) -> Iterator[BadLine]:
+def _bad_lines(file: str, found: DataFile, lines: int, together: int) -> Iterator[BadLine]:
     # They may be as many as there are lines, so no more than some stand in memory.
     for batch in read_batches(found.path, together):
         for row in batch.to_pylist():
@@ -193,17 +193,17 @@ def _bad_lines(file: str, found: Part, lines: int, together: int) -> Iterator[Ba
             yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
 
 
-def read_bundle(bundle: Bundle) -> Piece:
+def read_bundle(bundle: Bundle) -> BundleResult:
     """Read some splits: the work of one task."""
-    batch = EmbeddedBatch(Store())
+    batch = EmbeddedBatch(Database())
     told = tuple(_read_split(split, batch, bundle.folder) for split in bundle.splits)
     dictionary = batch.store.dictionary
     parts, names = write_tables(batch.distinct(), dictionary, bundle.folder, bundle.hashing)
     terms = write_terms(bundle.folder, columns_of(dictionary, bundle.hashing))
-    return Piece(parts, terms, names, told)
+    return BundleResult(parts, terms, names, told)
 
 
-def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> Told:
+def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> FileRead:
     findings = Findings(keep=sys.maxsize)
     one = FileReading(split.source, split.options, findings, blank_prefix=split.prefix)
     facts = lines = 0
@@ -214,7 +214,7 @@ def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> Told:
         for some in fact_batches(one):
             facts += len(some)
             batch.add(some)
-    return Told(facts, lines, _write_bad(folder, findings))
+    return FileRead(facts, lines, _write_bad(folder, findings))
 
 
 class _Lines:
@@ -285,11 +285,11 @@ class _Lines:
         return len(triples)
 
 
-def _write_bad(folder: Folder, findings: Findings) -> Part:
+def _write_bad(folder: Folder, findings: Findings) -> DataFile:
     if not findings.kept:
-        return Part("", 0)
+        return DataFile("", 0)
     rows = [
         {"line": b.line, "offset": b.offset, "reason": b.reason, "text": b.text, "unit": b.unit}
         for b in findings.kept
     ]
-    return Part(folder.write(pa.Table.from_pylist(rows, _BAD), "bad"), findings.total)
+    return DataFile(folder.write(pa.Table.from_pylist(rows, _BAD), "bad"), findings.total)

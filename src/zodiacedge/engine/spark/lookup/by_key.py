@@ -17,15 +17,15 @@ import pyarrow.parquet as pq
 
 from zodiacedge.engine.spark.cluster.task_files import located
 from zodiacedge.engine.spark.storage.embedded_tables import Reader
-from zodiacedge.engine.spark.storage.files import Content, Part, Relation
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Keys = NDArray[np.int64]
     Columns = list[Keys]
@@ -162,7 +162,7 @@ class SliceReader(Reader):
         super().__init__()
         self._rows = rows
 
-    def _part(self, part: Part, relation: Relation, classes: frozenset[int] | None) -> Columns:
+    def _part(self, part: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
         columns = self._rows.get(part.path)
         if columns is None:
             return [np.zeros(0, np.int64) for _ in range(relation.width)]
@@ -176,9 +176,9 @@ class SliceReader(Reader):
 class Slice:
     """What was looked up so far."""
 
-    place: Place
-    turn: Handover
-    contents: Callable[[Source], Sequence[Content]]
+    workspace: Workspace
+    turn: YieldPoint
+    contents: Callable[[Source], Sequence[SignedFiles]]
     """All contents of a source, of whichever owner, before the change or after it."""
     width: Callable[[Source], int]
     rows: dict[str, Columns] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class Slice:
     @property
     def most(self) -> int:
         """How many rows may be looked up, all together."""
-        return self.place.options.driver_rows
+        return self.workspace.options.driver_rows
 
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
         """Whether all rows that have some values are there."""
@@ -203,7 +203,7 @@ class Slice:
             for some, there in asked.items()
         )
 
-    def held(self, content: Content) -> set[Row]:
+    def held(self, content: SignedFiles) -> set[Row]:
         """Return the rows of a content that were found."""
         found: set[Row] = set()
         for came, part in content.layers:
@@ -213,7 +213,7 @@ class Slice:
                 found -= self._listed(part)
         return found
 
-    def _listed(self, part: Part) -> frozenset[Row]:
+    def _listed(self, part: DataFile) -> frozenset[Row]:
         if part.path not in self.rows:
             return frozenset()
         if part.path not in self._tuples:
@@ -237,21 +237,21 @@ class Slice:
             raise
 
     def _fetch(self, wanted: Mapping[Source, Wants]) -> None:
-        stretches: dict[Source, list[tuple[Part, Wants]]] = {}
+        stretches: dict[Source, list[tuple[DataFile, Wants]]] = {}
         for source, wants in wanted.items():
             chosen = self._extended(source, wants)
             stretches[source] = [
                 (part, narrowed) for part in self._parts(source) if (narrowed := _narrowed(part, chosen))
             ]
         total = sum(part.rows for pieces in stretches.values() for part, _ in pieces)
-        small = total <= min(self.place.options.whole_rows, self.most - self.count)
+        small = total <= min(self.workspace.options.whole_rows, self.most - self.count)
         for source, path, columns in self._here(stretches) if small else self._there(stretches):
             self._take(source, path, columns)
 
     def _extended(self, source: Source, wants: Wants) -> Wants:
         """Note what is asked for; small relations are read whole, and never asked again."""
         stored = sum(part.rows for part in self._parts(source))
-        if stored <= self.place.options.whole_rows or () in wants:
+        if stored <= self.workspace.options.whole_rows or () in wants:
             if stored > self.most - self.count:
                 raise TooManyError(source)
             self._asked[source] = dict(_WHOLE)
@@ -261,12 +261,12 @@ class Slice:
             asked[columns] = asked.get(columns, set()) | values
         return wants
 
-    def _parts(self, source: Source) -> Iterable[Part]:
+    def _parts(self, source: Source) -> Iterable[DataFile]:
         found = (part for content in self.contents(source) for part in content.parts)
         return {part.path: part for part in found if part.rows}.values()
 
     def _here(
-        self, stretches: Mapping[Source, list[tuple[Part, Wants]]]
+        self, stretches: Mapping[Source, list[tuple[DataFile, Wants]]]
     ) -> Iterator[tuple[Source, str, Columns]]:
         for source, pieces in stretches.items():
             for part, wants in pieces:
@@ -276,7 +276,7 @@ class Slice:
                 yield source, part.path, columns
 
     def _there(
-        self, stretches: Mapping[Source, list[tuple[Part, Wants]]]
+        self, stretches: Mapping[Source, list[tuple[DataFile, Wants]]]
     ) -> Iterator[tuple[Source, str, Columns]]:
         bundles, owners = [], []
         for source, pieces in stretches.items():
@@ -286,14 +286,14 @@ class Slice:
         if not bundles:
             return
         self.jobs += 1
-        found = self.place.jobs.each(look, bundles, "looking up what a change may concern", self.turn)
+        found = self.workspace.jobs.each(look, bundles, "looking up what a change may concern", self.turn)
         for source, rows in zip(owners, found, strict=True):
             if rows is None:
                 raise TooManyError(source)
             for path, columns in rows:
                 yield source, path, columns
 
-    def _bundles(self, source: Source, pieces: list[tuple[Part, Wants]]) -> Iterator[_Bundle]:
+    def _bundles(self, source: Source, pieces: list[tuple[DataFile, Wants]]) -> Iterator[_Bundle]:
         made = partial(_Bundle, most=self.most - self.count)
         width = self.width(source)
         waiting: list[_Stretch] = []
@@ -328,13 +328,13 @@ class Slice:
             raise TooManyError(source)
 
 
-def _groups(part: Part) -> int:
+def _groups(part: DataFile) -> int:
     system, place = located(part.path)
     with system.open_input_file(place) as source:
         return int(pq.ParquetFile(source).num_row_groups)
 
 
-def _narrowed(part: Part, wants: Wants) -> Wants:
+def _narrowed(part: DataFile, wants: Wants) -> Wants:
     """Return what is wanted of a file; of members, only what classes it has."""
     if not part.classes:
         return wants

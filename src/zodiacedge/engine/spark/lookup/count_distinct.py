@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.spark.partition.shuffle import Share, ShareReader, Unit, count_of_parts, deal
+from zodiacedge.engine.spark.partition.shuffle import (
+    PartitionInput,
+    PartitionReader,
+    ShuffleInput,
+    partition_count,
+    shuffle,
+)
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
 from zodiacedge.engine.spark.storage.terms import Hashing
 
@@ -22,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.spark.storage.files import Content, Relation
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Ids = NDArray[np.int32]
     Counts = dict[int, int]
@@ -35,13 +41,13 @@ class Owned:
     """What several owners have of a relation."""
 
     relation: Relation
-    contents: tuple[Content, ...]
+    contents: tuple[SignedFiles, ...]
     hashing: Hashing = field(default_factory=Hashing)
-    share: Share | None = None
+    share: PartitionInput | None = None
     """What of it one part has, if not all."""
 
 
-def count(place: Place, relation: Relation, contents: Sequence[Content]) -> Counts:
+def count(place: Workspace, relation: Relation, contents: Sequence[SignedFiles]) -> Counts:
     """Count the rows that some owners have, each once."""
     held = sorted((content for content in contents if content.rows), key=lambda content: content.rows)
     if not held:
@@ -59,7 +65,7 @@ def count(place: Place, relation: Relation, contents: Sequence[Content]) -> Coun
 
 def count_here(owned: Owned) -> Counts:
     """Count rows by reading all of them."""
-    reader = Reader() if owned.share is None else ShareReader(owned.share)
+    reader = Reader() if owned.share is None else PartitionReader(owned.share)
     translation = Translation({}, owned.hashing)
     relation = owned.relation
     *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)
@@ -77,16 +83,16 @@ def _by_class(translation: Translation, rows: Ids) -> Counter[int]:
     return Counter(dict(zip(translation.keys(ids).tolist(), counts.tolist(), strict=True)))
 
 
-def _told(relation: Relation, content: Content) -> Counts:
+def _told(relation: Relation, content: SignedFiles) -> Counts:
     return dict(content.classes()) if relation.typed else {0: content.rows}
 
 
-def _count_in_parts(place: Place, owned: Owned, stored: int) -> Counts:
+def _count_in_parts(place: Workspace, owned: Owned, stored: int) -> Counts:
     """Count rows that are dealt out by their first argument: equal ones come to the same part."""
     files = {part.path: part for content in owned.contents for part in content.parts}
-    units = [Unit(part, owned.relation, 0) for part in files.values()]
-    dealt = deal(place, units, count_of_parts(place, stored), ALONE)
-    shares = [replace(owned, share=Share(blocks)) for blocks in dealt.blocks]
+    units = [ShuffleInput(part, owned.relation, 0) for part in files.values()]
+    dealt = shuffle(place, units, partition_count(place, stored), ALONE)
+    shares = [replace(owned, share=PartitionInput(blocks)) for blocks in dealt.blocks]
     found: Counter[int] = Counter()
     for counts in place.jobs.each(count_here, shares, "counting facts"):
         found.update(counts)

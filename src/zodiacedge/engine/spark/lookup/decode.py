@@ -14,12 +14,19 @@ import numpy as np
 
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.lookup.count_distinct import count
-from zodiacedge.engine.spark.lookup.row_filter import ALL, Choice
+from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables, manifest_row
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
-from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation, Segment, read_batches
-from zodiacedge.engine.spark.storage.terms import Terms, enter_rows
+from zodiacedge.engine.spark.storage.files import (
+    DataFile,
+    Folder,
+    Relation,
+    Segment,
+    SignedFiles,
+    read_batches,
+)
+from zodiacedge.engine.spark.storage.terms import TermFiles, enter_rows
 from zodiacedge.language.ast import Fact
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
     _Ids = NDArray[np.int32]
@@ -46,25 +53,25 @@ _MANIFEST = "tag int, path string, rows long, classes string"
 class Lookup:
     """Reads rows, and knows what their terms are."""
 
-    place: Place
-    terms: Terms
+    workspace: Workspace
+    terms: TermFiles
 
     def facts(
         self,
         relation: Relation,
-        contents: Iterable[Content],
-        choice: Choice = ALL,
+        contents: Iterable[SignedFiles],
+        choice: RowFilter = ALL,
         most: int | None = None,
     ) -> Iterator[Fact]:
         """Yield the facts that some owners have of a relation, each once: those meant, or so many of them."""
         held = [content for content in contents if choice.held(content)]
-        if sum(map(choice.stored, held)) > self.place.options.driver_rows and relation.arity:
+        if sum(map(choice.stored, held)) > self.workspace.options.driver_rows and relation.arity:
             if most is None:
                 yield from self._streamed(relation, held, choice)
             else:
                 yield from self._named(relation, self._some(relation, held, choice, most))
             return
-        translation = Translation({}, self.place.hashing)
+        translation = Translation({}, self.workspace.hashing)
         rows = self._rows(relation, held, translation, choice)[:most]
         for start in range(0, len(rows), _TOGETHER):
             piece = rows[start : start + _TOGETHER]
@@ -76,13 +83,13 @@ class Lookup:
         for row in rows:
             yield Fact(relation.name, tuple(terms[key] for key in row))
 
-    def count(self, relation: Relation, contents: Iterable[Content]) -> dict[int, int]:
+    def count(self, relation: Relation, contents: Iterable[SignedFiles]) -> dict[int, int]:
         """Count the rows that some owners have, each once: by class, or as a whole under 0."""
-        return count(self.place, relation, tuple(contents))
+        return count(self.workspace, relation, tuple(contents))
 
     def holds(self, term: Term, segment: Segment) -> bool:
         """Whether some fact of a segment has a term as an argument."""
-        key = self.place.hashing.key(term)
+        key = self.workspace.hashing.key(term)
         if self.terms.decode(np.array([key], np.int64)).get(key) != term:
             return False
         return any(
@@ -108,29 +115,31 @@ class Lookup:
     def _rows(
         self,
         relation: Relation,
-        contents: Sequence[Content],
+        contents: Sequence[SignedFiles],
         translation: Translation,
-        choice: Choice = ALL,
+        choice: RowFilter = ALL,
     ) -> _Ids:
         reader = Reader()
         reads = [reader.read(relation, content, choice.classes) for content in contents]
         rows = union([read.table(translation) for read in reads], relation.arity).rows
         return choice.among(rows, translation)
 
-    def _has(self, relation: Relation, content: Content, key: int) -> bool:
-        if content.stored > self.place.options.driver_rows:
-            frame = Frames(self.place).content(relation, content)
+    def _has(self, relation: Relation, content: SignedFiles, key: int) -> bool:
+        if content.stored > self.workspace.options.driver_rows:
+            frame = Frames(self.workspace).content(relation, content)
             asked = " or ".join(f"c{n} = {key}" for n in range(relation.arity))
-            return bool(self.place.jobs.run(frame.where(asked).limit(1).collect, "looking for a term"))
-        translation = Translation({}, self.place.hashing)
+            return bool(self.workspace.jobs.run(frame.where(asked).limit(1).collect, "looking for a term"))
+        translation = Translation({}, self.workspace.hashing)
         (number,) = translation.ids(np.array([key], np.int64))
         return bool((self._rows(relation, [content], translation) == number).any())
 
     # By Spark.
 
-    def readable(self, relation: Relation, contents: Iterable[Content], choice: Choice = ALL) -> DataFrame:
+    def readable(
+        self, relation: Relation, contents: Iterable[SignedFiles], choice: RowFilter = ALL
+    ) -> DataFrame:
         """Return the rows that some owners have, each once, with what `facts_of` makes facts of."""
-        place = self.place
+        place = self.workspace
         frame = self._distinct(relation, contents, choice)
         terms = terms_frame(place, self.terms).dropDuplicates(["id"])
         for n in range(relation.arity):
@@ -138,24 +147,26 @@ class Lookup:
             frame = frame.join(named, f"c{n}")
         return frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
 
-    def _distinct(self, relation: Relation, contents: Iterable[Content], choice: Choice) -> DataFrame:
-        frame = Frames(self.place).union(relation, contents)
+    def _distinct(self, relation: Relation, contents: Iterable[SignedFiles], choice: RowFilter) -> DataFrame:
+        frame = Frames(self.workspace).union(relation, contents)
         return (frame.where(choice.condition) if choice.condition else frame).distinct()
 
     def _some(
-        self, relation: Relation, contents: Sequence[Content], choice: Choice, most: int
+        self, relation: Relation, contents: Sequence[SignedFiles], choice: RowFilter, most: int
     ) -> Sequence[Sequence[int]]:
         frame = self._distinct(relation, contents, choice).limit(most)
-        return self.place.jobs.run(frame.collect, "looking for facts")
+        return self.workspace.jobs.run(frame.collect, "looking for facts")
 
-    def _streamed(self, relation: Relation, contents: Sequence[Content], choice: Choice) -> Iterator[Fact]:
-        place = self.place
+    def _streamed(
+        self, relation: Relation, contents: Sequence[SignedFiles], choice: RowFilter
+    ) -> Iterator[Fact]:
+        place = self.workspace
         frame = self.readable(relation, contents, choice)
         writer = _Writer(place.scratch.folder)
         told = place.jobs.run(
             lambda: frame.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
         )
-        parts = [place.adopt(Part(row["path"], row["rows"])) for row in told]
+        parts = [place.adopt(DataFile(row["path"], row["rows"])) for row in told]
         for part in parts:
             for batch in read_batches(part.path, _TOGETHER):
                 yield from facts_of(relation, batch)
@@ -169,7 +180,7 @@ class _Writer:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in in_tables(batches, _ROWS_PER_FILE):
-            yield manifest_row(0, Part(self.folder.write(table, "facts"), len(table)))
+            yield manifest_row(0, DataFile(self.folder.write(table, "facts"), len(table)))
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.spark.storage.embedded_tables import Translation
-    from zodiacedge.engine.spark.storage.files import Content
+    from zodiacedge.engine.spark.storage.files import SignedFiles
     from zodiacedge.language.ast import Atom
     from zodiacedge.terms import Term
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RowFilter:
     """What rows must have."""
 
     classes: frozenset[int] | None = None
@@ -37,7 +37,7 @@ class Choice:
     """Columns that have the same."""
 
     @classmethod
-    def of(cls, atom: Atom, keys: Mapping[Term, int], *, typed: bool) -> Choice:
+    def of(cls, atom: Atom, keys: Mapping[Term, int], *, typed: bool) -> RowFilter:
         """Return what the instances of an atom have, given the fingerprints of its terms."""
         values: dict[int, int] = {}
         equal: list[tuple[int, int]] = []
@@ -50,11 +50,11 @@ class Choice:
         classes = frozenset({values.pop(1)}) if typed and 1 in values else None
         return cls(classes, values, tuple(equal))
 
-    def held(self, content: Content) -> bool:
+    def held(self, content: SignedFiles) -> bool:
         """Whether the counts of a content leave it open that it has such rows."""
         return content.rows > 0 and (self.classes is None or not self.classes.isdisjoint(content.classes()))
 
-    def stored(self, content: Content) -> int:
+    def stored(self, content: SignedFiles) -> int:
         """How many rows its files have of the classes."""
         if self.classes is None:
             return content.stored
@@ -78,4 +78,4 @@ class Choice:
         return rows
 
 
-ALL = Choice()
+ALL = RowFilter()

@@ -11,7 +11,7 @@ from zodiacedge.terms import IRI
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from zodiacedge.engine.spark.ingest.fact_delta import Sifted
+    from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
     from zodiacedge.engine.spark.storage.files import Segment
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Argument
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNMENTIONED = IRI("")
 
 
-def touched_by(sifted: Sifted, gone: Iterable[Segment]) -> Wanted:
+def touched_by(sifted: ExplicitDelta, gone: Iterable[Segment]) -> Wanted:
     """Return the relations of which facts came or went, of `rdf:type` the classes.
 
     Args:

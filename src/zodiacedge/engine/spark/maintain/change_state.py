@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Moved
+from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.spark.maintain.affected_nodes import touched_by
 from zodiacedge.engine.spark.storage.embedded_tables import constants
 from zodiacedge.language.printer import format_rule
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.api import Settings
-    from zodiacedge.engine.spark.ingest.batch import SparkEffect
-    from zodiacedge.engine.spark.storage.files import Part, Segment
+    from zodiacedge.engine.spark.ingest.batch import SparkFactDelta
+    from zodiacedge.engine.spark.storage.files import DataFile, Segment
     from zodiacedge.engine.spark.storage.version import SparkVersion
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Rule
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Standing:
+class ChangeState:
     """A change under way. A node is known by the keys of its rules."""
 
     before: SparkVersion
     rules: Mapping[str, Rule]
     graph: HyperGraph
-    effect: SparkEffect
+    effect: SparkFactDelta
     settings: Settings
 
     def __post_init__(self) -> None:
         """Start with what stays as it was until somebody finds otherwise."""
         before = self.before
         self.homes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
-        self.stated = self.effect.after
+        self.explicit_files = self.effect.after
         self.segments = {keys: one for keys, one in before.segments.items() if keys in self.homes}
         gone = [one for keys, one in before.segments.items() if keys not in self.homes]
         self.touched_at_first = touched_by(self.effect.sifted, gone)
@@ -51,9 +51,9 @@ class Standing:
         self.same_functions = self.settings.registry is before.registry
 
     @property
-    def place(self) -> Place:
+    def workspace(self) -> Workspace:
         """Where it is worked out."""
-        return self.before.place
+        return self.before.workspace
 
     @property
     def rows(self) -> int:
@@ -63,7 +63,7 @@ class Standing:
     @cached_property
     def keys(self) -> dict[Term, int]:
         """The fingerprints of all terms that rules mention."""
-        return self.place.keys(term for rule in self.rules.values() for term in constants(rule))
+        return self.workspace.keys(term for rule in self.rules.values() for term in constants(rule))
 
     def rules_of(self, node: HyperNode) -> dict[str, Rule]:
         """Return the rules of a node, by key."""
@@ -91,22 +91,22 @@ class Standing:
         inside = set(own)
         before = [one for keys, one in self.before.segments.items() if keys not in inside]
         after = [one for keys, one in self.segments.items() if keys not in inside]
-        return [self.before.stated, *before], [self.stated, *after]
+        return [self.before.explicit_files, *before], [self.explicit_files, *after]
 
-    def moved(self, keys: frozenset[str], segment: Segment) -> Moved | None:
+    def moved(self, keys: frozenset[str], segment: Segment) -> SegmentChange | None:
         """Count what a node gained and lost; None if only the rows would tell, or those of other nodes."""
         had = self.before.segments.get(keys)
         if had is None:
-            return None if any(key in self._old_homes for key in keys) else Moved(segment.rows)
-        total = Moved()
+            return None if any(key in self._old_homes for key in keys) else SegmentChange(segment.rows)
+        total = SegmentChange()
         for relation in {**had.contents, **segment.contents}:
             found = had.content(relation).counted(segment.content(relation))
             if found is None:
                 return None
-            total = Moved(total.gained + found.gained, total.lost + found.lost)
+            total = SegmentChange(total.gained + found.gained, total.lost + found.lost)
         return total
 
-    def known_parts(self, keys: frozenset[str]) -> Iterator[Part]:
+    def known_parts(self, keys: frozenset[str]) -> Iterator[DataFile]:
         """Yield the files of the old version that a node may have kept or taken over."""
         for old in {self._old_homes[key] for key in keys if key in self._old_homes}:
             yield from self.before.segments[old].parts

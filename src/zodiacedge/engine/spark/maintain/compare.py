@@ -6,30 +6,33 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
-from zodiacedge.engine.spark.storage.files import Content, Part, Relation, Segment
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
-Parts = dict[Relation, tuple[Part, ...]]
+Parts = dict[Relation, tuple[DataFile, ...]]
 # Where at most one row in so many came or went, the old files stay and what moved is told beside them.
 _SHARE = 4
 _MOST_LAYERS = 16
 
 
 def compared(
-    place: Place, before: Mapping[Relation, Content], after: Mapping[Relation, Content], turn: Handover
-) -> dict[Relation, Content]:
+    place: Workspace,
+    before: Mapping[Relation, SignedFiles],
+    after: Mapping[Relation, SignedFiles],
+    turn: YieldPoint,
+) -> dict[Relation, SignedFiles]:
     """Return a segment that was evaluated anew, told as what came and went where that is little: one job."""
     frames = Frames(place)
     relations = list({**before, **after})
-    sides = {r: (before.get(r, Content()), after.get(r, Content())) for r in relations}
+    sides = {r: (before.get(r, SignedFiles()), after.get(r, SignedFiles())) for r in relations}
     both = [r for r in relations if sides[r][0].rows and sides[r][1].rows]
     pieces: list[DataFrame] = []
     width = max((r.width for r in relations), default=1)
@@ -55,7 +58,7 @@ def compared(
 
 
 def visible_changes(
-    place: Place, relations: Sequence[Relation], before: Owners, after: Owners
+    place: Workspace, relations: Sequence[Relation], before: Owners, after: Owners
 ) -> tuple[Parts, Parts]:
     """Return what became visible of some relations, and what is visible no more: one job."""
     frames = Frames(place)
@@ -83,5 +86,5 @@ def visible_changes(
     return came, went
 
 
-def _content(owners: Owners, owner: frozenset[str] | None, relation: Relation) -> Content:
+def _content(owners: Owners, owner: frozenset[str] | None, relation: Relation) -> SignedFiles:
     return owners.get(owner, Segment()).content(relation)

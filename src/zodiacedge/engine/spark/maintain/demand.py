@@ -95,7 +95,7 @@ class _Spot(NamedTuple):
 
     key: str
     body: tuple[Conjunct, ...]
-    place: int
+    workspace: int
     atom: Atom
     negated: bool
     inner: bool
@@ -324,7 +324,7 @@ class _Node:
             )
             for one in starts:
                 self._want_witnesses(spot.atom, one, names)
-        return self._expanded(rule, spot.body, spot.place, starts, names)
+        return self._expanded(rule, spot.body, spot.workspace, starts, names)
 
     def _expanded(
         self,

@@ -27,7 +27,7 @@ _GROWTH = 10
 _Source = tuple[Relation, "int | None"]
 
 
-class Sizes:
+class Estimates:
     """Counts what nodes read and derive, node after node."""
 
     def __init__(

@@ -15,7 +15,7 @@ from zodiacedge.engine.spark.evaluate.rule_plan import Sources, left_over
 from zodiacedge.engine.spark.evaluate.seminaive import Node
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.dataframes import names, tagged, together
-from zodiacedge.engine.spark.storage.files import Content, Relation, Segment
+from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Negation, Variable
 from zodiacedge.plan.variants import can_fail
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from zodiacedge.engine.spark.evaluate.seminaive import Result, Setting
-    from zodiacedge.engine.spark.storage.terms import Terms
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Conjunct, Rule
 
     # A rule, a place of its body, and rows that came up there.
@@ -36,33 +36,33 @@ if TYPE_CHECKING:
 class Inherited:
     """What a node starts from: its own facts, or those of nodes that came together in it."""
 
-    contents: Mapping[Relation, Content]
+    contents: Mapping[Relation, SignedFiles]
     added: tuple[str, ...] = ()
     """The keys of rules that nobody had before."""
-    further: tuple[tuple[Relation, Content], ...] = ()
+    further: tuple[tuple[Relation, SignedFiles], ...] = ()
     """What more than one node had; it may be among the contents as well."""
-    hidden: Mapping[str, Content] = field(default_factory=dict)
+    aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
     """The rows of its aggregates, by rule."""
 
     @classmethod
     def of(cls, parents: Sequence[Segment], added: tuple[str, ...]) -> Inherited:
         """Take over what some nodes had; of each relation the largest content as it is."""
-        contents: dict[Relation, Content] = {}
-        further: list[tuple[Relation, Content]] = []
+        contents: dict[Relation, SignedFiles] = {}
+        further: list[tuple[Relation, SignedFiles]] = []
         for parent in sorted(parents, key=lambda one: -one.rows):
             for relation, content in parent.contents.items():
                 if relation in contents:
                     further.append((relation, content))
                 else:
                     contents[relation] = content
-        hidden = {key: rows for parent in parents for key, rows in parent.hidden.items()}
+        hidden = {key: rows for parent in parents for key, rows in parent.aggregate_rows.items()}
         return cls(contents, added, tuple(further), hidden)
 
 
 class MaintainedNode(Node):
     """The rules of one node, and what they had derived."""
 
-    def __init__(self, rules: Mapping[str, Rule], setting: Setting, terms: Terms, own: Inherited) -> None:
+    def __init__(self, rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, own: Inherited) -> None:
         """Take the node's rules by key, and what it starts from."""
         super().__init__(rules, setting, terms)
         self._own = own
@@ -73,11 +73,11 @@ class MaintainedNode(Node):
         if not all(map(self._can_be_maintained, self._rules.values())):
             return None
         self.result.contents = dict(own.contents)
-        self.result.hidden = dict(own.hidden)
+        self.result.aggregate_rows = dict(own.aggregate_rows)
         gained, lost = (list(self._changes(lost=lost)) for lost in (False, True))
         for key, rule in self._rules.items():
             if rule.aggregate and key in own.added:
-                self.result.hidden[key] = self._folded(
+                self.result.aggregate_rows[key] = self._folded(
                     key, rule.aggregate, rule.aggregate.body, self._sources(self._setting.after, {}, {})
                 )
             elif rule.aggregate:
@@ -95,7 +95,7 @@ class MaintainedNode(Node):
             self.result.contents = start
         if self.result.dropped:
             return None
-        place, turn = self._setting.place, self._setting.settings.turn
+        place, turn = self._setting.workspace, self._setting.settings.turn
         self.result.contents = {
             relation: compacted(place, relation, content, turn)
             for relation, content in self.result.contents.items()
@@ -111,7 +111,7 @@ class MaintainedNode(Node):
         return not judged and not (self.recursive and (fails or rule.aggregate))
 
     def _old(self) -> Sources:
-        return self._sources(self._setting.before, self._own.contents, self._own.hidden)
+        return self._sources(self._setting.before, self._own.contents, self._own.aggregate_rows)
 
     def _first_heads(self, gained: Sequence[Change]) -> Iterator[tuple[Relation, DataFrame]]:
         """Yield heads of instances with what came, all heads of added rules, and what else is taken over."""
@@ -161,7 +161,7 @@ class MaintainedNode(Node):
         given = Atom("groups to fold", aggregate.groups)
         sources = _with(self._sources(self._setting.after, {}, {}), given, groups)
         after = self._folded(key, aggregate, _narrowed(given, aggregate.body), sources)
-        relation, there = Relation.of_rows(aggregate), self._own.hidden.get(key, Content())
+        relation, there = Relation.of_rows(aggregate), self._own.aggregate_rows.get(key, SignedFiles())
         was, now = (self._frames.content(relation, content) for content in (there, after))
         if aggregate.groups:
             # Where a group is computed from a binding, others were folded too.
@@ -170,10 +170,10 @@ class MaintainedNode(Node):
         columns = names(relation.width)
         moved = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
         moved.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
-        place, turn = self._setting.place, self._setting.settings.turn
+        place, turn = self._setting.workspace, self._setting.settings.turn
         written = self._frames.write(together(moved), [relation] * 2, "comparing groups", turn)
         plus, minus = (written.get(tag, []) for tag in (0, 1))
-        self.result.hidden[key] = compacted(place, relation, there.then(plus, minus), turn)
+        self.result.aggregate_rows[key] = compacted(place, relation, there.then(plus, minus), turn)
         at = self._rules[key].body.index(aggregate)
         changes = [
             [(key, at, self._frames.parts(parts, relation.width))] if parts else [] for parts in (plus, minus)
@@ -203,13 +203,13 @@ class MaintainedNode(Node):
     # What lost an instance.
 
     def _without_lost(
-        self, start: Mapping[Relation, Content], lost: Sequence[Change]
-    ) -> dict[Relation, Content]:
+        self, start: Mapping[Relation, SignedFiles], lost: Sequence[Change]
+    ) -> dict[Relation, SignedFiles]:
         """Return the segment without the facts that no instance supports any more: one job."""
         pieces = []
         width = max(relation.width for relation in self._relations)
         for tag, relation in enumerate(self._relations):
-            content = start.get(relation, Content())
+            content = start.get(relation, SignedFiles())
             candidates = [
                 self._heads(key, self._old, (place, rows), counts=False)
                 for key, place, rows in lost

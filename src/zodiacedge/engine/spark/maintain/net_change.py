@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
-from zodiacedge.engine.spark.lookup.row_filter import ALL, Choice
-from zodiacedge.engine.spark.storage.files import Content
+from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
+from zodiacedge.engine.spark.storage.files import SignedFiles
 from zodiacedge.language.ast import Predicate
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact
 
 
-class SparkNet:
+class SparkNetChange:
     """Rows by relation, each once; found out when somebody asks."""
 
     def __init__(self, after: SparkVersion, find: Callable[[], tuple[Parts, Parts]]) -> None:
@@ -45,7 +45,7 @@ class SparkNet:
     def _counted(self, side: Parts) -> dict[Predicate, int]:
         found: dict[Predicate, int] = {}
         for relation, parts in side.items():
-            content = Content.of(*parts)
+            content = SignedFiles.of(*parts)
             if not relation.typed:
                 found[Predicate(*relation)] = content.rows
                 continue
@@ -64,8 +64,8 @@ class SparkNet:
         return self._listed(came, wanted), self._listed(went, wanted)
 
     def _listed(self, side: Parts, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
-        contents = {relation: Content.of(*parts) for relation, parts in side.items()}
-        lookup = Lookup(self.after.place, self.after.terms)
+        contents = {relation: SignedFiles.of(*parts) for relation, parts in side.items()}
+        lookup = Lookup(self.after.workspace, self.after.terms)
         return frozenset(
             fact
             for relation, content in contents.items()
@@ -74,11 +74,11 @@ class SparkNet:
         )
 
     def _choice(
-        self, relation: Relation, content: Content, wanted: Callable[[Predicate], bool] | None
-    ) -> Choice:
+        self, relation: Relation, content: SignedFiles, wanted: Callable[[Predicate], bool] | None
+    ) -> RowFilter:
         """Return what is wanted of a relation that something is wanted of: of members, some classes."""
         if wanted is None or not relation.typed:
             return ALL
         classes = content.classes()
         names = self.after.named(classes)
-        return Choice(frozenset(key for key in classes if wanted(class_predicate(names[key]))))
+        return RowFilter(frozenset(key for key in classes if wanted(class_predicate(names[key]))))

@@ -19,23 +19,23 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.spark.evaluate import embedded_task as regions
 from zodiacedge.engine.spark.evaluate import partitioned, pipelined
-from zodiacedge.engine.spark.evaluate.embedded_task import Outcome, Region
+from zodiacedge.engine.spark.evaluate.embedded_task import RegionResult, RegionTask
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want, wanted_by
-from zodiacedge.engine.spark.evaluate.recompute import MEANS, anew, anew_because
+from zodiacedge.engine.spark.evaluate.recompute import STRATEGIES, recompute, recompute_reason
 from zodiacedge.engine.spark.evaluate.seminaive import Setting, owners_of
-from zodiacedge.engine.spark.evaluate.strategy import Way, reason
+from zodiacedge.engine.spark.evaluate.strategy import Strategy, reason
 from zodiacedge.engine.spark.maintain.affected_nodes import readers
-from zodiacedge.engine.spark.maintain.change_state import Standing
+from zodiacedge.engine.spark.maintain.change_state import ChangeState
 from zodiacedge.engine.spark.maintain.compare import compared
 from zodiacedge.engine.spark.maintain.incremental import Inherited, MaintainedNode
-from zodiacedge.engine.spark.maintain.net_change import SparkNet
-from zodiacedge.engine.spark.maintain.scheduler import Chooser, Step
+from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
+from zodiacedge.engine.spark.maintain.scheduler import Scheduler, Step
 from zodiacedge.engine.spark.maintain.visible import Visible, rows_of
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import constants
-from zodiacedge.engine.spark.storage.files import Part, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Terms, columns_of, write_terms
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment
+from zodiacedge.engine.spark.storage.terms import TermFiles, columns_of, write_terms
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
-    from zodiacedge.engine.spark.ingest.batch import SparkEffect
+    from zodiacedge.engine.spark.ingest.batch import SparkFactDelta
     from zodiacedge.engine.spark.maintain.compare import Parts
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.graph.draft import HyperNode
@@ -58,25 +58,25 @@ _Version = TypeVar("_Version", bound="SparkVersion")
 IN_ONE_TASK = "in one task"
 """What the report of a change says of nodes that were done together."""
 # How nodes are maintained on rows that were looked up: on others nothing could be said of them.
-_ON_A_SLICE = Policy(modules=False, means="maintain", backward=False)
+_ON_A_SLICE = Policy(modules=False, strategy="maintain", backward=False)
 
 
 def propagate(
     before: _Version,
     rules: Mapping[str, Rule],
     graph: HyperGraph,
-    effect: SparkEffect,
+    effect: SparkFactDelta,
     settings: Settings,
-) -> tuple[_Version, SparkNet]:
+) -> tuple[_Version, SparkNetChange]:
     """Return the version that a change leads to, and the net change."""
     work = _Work(before, rules, graph, effect, settings)
-    with before.place.jobs.telling(work.tell_stage):
+    with before.workspace.jobs.telling(work.tell_stage):
         work.run()
         return work.result(before)
 
 
 @dataclass
-class _Work(Standing):
+class _Work(ChangeState):
     """A change under way, taken step by step."""
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class _Work(Standing):
         touched = dict(self.touched_at_first)
         self.touched = dict(touched)
         waiting = {node.id for keys, node in self.homes.items() if self.is_new(keys)}
-        chooser = Chooser(self)
+        chooser = Scheduler(self)
         alone = True
         done: set[int] = set()
         while True:
@@ -107,7 +107,7 @@ class _Work(Standing):
                 break
             nodes = self.graph.plan(waiting)
             step = chooser.next(nodes)
-            self.settings.turn.pass_on()
+            self.settings.turn.yield_to_waiters()
             self._tell(step.nodes)
             if not self._taken(step, net=alone and len(step.nodes) == len(nodes)):
                 # What was looked up was not enough: another way will do.
@@ -117,13 +117,13 @@ class _Work(Standing):
             waiting -= done
             touched = self._changed(step.nodes)
             alone = False
-            if step.way is None and len(step.nodes) == len(nodes):
+            if step.strategy is None and len(step.nodes) == len(nodes):
                 break
 
-    def result(self, before: _Version) -> tuple[_Version, SparkNet]:
+    def result(self, before: _Version) -> tuple[_Version, SparkNetChange]:
         after = replace(
             before,
-            stated=self.stated,
+            explicit_files=self.explicit_files,
             segments=self.segments,
             terms=self.terms,
             names=self.names.with_terms({key: term for term, key in self.keys.items()}),
@@ -138,11 +138,11 @@ class _Work(Standing):
         # What became visible may be more than all the rest; nobody may ask.
         visible = Visible(before, after, self.effect.sifted, self.touched, self.keys)
         net = self.net
-        return after, SparkNet(after, visible.net if net is None else lambda: net)
+        return after, SparkNetChange(after, visible.net if net is None else lambda: net)
 
     def _taken(self, step: Step, *, net: bool) -> bool:
         """Bring nodes up to date; tell whether that could be done."""
-        way = step.way
+        way = step.strategy
         if way is None:
             net = net and (step.looked_up is not None or self._is_small(step.nodes))
             return self._gather(step, net=net)
@@ -160,7 +160,10 @@ class _Work(Standing):
         self._want_net(wanted, rules, self.keys)
         was, will = (
             rows_of(wanted, (stated, *segments.values()))
-            for stated, segments in ((self.before.stated, self.before.segments), (self.stated, self.segments))
+            for stated, segments in (
+                (self.before.explicit_files, self.before.segments),
+                (self.explicit_files, self.segments),
+            )
         )
         return max(was, will) <= _TOLD_AT_ONCE
 
@@ -185,7 +188,7 @@ class _Work(Standing):
         nodes, looked_up = step.nodes, step.looked_up
         own = {frozenset(node.rules) for node in nodes}
         rules = {key: self.rules[key] for node in nodes for key in node.rules}
-        place, settings = self.place, self.settings
+        place, settings = self.workspace, self.settings
         keys = place.keys(term for rule in rules.values() for term in constants(rule))
         parents = set() if looked_up else self.parents(own)
         kept = {k: self.before.segments[k] for k in {*own, *parents} if k in self.before.segments}
@@ -197,7 +200,7 @@ class _Work(Standing):
             self._want_net(wanted, rules.values(), keys)
         before, after = self.outside({*own, *parents})
         held = sum(one.rows for k, one in self.segments.items() if k not in own)
-        region = Region(
+        region = RegionTask(
             rules,
             keys,
             inputs_for(wanted, before, after),
@@ -224,7 +227,7 @@ class _Work(Standing):
         self.introduced |= keys.keys()
         self._take(step, outcome, parents)
         if outcome.told:
-            came, went = (self._adopted(side) for side in (outcome.came, outcome.went))
+            came, went = (self._adopted(side) for side in (outcome.inserted, outcome.deleted))
             self.net = (
                 {relation: (part,) for relation, part in came.items()},
                 {relation: (part,) for relation, part in went.items()},
@@ -233,12 +236,12 @@ class _Work(Standing):
 
     # Nodes by plans or in parts.
 
-    def _evaluate(self, node: HyperNode, way: Way, rows: int) -> None:
+    def _evaluate(self, node: HyperNode, way: Strategy, rows: int) -> None:
         """Bring one node up to date by plans on data frames."""
         start = time.perf_counter()
         keys = frozenset(node.rules)
         rules = self.rules_of(node)
-        place, settings = self.place, self.settings
+        place, settings = self.workspace, self.settings
         self._introduce()
         others = sum(one.rows for k, one in self.segments.items() if k != keys)
         first = next(iter(rules.values()))
@@ -251,57 +254,61 @@ class _Work(Standing):
 
         parents = self.merged_in(keys)
         old = {k: one for k, one in self.before.segments.items() if k not in parents}
-        before = owners_of(self.before.stated, old, keys)
-        after = owners_of(self.stated, self.segments, keys)
+        before = owners_of(self.before.explicit_files, old, keys)
+        after = owners_of(self.explicit_files, self.segments, keys)
         setting = Setting(place, settings, self.keys, before, after, watch)
         kept = self.segments.get(keys)
-        result, means = None, way.name
-        because = anew_because(rules, way, setting, self.before.seconds.get(keys)) if kept is not None else ""
+        result, strategy = None, way.name
+        because = (
+            recompute_reason(rules, way, setting, self.before.seconds.get(keys)) if kept is not None else ""
+        )
         if (kept is not None or parents) and self.same_functions and self.is_exact(node) and not because:
             added = tuple(key for key in rules if not any(key in old for old in parents))
             own = (
-                Inherited(kept.contents, hidden=kept.hidden)
+                Inherited(kept.contents, aggregate_rows=kept.aggregate_rows)
                 if kept is not None
                 else Inherited.of([self.before.segments[one] for one in parents], added)
             )
             result = MaintainedNode(rules, setting, self.terms, own).maintain()
-            means = "maintained by plans"
+            strategy = "maintained by plans"
         if result is None:
-            means = MEANS[way.name]
-            result = anew(rules, way, setting, self.terms, rows)
+            strategy = STRATEGIES[way.name]
+            result = recompute(rules, way, setting, self.terms, rows)
             if kept is not None:
                 result.contents = compared(place, kept.contents, result.contents, settings.turn)
         if settings.strict:
             refuse_errors(self.rules, result.dropped)
         self._take_new_terms(result.terms)
         self._take_dropped(rules, result.dropped)
-        hidden = result.hidden or (kept.hidden if kept is not None else {})
+        hidden = result.aggregate_rows or (kept.aggregate_rows if kept is not None else {})
         segment = self.segments[keys] = Segment(result.contents, hidden)
         watch(result.rounds, segment.rows)
         labels = self.labels(node)
         seconds = time.perf_counter() - start
-        if not means.startswith(regions.MAINTAINED):
+        if not strategy.startswith(regions.MAINTAINED):
             self.seconds[keys] = seconds
-        means = f"{means}: {way.why(list(rules.values()))}{because}"
+        strategy = f"{strategy}: {way.why(list(rules.values()))}{because}"
         estimate = self.before.seconds.get(keys, 0.0)
         moved = self.moved(keys, segment)
-        self.runs.append(NodeRun(labels, result.rounds, segment.rows, seconds, means, estimate, moved=moved))
+        self.runs.append(
+            NodeRun(labels, result.rounds, segment.rows, seconds, strategy, estimate, moved=moved)
+        )
 
-    def _evaluate_together(self, step: Step, way: Way) -> None:
+    def _evaluate_together(self, step: Step, way: Strategy) -> None:
         """Evaluate nodes from nothing: by one plan, or all of them in each of some parts."""
         start = time.perf_counter()
         nodes = step.nodes
         rules = [self.rules_of(node) for node in nodes]
         self._introduce()
         own = {frozenset(node.rules) for node in nodes}
-        after = owners_of(self.stated, {k: one for k, one in self.segments.items() if k not in own})
-        setting = Setting(self.place, self.settings, self.keys, after, after, _unwatched)
+        after = owners_of(self.explicit_files, {k: one for k, one in self.segments.items() if k not in own})
+        setting = Setting(self.workspace, self.settings, self.keys, after, after, _unwatched)
         if way.by is None:
             results = pipelined.evaluate(rules, setting, self.terms)
-            means = f"{MEANS[way.name]}, the same for {len(nodes)} nodes"
+            strategy = f"{STRATEGIES[way.name]}, the same for {len(nodes)} nodes"
         else:
             results = partitioned.evaluate(rules, way.by, setting, self.terms, step.rows)
-            means = MEANS[way.name]
+            strategy = STRATEGIES[way.name]
         if self.settings.strict:
             refuse_errors(self.rules, {key: one for result in results for key, one in result.dropped.items()})
         self._take_new_terms(results[-1].terms)
@@ -316,13 +323,13 @@ class _Work(Standing):
             self.meter.count(self.rows, result.rounds, labels[0], first.span)
             why = way.why(self.rules_of(node).values())
             moved = self.moved(keys, segment)
-            run = NodeRun(labels, result.rounds, segment.rows, seconds, f"{means}: {why}", moved=moved)
+            run = NodeRun(labels, result.rounds, segment.rows, seconds, f"{strategy}: {why}", moved=moved)
             self.runs.append(run)
 
-    def _take_new_terms(self, terms: Terms) -> None:
+    def _take_new_terms(self, terms: TermFiles) -> None:
         """Make terms known that came after those that are."""
-        fresh = Terms(terms.parts[len(self.terms.parts) :])
-        self.terms = merged(self.place, fresh, self.terms, self.settings.turn)
+        fresh = TermFiles(terms.parts[len(self.terms.parts) :])
+        self.terms = merged(self.workspace, fresh, self.terms, self.settings.turn)
 
     def _take_dropped(self, keys: Iterable[str], dropped: Mapping[str, Dropped]) -> None:
         """Put what evaluation errors dropped in the place of what they had dropped before."""
@@ -335,13 +342,13 @@ class _Work(Standing):
 
         Those of all rules: a term that one mentions may be what another computes.
         """
-        place = self.place
+        place = self.workspace
         new = [term for term in self.keys if term not in self.introduced]
         if new:
             dictionary = Dictionary()
             dictionary.encode_all(new)
             part = write_terms(place.scratch.folder, columns_of(dictionary, place.hashing))
-            self.terms = merged(place, Terms((place.adopt(part),)), self.terms, self.settings.turn)
+            self.terms = merged(place, TermFiles((place.adopt(part),)), self.terms, self.settings.turn)
             self.introduced.update(new)
 
     def _want_net(self, wanted: Wanted, rules: Iterable[Rule], keys: Mapping[Term, int]) -> None:
@@ -352,13 +359,15 @@ class _Work(Standing):
         ):
             want(wanted, relation, classes)
 
-    def _take(self, step: Step, outcome: Outcome, parents: Collection[frozenset[str]]) -> None:
-        place = self.place
+    def _take(self, step: Step, outcome: RegionResult, parents: Collection[frozenset[str]]) -> None:
+        place = self.workspace
         for keys, found in outcome.segments.items():
             kept = self.before.segments.get(keys, Segment())
             adopted = place.adopt_segment(found, self.known_parts(keys))
             if keys not in outcome.whole:
-                adopted = Segment({**kept.contents, **adopted.contents}, {**kept.hidden, **adopted.hidden})
+                adopted = Segment(
+                    {**kept.contents, **adopted.contents}, {**kept.aggregate_rows, **adopted.aggregate_rows}
+                )
             self.segments[keys] = self._compacted(adopted) if step.looked_up else adopted
         for node in step.nodes:
             self.segments.setdefault(frozenset(node.rules), Segment())
@@ -370,10 +379,13 @@ class _Work(Standing):
         self._report(step, outcome.runs, parents)
 
     def _compacted(self, segment: Segment) -> Segment:
-        place, turn = self.place, self.settings.turn
+        place, turn = self.workspace, self.settings.turn
         return Segment(
             {relation: compacted(place, relation, one, turn) for relation, one in segment.contents.items()},
-            {key: compacted(place, self._rows_of(key), one, turn) for key, one in segment.hidden.items()},
+            {
+                key: compacted(place, self._rows_of(key), one, turn)
+                for key, one in segment.aggregate_rows.items()
+            },
         )
 
     def _rows_of(self, key: str) -> Relation:
@@ -384,10 +396,10 @@ class _Work(Standing):
 
     def _report(self, step: Step, runs: Sequence[NodeRun], parents: Collection[frozenset[str]]) -> None:
         """Tell how nodes were brought up to date in one task; on some rows it knew nothing of others."""
-        options = self.place.options
+        options = self.workspace.options
         if step.looked_up is None:
-            where = f"{IN_ONE_TASK}: {reason(options.way, step.rows, options.gather_rows)}"
-            told = {run.rules: replace(run, means=f"{run.means}, {where}") for run in runs}
+            where = f"{IN_ONE_TASK}: {reason(options.strategy, step.rows, options.gather_rows)}"
+            told = {run.rules: replace(run, strategy=f"{run.strategy}, {where}") for run in runs}
             for node in step.nodes:
                 labels = self.labels(node)
                 if labels in told and self.has_other_parents(frozenset(node.rules), parents):
@@ -397,14 +409,16 @@ class _Work(Standing):
             return
         where = f"{IN_ONE_TASK} on {step.looked_up.count:,} rows, looked up by key: {step.rows:,} rows in all"
         facts = {self.labels(node): self.segments[frozenset(node.rules)].rows for node in step.nodes}
-        self.runs += [replace(run, means=f"{run.means}, {where}", facts=facts[run.rules]) for run in runs]
+        self.runs += [
+            replace(run, strategy=f"{run.strategy}, {where}", facts=facts[run.rules]) for run in runs
+        ]
 
-    def _take_terms(self, part: Part) -> None:
+    def _take_terms(self, part: DataFile) -> None:
         if part.rows:
-            self.terms = Terms((*self.terms.parts, self.place.adopt(part)))
+            self.terms = TermFiles((*self.terms.parts, self.workspace.adopt(part)))
 
-    def _adopted(self, parts: Mapping[Relation, Part]) -> dict[Relation, Part]:
-        return {relation: self.place.adopt(part) for relation, part in parts.items()}
+    def _adopted(self, parts: Mapping[Relation, DataFile]) -> dict[Relation, DataFile]:
+        return {relation: self.workspace.adopt(part) for relation, part in parts.items()}
 
     def _tell(self, nodes: Sequence[HyperNode], rounds: int = 0, more: int = 0) -> None:
         if self.settings.progress:

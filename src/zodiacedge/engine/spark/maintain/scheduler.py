@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.spark.evaluate import pipelined
 from zodiacedge.engine.spark.evaluate.inputs import wanted_by
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
-from zodiacedge.engine.spark.evaluate.strategy import Way, reason, way_alone
-from zodiacedge.engine.spark.maintain.estimates import Sizes
+from zodiacedge.engine.spark.evaluate.strategy import Strategy, reason, strategy_alone
+from zodiacedge.engine.spark.maintain.estimates import Estimates
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
 from zodiacedge.engine.spark.partition.analysis import Neighbours
 from zodiacedge.language.checks import body_atoms
@@ -24,9 +24,9 @@ from zodiacedge.language.checks import body_atoms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from zodiacedge.engine.spark.maintain.change_state import Standing
+    from zodiacedge.engine.spark.maintain.change_state import ChangeState
     from zodiacedge.engine.spark.maintain.slice_search import LookedUp
-    from zodiacedge.engine.spark.partition.analysis import Source
+    from zodiacedge.engine.spark.partition.analysis import PartitionedRead
     from zodiacedge.engine.spark.storage.files import Segment
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Rule
@@ -37,45 +37,45 @@ class Step:
     """The nodes to come next: all in one task, on rows that were looked up or on all, or by another way."""
 
     nodes: Sequence[HyperNode]
-    way: Way | None = None
+    strategy: Strategy | None = None
     looked_up: LookedUp | None = None
     rows: int = 0
     """How many rows they read and are expected to derive."""
 
 
 @dataclass
-class Chooser:
+class Scheduler:
     """Chooses step after step, as a change stands by then."""
 
-    standing: Standing
+    standing: ChangeState
     # Nodes for which too much would have to be looked up.
     _not_to_look_up: set[int] = field(default_factory=set)
 
     def next(self, nodes: Sequence[HyperNode]) -> Step:
         """Return the step for the first of some nodes, in topological order."""
-        options, before = self.standing.place.options, self.standing.before
+        options, before = self.standing.workspace.options, self.standing.before
         # One task maintains nodes from what there was.
-        sizes = self._sizes((before.stated, *before.segments.values()))
+        sizes = self._sizes((before.explicit_files, *before.segments.values()))
         fitting = rows = 0
-        for node in nodes[:1] if options.way in {"partitioned", "rounds"} else nodes:
+        for node in nodes[:1] if options.strategy in {"partitioned", "rounds"} else nodes:
             sizes.add(self._rules(node), self.standing.segments.get(frozenset(node.rules)))
             if not options.gathers(sizes.total):
                 break
             fitting, rows = fitting + 1, sizes.total
-        if options.way == "gathered":
+        if options.strategy == "gathered":
             return Step(nodes, rows=rows)
         large = sizes.total > min(options.gather_rows, options.look_up_from)
-        looked_up = self._look_up(nodes) if large and options.way == "choose" else None
+        looked_up = self._look_up(nodes) if large and options.strategy == "choose" else None
         if looked_up is not None:
             return Step(nodes[: looked_up.nodes], looked_up=looked_up, rows=sizes.total)
-        if fitting < len(nodes) and options.way in {"choose", "partitioned"}:
+        if fitting < len(nodes) and options.strategy in {"choose", "partitioned"}:
             parts = self._in_parts(nodes)
             # A part is as quick as one task, and there are many at a time.
             if len(parts.nodes) > fitting:
                 return Step(parts.nodes, rows=parts.rows) if options.gathers(parts.rows) else parts
         if fitting:
             return Step(nodes[:fitting], rows=rows)
-        way = way_alone(self._rules(nodes[0]), options.way, sizes.total, options.gather_rows)
+        way = strategy_alone(self._rules(nodes[0]), options.strategy, sizes.total, options.gather_rows)
         return Step(self._chain(nodes) if way.name == "plans" else nodes[:1], way, rows=sizes.total)
 
     def stop_looking_up(self, nodes: Iterable[HyperNode]) -> None:
@@ -84,9 +84,9 @@ class Chooser:
 
     def _in_parts(self, nodes: Sequence[HyperNode]) -> Step:
         """Return the nodes that can be evaluated together in parts, with no other before them."""
-        options = self.standing.place.options
+        options = self.standing.workspace.options
         sizes = self._sizes()
-        chosen = options.way == "choose"
+        chosen = options.strategy == "choose"
         neighbours = Neighbours(self._size_of(sizes), options.gather_rows if chosen else inf)
         found = []
         for node in nodes:
@@ -94,8 +94,8 @@ class Chooser:
             if neighbours.take(rules, ready=self.standing.starts_from_nothing(node)):
                 sizes.add(rules, None)
                 found.append(node)
-        why = reason(options.way, sizes.total, options.gather_rows)
-        return Step(found, Way("partitioned", why, neighbours.dealing), rows=sizes.total)
+        why = reason(options.strategy, sizes.total, options.gather_rows)
+        return Step(found, Strategy("partitioned", why, neighbours.dealing), rows=sizes.total)
 
     def _chain(self, nodes: Sequence[HyperNode]) -> Sequence[HyperNode]:
         """Return the nodes that one plan derives: the first, and those after it that can go with it."""
@@ -103,7 +103,7 @@ class Chooser:
         found: list[HyperNode] = []
         for node in nodes:
             rules = self._rules(node)
-            large = sizes.alone(rules) > self.standing.place.options.gather_rows
+            large = sizes.alone(rules) > self.standing.workspace.options.gather_rows
             new = self.standing.is_new(frozenset(node.rules))
             fits = pipelined.only_joins(rules) and new and (large or not found)
             if not fits or not length.takes(rules):
@@ -123,10 +123,10 @@ class Chooser:
             atom for one in rules for rule in one.values() for atom in (rule.head, *body_atoms(rule.body))
         ]
         relations = {*wanted_by(atoms, standing.keys), *standing.touched_at_first}
-        before = owners_of(standing.before.stated, standing.before.segments)
-        after = owners_of(standing.stated, standing.segments)
+        before = owners_of(standing.before.explicit_files, standing.before.segments)
+        after = owners_of(standing.explicit_files, standing.segments)
         turn = standing.settings.turn
-        found = look_up(Scope(standing.place, turn, rules, standing.keys, before, after, relations))
+        found = look_up(Scope(standing.workspace, turn, rules, standing.keys, before, after, relations))
         if found is None or found.nodes < len(kept):
             self.stop_looking_up([kept[found.nodes if found else 0]])
         return found
@@ -135,11 +135,11 @@ class Chooser:
         known = not self.standing.is_new(frozenset(node.rules))
         return known and self.standing.is_exact(node) and node.id not in self._not_to_look_up
 
-    def _sizes(self, before: Iterable[Segment] = ()) -> Sizes:
-        return Sizes(self.standing.stated, self.standing.segments, self.standing.keys, before)
+    def _sizes(self, before: Iterable[Segment] = ()) -> Estimates:
+        return Estimates(self.standing.explicit_files, self.standing.segments, self.standing.keys, before)
 
-    def _size_of(self, sizes: Sizes) -> Callable[[Source], int]:
-        def size(source: Source) -> int:
+    def _size_of(self, sizes: Estimates) -> Callable[[PartitionedRead], int]:
+        def size(source: PartitionedRead) -> int:
             key = None if source.member_of is None else self.standing.keys[source.member_of]
             return sizes.there(source.relation, key)
 

@@ -16,18 +16,18 @@ import numpy as np
 
 from zodiacedge.engine.spark.lookup.by_key import Slice, TooManyError, matching
 from zodiacedge.engine.spark.maintain.demand import demands_of
-from zodiacedge.engine.spark.storage.files import Content, Part, Relation, Segment
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.handover import Handover
+    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
     from zodiacedge.engine.spark.maintain.compare import Parts
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Atom, Rule
     from zodiacedge.terms import Term
 
@@ -52,8 +52,8 @@ class LookedUp:
 class Scope:
     """What a change is about: the nodes it may reach, who had what before, and who has what after it."""
 
-    place: Place
-    turn: Handover
+    workspace: Workspace
+    turn: YieldPoint
     nodes: Sequence[Mapping[str, Rule]]
     keys: Mapping[Term, int]
     before: Owners
@@ -71,17 +71,17 @@ class Scope:
         )
         return [(was, will) for was, will in sides if was is not will]
 
-    def contents(self, source: Source) -> Sequence[Content]:
+    def contents(self, source: Source) -> Sequence[SignedFiles]:
         """Return all that any owner has or had of a source."""
         if isinstance(source, str):
             home = next(frozenset(rules) for rules in self.nodes if source in rules)
-            rows = self.before[home].hidden.get(source)
+            rows = self.before[home].aggregate_rows.get(source)
             return [rows] if rows is not None else []
         return self._contents.get(source, ())
 
     @cached_property
-    def _contents(self) -> dict[Relation, list[Content]]:
-        found: dict[Relation, dict[Content, None]] = {relation: {} for relation in self.relations}
+    def _contents(self) -> dict[Relation, list[SignedFiles]]:
+        found: dict[Relation, dict[SignedFiles, None]] = {relation: {} for relation in self.relations}
         for one in (*self.before.values(), *self.after.values()):
             for relation, content in one.contents.items():
                 if content.layers and relation in found:
@@ -104,10 +104,10 @@ def look_up(scope: Scope) -> LookedUp | None:
         came, went = _Moved(scope).found()
     except TooManyError:
         return None
-    slice_ = Slice(scope.place, scope.turn, scope.contents, scope.width)
+    slice_ = Slice(scope.workspace, scope.turn, scope.contents, scope.width)
     most = len(scope.nodes)
     for rounds in range(_MOST_ROUNDS):
-        scope.turn.pass_on()
+        scope.turn.yield_to_waiters()
         demands = demands_of(scope.nodes[:most], scope.keys, _Found(scope, slice_), came, went)
         most = min(most, len(demands) - 1)
         if not most:
@@ -129,7 +129,7 @@ def visible_changes(scope: Scope) -> tuple[Parts, Parts] | None:
 
     None if that is not little.
     """
-    slice_ = Slice(scope.place, scope.turn, scope.contents, scope.width)
+    slice_ = Slice(scope.workspace, scope.turn, scope.contents, scope.width)
     try:
         came, went = _Moved(scope).found()
         wants = demands_of((), scope.keys, _Found(scope, slice_), came, went)[0]
@@ -143,11 +143,11 @@ def visible_changes(scope: Scope) -> tuple[Parts, Parts] | None:
         before, after = known.before(relation), known.after(relation)
         for side, rows in zip(found, (moved & after - before, moved & before - after), strict=True):
             if rows:
-                side[relation] = (_written(scope.place, relation, rows),)
+                side[relation] = (_written(scope.workspace, relation, rows),)
     return found
 
 
-def _written(place: Place, relation: Relation, rows: set[Row]) -> Part:
+def _written(place: Workspace, relation: Relation, rows: set[Row]) -> DataFile:
     columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
     return place.adopt(place.scratch.folder.write_rows(relation, columns or [np.zeros(1, np.int64)]))
 
@@ -170,7 +170,7 @@ class _Moved:
     left: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left = self.scope.place.options.driver_rows
+        self.left = self.scope.workspace.options.driver_rows
 
     def found(self) -> tuple[Rows, Rows]:
         came: Rows = {}
@@ -183,7 +183,9 @@ class _Moved:
                     went.setdefault(relation, set()).update(minus)
         return came, went
 
-    def _difference(self, relation: Relation, was: Content, will: Content) -> tuple[set[Row], set[Row]]:
+    def _difference(
+        self, relation: Relation, was: SignedFiles, will: SignedFiles
+    ) -> tuple[set[Row], set[Row]]:
         balance: Counter[Row] = Counter()
         for parts, sign in zip(was.moved(will), (1, -1), strict=True):
             for part in parts:
@@ -193,7 +195,7 @@ class _Moved:
             row for row, count in balance.items() if count < 0
         }
 
-    def _rows(self, relation: Relation, part: Part) -> set[Row]:
+    def _rows(self, relation: Relation, part: DataFile) -> set[Row]:
         self.left -= part.rows
         columns = None
         if self.left >= 0:
@@ -250,7 +252,7 @@ class _Found:
             return sum(content.classes().get(key, 0) for content in contents)
         return sum(content.rows for content in contents)
 
-    def _union(self, source: Source, contents: Iterable[Content]) -> set[Row]:
+    def _union(self, source: Source, contents: Iterable[SignedFiles]) -> set[Row]:
         found: set[Row] = set()
         for content in contents:
             found |= self._slice.held(content)

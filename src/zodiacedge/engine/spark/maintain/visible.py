@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.evaluate import embedded_task
-from zodiacedge.engine.spark.evaluate.embedded_task import Region
+from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.maintain import compare, slice_search
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
-    from zodiacedge.engine.spark.ingest.fact_delta import Sifted
+    from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
     from zodiacedge.engine.spark.maintain.compare import Parts
-    from zodiacedge.engine.spark.storage.files import Part, Relation, Segment
-    from zodiacedge.engine.spark.storage.terms import Terms
+    from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
 
@@ -47,7 +47,7 @@ class Visible:
 
     before: SparkVersion
     after: SparkVersion
-    sifted: Sifted
+    sifted: ExplicitDelta
     touched: Wanted
     keys: Mapping[Term, int]
 
@@ -58,7 +58,7 @@ class Visible:
         unclear: Wanted = {}
         for relation, classes in self.touched.items():
             was, will = (
-                [one.content(relation) for one in (state.stated, *state.segments.values())]
+                [one.content(relation) for one in (state.explicit_files, *state.segments.values())]
                 for state in (self.before, self.after)
             )
             stated = (was[0], will[0])
@@ -80,11 +80,11 @@ class Visible:
         return came, went
 
     def _compared(self, unclear: Wanted) -> tuple[Parts, Parts]:
-        place = self.before.place
+        place = self.before.workspace
         options = place.options
-        old, new = (owners_of(state.stated, state.segments) for state in (self.before, self.after))
+        old, new = (owners_of(state.explicit_files, state.segments) for state in (self.before, self.after))
         rows = rows_of(unclear, new.values())
-        if options.way == "choose" and rows > min(options.look_up_from, options.gather_rows):
+        if options.strategy == "choose" and rows > min(options.look_up_from, options.gather_rows):
             scope = Scope(place, ALONE, (), self.keys, old, new, tuple(unclear))
             found = slice_search.visible_changes(scope)
             if found is not None:
@@ -93,17 +93,17 @@ class Visible:
 
 
 def changes_between(
-    place: Place, old: Owners, new: Owners, wanted: Wanted, terms: Terms
+    place: Workspace, old: Owners, new: Owners, wanted: Wanted, terms: TermFiles
 ) -> tuple[Parts, Parts]:
     """Compare what is visible of some relations in two versions of one place: in one task, else by a plan."""
     rows = max(rows_of(wanted, side.values()) for side in (old, new))
     if not place.options.gathers(rows):
         return compare.visible_changes(place, tuple(wanted), old, new)
     inputs = inputs_for(wanted, old.values(), new.values())
-    work = Region({}, {}, inputs, {}, terms, place.scratch.folder, place.hashing, net=inf)
+    work = RegionTask({}, {}, inputs, {}, terms, place.scratch.folder, place.hashing, net=inf)
     outcome = place.jobs.one(embedded_task.run, work, "comparing what is visible")
-    return _adopted(place, outcome.came), _adopted(place, outcome.went)
+    return _adopted(place, outcome.inserted), _adopted(place, outcome.deleted)
 
 
-def _adopted(place: Place, parts: Mapping[Relation, Part]) -> Parts:
+def _adopted(place: Workspace, parts: Mapping[Relation, DataFile]) -> Parts:
     return {relation: (place.adopt(part),) for relation, part in parts.items()}

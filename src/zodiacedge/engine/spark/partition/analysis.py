@@ -30,13 +30,13 @@ _MOST_WAYS = 256
 _WHOLE = None
 
 
-class Source(NamedTuple):
+class PartitionedRead(NamedTuple):
     """A relation, or one class of `rdf:type`."""
 
     relation: Relation
     member_of: Term | None = None
 
-    def meets(self, other: Source) -> bool:
+    def meets(self, other: PartitionedRead) -> bool:
         """Whether a fact can be of both."""
         return self.relation == other.relation and (
             self.member_of is None or other.member_of is None or self.member_of == other.member_of
@@ -47,28 +47,28 @@ class Source(NamedTuple):
         return self.relation.name if self.member_of is None else str(getattr(self.member_of, "value", ""))
 
 
-def source_of(atom: Atom) -> Source:
+def source_of(atom: Atom) -> PartitionedRead:
     """Return what an atom is about."""
     relation = Relation.of(atom)
     if relation.typed and not isinstance(atom.args[1], Variable):
-        return Source(relation, atom.args[1])
-    return Source(relation)
+        return PartitionedRead(relation, atom.args[1])
+    return PartitionedRead(relation)
 
 
-def reads(rules: Iterable[Rule]) -> Iterator[Source]:
+def reads(rules: Iterable[Rule]) -> Iterator[PartitionedRead]:
     """Yield what the bodies of rules read."""
     return (source_of(atom) for rule in rules for atom in body_atoms(rule.body))
 
 
 @dataclass(frozen=True)
-class Dealing:
+class Partitioning:
     """Which position each source is dealt out by; None where it is read whole."""
 
-    positions: Mapping[Source, int | None] = field(default_factory=dict)
+    positions: Mapping[PartitionedRead, int | None] = field(default_factory=dict)
 
     def with_node(
-        self, rules: Sequence[Rule], fits: Callable[[Dealing], bool] = lambda _: True
-    ) -> Dealing | None:
+        self, rules: Sequence[Rule], fits: Callable[[Partitioning], bool] = lambda _: True
+    ) -> Partitioning | None:
         """Return a dealing that serves the rules of one more node as well, the leftmost positions first.
 
         `fits` says whether one is good for anything besides.
@@ -85,13 +85,13 @@ class Dealing:
             draft = _Draft(dict(self.positions))
             settled = all(draft.settle(head, at) for head, at in zip(fresh, chosen, strict=True))
             if settled and all(map(draft.serves, rules)):
-                found = Dealing(draft.positions)
+                found = Partitioning(draft.positions)
                 if fits(found):
                     return found
         return None
 
     @property
-    def whole(self) -> Iterator[Source]:
+    def whole(self) -> Iterator[PartitionedRead]:
         """What every part reads whole."""
         return (source for source, at in self.positions.items() if at is _WHOLE)
 
@@ -101,20 +101,20 @@ class Dealing:
         return ", ".join(f"{head} by argument {(self.positions[head] or 0) + 1}" for head in heads)
 
 
-def dealing(rules: Sequence[Rule]) -> Dealing | None:
+def partitioning(rules: Sequence[Rule]) -> Partitioning | None:
     """Return how one node can be dealt out, if it can."""
-    return Dealing().with_node(rules)
+    return Partitioning().with_node(rules)
 
 
 class Neighbours:
     """Nodes that fall into the same parts, found one after the other, in topological order."""
 
-    def __init__(self, size: Callable[[Source], int], most: float) -> None:
+    def __init__(self, size: Callable[[PartitionedRead], int], most: float) -> None:
         """Take what tells how many facts there are of a source, and how many every part may read whole."""
-        self.dealing = Dealing()
+        self.dealing = Partitioning()
         self._size = size
         self._most = most
-        self._later: set[Source] = set()
+        self._later: set[PartitionedRead] = set()
 
     def take(self, rules: Sequence[Rule], *, ready: bool) -> bool:
         """Take a node, unless it is not ready, does not fit, or reads what one that was left out derives."""
@@ -126,17 +126,17 @@ class Neighbours:
         self.dealing = wider
         return True
 
-    def _fits(self, dealing: Dealing) -> bool:
-        return sum(map(self._size, dealing.whole)) <= self._most
+    def _fits(self, partitioning: Partitioning) -> bool:
+        return sum(map(self._size, partitioning.whole)) <= self._most
 
 
 class _Draft:
     """Positions that may still turn out to be wrong."""
 
-    def __init__(self, positions: dict[Source, int | None]) -> None:
+    def __init__(self, positions: dict[PartitionedRead, int | None]) -> None:
         self.positions = positions
 
-    def settle(self, source: Source, position: int | None) -> bool:
+    def settle(self, source: PartitionedRead, position: int | None) -> bool:
         """Take a position for a source, unless it has another."""
         if any(other.meets(source) and at != position for other, at in self.positions.items()):
             return False

@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.partition.shuffle import count_of_parts
+from zodiacedge.engine.spark.partition.shuffle import partition_count
 from zodiacedge.engine.spark.storage.dataframes import spark_path
-from zodiacedge.engine.spark.storage.terms import FEW, Stretch, Terms, unseen, write_terms
+from zodiacedge.engine.spark.storage.terms import FEW, Stretch, TermFiles, unseen, write_terms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.files import Folder, Part
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.files import DataFile, Folder
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
 _ENTRIES = "id long, kind tinyint, bits long, text binary"
 
 
 @dataclass(frozen=True)
 class _Merge:
-    new: Terms
-    known: Terms
+    new: TermFiles
+    known: TermFiles
     folder: Folder
     within: Stretch | None = None
     """The fingerprints that one of several tasks looks at."""
 
 
-def merged(place: Place, new: Terms, known: Terms, turn: Handover) -> Terms:
+def merged(place: Workspace, new: TermFiles, known: TermFiles, turn: YieldPoint) -> TermFiles:
     """Return what is known of terms when new ones came; raise where two share a fingerprint."""
     if not new.rows:
         return known
@@ -39,19 +39,19 @@ def merged(place: Place, new: Terms, known: Terms, turn: Handover) -> Terms:
         found = [place.jobs.one(_compared, work, "comparing terms", turn)]
     else:
         # Equal terms have equal fingerprints: every task has a stretch of them.
-        stretches = place.hashing.stretches(count_of_parts(place, rows))
+        stretches = place.hashing.stretches(partition_count(place, rows))
         shares = [replace(work, within=stretch) for stretch in stretches]
         found = place.jobs.each(_compared, shares, "comparing terms", turn)
-    return Terms((*known.parts, *(place.adopt(part) for part in found if part.rows)))
+    return TermFiles((*known.parts, *(place.adopt(part) for part in found if part.rows)))
 
 
-def _compared(work: _Merge) -> Part:
+def _compared(work: _Merge) -> DataFile:
     """Write the terms that nobody knew yet."""
     new = work.new.read(within=work.within)
     return write_terms(work.folder, unseen(new, work.known, work.within))
 
 
-def terms_frame(place: Place, terms: Terms) -> DataFrame:
+def terms_frame(place: Workspace, terms: TermFiles) -> DataFrame:
     """Return entries of terms as a data frame."""
     paths = [spark_path(part.path) for part in terms.parts]
     return place.jobs.session.read.schema(_ENTRIES).parquet(*paths)

@@ -15,15 +15,15 @@ import numpy as np
 from zodiacedge.engine.spark.cluster.task_files import located
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.embedded_tables import Reader
-from zodiacedge.engine.spark.storage.files import Folder, Part, Relation, read_part
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Keys = NDArray[np.int64]
     Columns = list[Keys]
@@ -36,10 +36,10 @@ _PARTS_PER_CORE = 2
 
 
 @dataclass(frozen=True)
-class Unit:
+class ShuffleInput:
     """A file of a relation, and the position that its rows are dealt out by."""
 
-    part: Part
+    part: DataFile
     relation: Relation
     position: int
     classes: Classes = None
@@ -50,7 +50,7 @@ class Unit:
 class _Hand:
     """A task: files to deal out to so many parts."""
 
-    units: tuple[Unit, ...]
+    units: tuple[ShuffleInput, ...]
     parts: int
     folder: Folder
 
@@ -72,39 +72,39 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Share:
+class PartitionInput:
     """What one part reads: its blocks, and the relations that it reads whole, of members some classes."""
 
     blocks: tuple[Block, ...]
     whole: Mapping[Relation, Classes] = field(default_factory=dict)
 
 
-class Dealt(NamedTuple):
+class Shuffled(NamedTuple):
     """The blocks of each part, and who holds their files."""
 
     blocks: tuple[tuple[Block, ...], ...]
-    held: tuple[Part, ...]
+    held: tuple[DataFile, ...]
 
 
-def count_of_parts(place: Place, rows: int) -> int:
+def partition_count(place: Workspace, rows: int) -> int:
     """Return how many parts so many rows fall into: each fits one task, and every core has some."""
     most, cores = place.options.gather_rows, place.jobs.cores
-    if not most or place.options.way != "choose":
+    if not most or place.options.strategy != "choose":
         return cores * _PARTS_PER_CORE
     worth = -(-rows * _LEAST_SHARE // most)
     return max(-(-rows // most), min(cores, worth), 1)
 
 
-def deal(place: Place, units: Sequence[Unit], parts: int, turn: Handover) -> Dealt:
+def shuffle(place: Workspace, units: Sequence[ShuffleInput], parts: int, turn: YieldPoint) -> Shuffled:
     """Deal out the rows of some files: one job."""
     if not units:
-        return Dealt(((),) * parts, ())
+        return Shuffled(((),) * parts, ())
     tasks = tasks_for(place, sum(unit.part.rows for unit in units))
     grouped = groups(units, lambda unit: unit.part.rows, tasks)
     hands = [_Hand(tuple(group), parts, place.scratch.folder) for group in grouped]
     written = place.jobs.each(_dealt_out, hands, "dealing out facts", turn)
-    held = tuple(place.adopt(Part(one.path, int(one.counts.sum()))) for one in written)
-    return Dealt(
+    held = tuple(place.adopt(DataFile(one.path, int(one.counts.sum()))) for one in written)
+    return Shuffled(
         tuple(
             tuple(_block(hand, one, n) for hand, one in zip(hands, written, strict=True))
             for n in range(parts)
@@ -118,7 +118,7 @@ def _dealt_out(hand: _Hand) -> _Written:
     counts = np.zeros((hand.parts, len(hand.units)), np.int64)
     pieces: list[tuple[Columns, Keys]] = []
     for number, unit in enumerate(hand.units):
-        columns = read_part(unit.part, unit.relation.width, unit.classes)
+        columns = read_file(unit.part, unit.relation.width, unit.classes)
         # Terms are hashes: the rest of a division is as good as any other.
         targets = (columns[unit.position] % hand.parts).astype(np.min_scalar_type(hand.parts))
         order = np.argsort(targets, kind="stable")
@@ -146,10 +146,10 @@ def _block(hand: _Hand, written: _Written, number: int) -> Block:
     return Block(written.path, before, rows)
 
 
-class ShareReader(Reader):
+class PartitionReader(Reader):
     """Reads contents of which a part has some rows, and others whole."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: PartitionInput) -> None:
         """Read the blocks of a part."""
         super().__init__()
         self._whole = share.whole
@@ -157,12 +157,12 @@ class ShareReader(Reader):
         for block in share.blocks:
             self._dealt |= _read(block)
 
-    def _part(self, part: Part, relation: Relation, classes: Classes) -> Columns:
+    def _part(self, part: DataFile, relation: Relation, classes: Classes) -> Columns:
         del classes  # a share has no others
         dealt = self._dealt.get((part.path, relation))
         pieces = [] if dealt is None else [dealt]
         if relation in self._whole:
-            pieces.append(read_part(part, relation.width, self._whole[relation]))
+            pieces.append(read_file(part, relation.width, self._whole[relation]))
         if not pieces:
             return [np.zeros(0, np.int64) for _ in range(relation.width)]
         return pieces[0] if len(pieces) == 1 else [np.concatenate(c) for c in zip(*pieces, strict=True)]

@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.persistence import columns as embedded
 from zodiacedge.engine.handover import ALONE
-from zodiacedge.engine.parts import PartKey
-from zodiacedge.engine.persistence import BadPartError, PartFiles
-from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkEffect, class_predicate
+from zodiacedge.engine.parts import PartitionKey
+from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles
+from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
 from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, Readable, Writing
-from zodiacedge.engine.spark.state import SparkAttempt, SparkState
+from zodiacedge.engine.spark.state import SparkState, SparkUncommitted
 from zodiacedge.engine.spark.storage.bin_packing import groups
-from zodiacedge.engine.spark.storage.files import Content, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Names, Terms
+from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.terms import Names, TermFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Attempt, Batch, Effect, State
+    from zodiacedge.engine.api import Batch, FactDelta, State, UncommittedState
     from zodiacedge.engine.parts import Kind
-    from zodiacedge.engine.persistence import PartFile, Parts, PartWriter, Told
-    from zodiacedge.engine.spark.storage.files import Part
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.persistence import PartitionFile, Partitions, PartitionWriter, RestoreInfo
+    from zodiacedge.engine.spark.storage.files import DataFile
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
 
-    Layers = tuple[tuple[bool, Part], ...]
+    Layers = tuple[tuple[bool, DataFile], ...]
 
 _NOBODY: frozenset[str] = frozenset()
 # Files of fewer bytes than this together are read by the driver; a task reads about as many.
@@ -47,24 +47,24 @@ class Signature:
     layers: Layers
 
 
-class SparkKeeping:
+class SparkPersistence:
     """What the engine `spark` offers to a store."""
 
     # Out of a store.
 
-    def restored(self, empty: State, parts: Parts, told: Told) -> SparkState:
+    def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> SparkState:
         """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
-        place = _state(empty).place
+        place = _state(empty).workspace
         pieces = _sound(_loaded(place, parts))
-        contents: dict[frozenset[str], dict[Holder, list[Part]]] = {}
+        contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
         names = Names({})
         for piece in pieces:
             names = names.with_terms(piece.names)
             for holder, part in piece.rows.items():
                 contents.setdefault(holder.owner, {}).setdefault(holder, []).append(place.adopt(part))
-        terms = Terms(tuple(place.adopt(piece.terms) for piece in pieces if piece.terms.rows))
+        terms = TermFiles(tuple(place.adopt(piece.terms) for piece in pieces if piece.terms.rows))
         if len(terms.parts) > 1:
-            terms = merged(place, terms, Terms(), ALONE)
+            terms = merged(place, terms, TermFiles(), ALONE)
         segments = {keys: _segment(keys, told.rules, contents.pop(keys, {})) for keys in _nodes(told)}
         if contents:
             raise KeyError(next(holder for own in contents.values() for holder in own).relation.name)
@@ -79,14 +79,14 @@ class SparkKeeping:
             rules=dict(told.rules),
         )
 
-    def add_part(self, batch: Batch, key: PartKey, table: pa.Table) -> None:
+    def add_part(self, batch: Batch, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a part to a batch."""
         embedded.add_part(_batch(batch).given, key, table)
 
-    def add_parts(self, batch: Batch, parts: Parts) -> None:
+    def add_parts(self, batch: Batch, parts: Partitions) -> None:
         """Add the facts of files to a batch: tasks read them, however few there are."""
         into = _batch(batch)
-        for piece in _sound(_loaded_by_tasks(into.place, parts)):
+        for piece in _sound(_loaded_by_tasks(into.workspace, parts)):
             rows = {holder.relation: part for holder, part in piece.rows.items()}
             into.take(rows, piece.terms, piece.names)
 
@@ -95,12 +95,12 @@ class SparkKeeping:
     def counts(self, state: State) -> tuple[int, int]:
         """Return how many explicit facts there are, and how many facts all segments have together."""
         found = _state(state)
-        return found.stated.rows, sum(one.rows for one in found.segments.values())
+        return found.explicit_files.rows, sum(one.rows for one in found.segments.values())
 
-    def counts_after(self, effect: Effect, attempt: Attempt) -> tuple[int, int]:
+    def counts_after(self, effect: FactDelta, attempt: UncommittedState) -> tuple[int, int]:
         """Return the same of what a change will come to."""
         del effect
-        if not isinstance(attempt, SparkAttempt):
+        if not isinstance(attempt, SparkUncommitted):
             raise TypeError(attempt)
         return self.counts(attempt.after)
 
@@ -111,50 +111,50 @@ class SparkKeeping:
 
     # Into a store.
 
-    def came_and_went(
-        self, effect: Effect, write: PartWriter
-    ) -> tuple[Iterable[tuple[PartKey, pa.Table | PartFile]], ...]:
+    def explicit_delta(
+        self, effect: FactDelta, write: PartitionWriter
+    ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the explicit facts that come and those that go: as tables, or as files if they are many."""
-        if not isinstance(effect, SparkEffect):
+        if not isinstance(effect, SparkFactDelta):
             raise TypeError(effect)
         sides = [
             [
-                Held(Holder("explicit", _NOBODY, relation), Content.of(*parts))
+                Held(Holder("explicit", _NOBODY, relation), SignedFiles.of(*parts))
                 for relation, parts in side.items()
             ]
             for side in (effect.sifted.new, effect.sifted.old)
         ]
-        place, terms = effect.place, effect.terms
+        place, terms = effect.workspace, effect.terms
         if effect.added + effect.removed <= place.options.driver_rows:
             return tuple(list(Readable(tuple(side), terms, place.hashing)) for side in sides)
         return tuple(_written(place, side, terms, write) for side in sides)
 
-    def signatures(self, state: State, rules: Mapping[str, Rule]) -> dict[PartKey, object]:
+    def signatures(self, state: State, rules: Mapping[str, Rule]) -> dict[PartitionKey, object]:
         """Return of each part what tells whether it changed in this process."""
-        found: dict[PartKey, object] = {}
+        found: dict[PartitionKey, object] = {}
         one = _state(state)
-        for owner, segment in ((_NOBODY, one.stated), *one.segments.items()):
+        for owner, segment in ((_NOBODY, one.explicit_files), *one.segments.items()):
             kind: Kind = "derived" if owner else "explicit"
             for relation, content in segment.contents.items():
                 held = Held(Holder(kind, owner, relation), content)
                 found |= _members(one, held) if relation.typed else _whole(held)
-            for rule, content in segment.hidden.items():
+            for rule, content in segment.aggregate_rows.items():
                 found |= _whole(Held(Holder("aggregate", owner, _rows_of(rule, rules)), content))
         return found
 
-    def renewed(
+    def changed_partitions(
         self,
         state: State,
-        now: Mapping[PartKey, object],
-        before: Mapping[PartKey, object],
-        write: PartWriter,
-    ) -> Iterator[tuple[PartKey, pa.Table | PartFiles]]:
+        now: Mapping[PartitionKey, object],
+        before: Mapping[PartitionKey, object],
+        write: PartitionWriter,
+    ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
         """Yield the parts whose signatures are not what they were.
 
         A large part that only gained rows gets a file of those beside the ones it has.
         """
         found = _state(state)
-        beside: dict[PartKey, bool] = {}
+        beside: dict[PartitionKey, bool] = {}
         # Classes of one holder are read together.
         wanted: dict[tuple[Holder, Layers], set[int] | None] = {}
         for key, given in now.items():
@@ -172,17 +172,17 @@ class SparkKeeping:
             else:
                 wanted[place] = (wanted.get(place) or set()) | held.classes
         asked = [
-            Held(holder, Content(layers), None if classes is None else frozenset(classes))
+            Held(holder, SignedFiles(layers), None if classes is None else frozenset(classes))
             for (holder, layers), classes in wanted.items()
         ]
-        files: dict[PartKey, list[PartFile]] = {}
-        for key, file in _written(found.place, asked, found.terms, write):
+        files: dict[PartitionKey, list[PartitionFile]] = {}
+        for key, file in _written(found.workspace, asked, found.terms, write):
             files.setdefault(key, []).append(file)
         for key, some in files.items():
-            yield key, PartFiles(tuple(some), beside[key])
+            yield key, PartitionFiles(tuple(some), beside[key])
 
 
-def _loaded(place: Place, parts: Parts) -> list[Loaded]:
+def _loaded(place: Workspace, parts: Partitions) -> list[Loaded]:
     """Read files: a few here, many by tasks."""
     size = sum(parts.sizes())
     if size <= _BYTES_PER_TASK:
@@ -190,7 +190,7 @@ def _loaded(place: Place, parts: Parts) -> list[Loaded]:
     return _loaded_by_tasks(place, parts)
 
 
-def _loaded_by_tasks(place: Place, parts: Parts) -> list[Loaded]:
+def _loaded_by_tasks(place: Workspace, parts: Partitions) -> list[Loaded]:
     """Read files by tasks of about the same size."""
     sizes = dict(zip(parts.files, parts.sizes(), strict=True))
     most = max(1, min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK)))
@@ -205,13 +205,13 @@ def _sound(pieces: list[Loaded]) -> list[Loaded]:
     """Return what tasks read, or raise if one of them met what is no part."""
     for piece in pieces:
         if piece.bad:
-            raise BadPartError(piece.bad)
+            raise BadPartitionError(piece.bad)
     return pieces
 
 
 def _written(
-    place: Place, held: Sequence[Held], terms: Terms, write: PartWriter
-) -> list[tuple[PartKey, PartFile]]:
+    place: Workspace, held: Sequence[Held], terms: TermFiles, write: PartitionWriter
+) -> list[tuple[PartitionKey, PartitionFile]]:
     """Write rows as files: few here, more by tasks, and what is too much for one by a plan."""
     options = place.options
     small: list[Held] = []
@@ -232,18 +232,18 @@ def _written(
     return found
 
 
-def _nodes(told: Told) -> Iterator[frozenset[str]]:
+def _nodes(told: RestoreInfo) -> Iterator[frozenset[str]]:
     yield _NOBODY
     for node in told.graph.nodes.values():
         yield frozenset(node.rules)
 
 
 def _segment(
-    owner: frozenset[str], rules: Mapping[str, Rule], contents: Mapping[Holder, Sequence[Part]]
+    owner: frozenset[str], rules: Mapping[str, Rule], contents: Mapping[Holder, Sequence[DataFile]]
 ) -> Segment:
     """Return what an owner has."""
-    own = {holder: Content.of(*parts) for holder, parts in contents.items()}
-    hidden = {rule: Content() for rule in owner if rules[rule].aggregate}
+    own = {holder: SignedFiles.of(*parts) for holder, parts in contents.items()}
+    hidden = {rule: SignedFiles() for rule in owner if rules[rule].aggregate}
     hidden |= {h.relation.name: content for h, content in own.items() if h.kind == "aggregate"}
     if not hidden.keys() <= owner:
         raise KeyError(next(iter(hidden.keys() - owner)))
@@ -257,21 +257,21 @@ def _rows_of(rule: str, rules: Mapping[str, Rule]) -> Relation:
     return Relation(rule, len(aggregate.groups) + len(aggregate.folds))
 
 
-def _whole(held: Held) -> dict[PartKey, Signature]:
+def _whole(held: Held) -> dict[PartitionKey, Signature]:
     if not held.content.rows:
         return {}
     kind, owner, relation = held.holder
-    return {PartKey(kind, owner, *relation): Signature(held, held.content.layers)}
+    return {PartitionKey(kind, owner, *relation): Signature(held, held.content.layers)}
 
 
-def _members(state: SparkState, held: Held) -> dict[PartKey, Signature]:
+def _members(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
     """Return the parts that members are in: each class is one, those that are no IRIs are one together."""
     kind, owner, _ = held.holder
     content = held.content
     names = state.named(content.classes())
-    grouped: dict[PartKey, set[int]] = {}
+    grouped: dict[PartitionKey, set[int]] = {}
     for one in content.classes():
-        grouped.setdefault(PartKey(kind, owner, *class_predicate(names[one])), set()).add(one)
+        grouped.setdefault(PartitionKey(kind, owner, *class_predicate(names[one])), set()).add(one)
     found = {}
     for key, classes in grouped.items():
         layers = tuple(layer for layer in content.layers if classes & layer[1].classes.keys())

@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.engine.embedded.storage.database import Database, by_class
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import Store, by_class
-from zodiacedge.engine.embedded.storage.database import Terms as TableTerms
+from zodiacedge.engine.embedded.storage.database import TermSpace as TableTerms
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
-from zodiacedge.engine.parts import PartKey
-from zodiacedge.engine.persistence import BadPartError, PartFile
-from zodiacedge.engine.spark.lookup.row_filter import Choice
+from zodiacedge.engine.parts import PartitionKey
+from zodiacedge.engine.persistence import BadPartitionError, PartitionFile
+from zodiacedge.engine.spark.lookup.row_filter import RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
-from zodiacedge.engine.spark.storage.files import TYPED, Content, Folder, Part, Relation
+from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import (
     Hashing,
-    Terms,
+    TermFiles,
     columns_of,
-    each_once,
+    distinct,
     enter_rows,
     write_terms,
 )
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.parts import Kind
-    from zodiacedge.engine.persistence import Parts, PartWriter
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.persistence import Partitions, PartitionWriter
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
     Keys = NDArray[np.int64]
     Ids = NDArray[np.int32]
-    Written = list[tuple[PartKey, PartFile]]
+    Written = list[tuple[PartitionKey, PartitionFile]]
 
 _MANIFEST = "told string"
 # So many rows become one file, where a plan writes them.
@@ -69,7 +69,7 @@ class Held:
     """Rows that somebody holds; of members, those of some classes if not of all."""
 
     holder: Holder
-    content: Content
+    content: SignedFiles
     classes: frozenset[int] | None = None
 
     @property
@@ -92,7 +92,7 @@ class Held:
 class Loading:
     """A task: files of a store into rows of fingerprints."""
 
-    parts: Parts
+    parts: Partitions
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
 
@@ -101,8 +101,8 @@ class Loading:
 class Loaded:
     """What a task read: rows by holder, the terms in them, and the names of classes; or what is wrong."""
 
-    rows: Mapping[Holder, Part] = field(default_factory=dict)
-    terms: Part = field(default_factory=lambda: Part("", 0))
+    rows: Mapping[Holder, DataFile] = field(default_factory=dict)
+    terms: DataFile = field(default_factory=lambda: DataFile("", 0))
     names: Mapping[int, Term] = field(default_factory=dict)
     bad: str = ""
 
@@ -111,7 +111,7 @@ def load(loading: Loading) -> Loaded:
     """Read files of a store."""
     try:
         return _loaded(loading)
-    except (BadPartError, pa.ArrowException, KeyError) as error:
+    except (BadPartitionError, pa.ArrowException, KeyError) as error:
         return Loaded(bad=str(error))
 
 
@@ -123,7 +123,7 @@ def _loaded(loading: Loading) -> Loaded:
         rows = columns.rows_of(dictionary, key, table)
         # A store may come from elsewhere, and what stands twice would count twice.
         if Table(key.arity).insert(np.ascontiguousarray(rows)) != len(rows):
-            raise BadPartError("a row stands there twice")
+            raise BadPartitionError("a row stands there twice")
         holder = Holder(key.kind, key.owner, Relation(key.predicate, key.arity))
         if key.kind != "aggregate" and (key.arity == 1 or holder.relation.typed):
             holder = holder._replace(relation=TYPED)
@@ -137,7 +137,7 @@ def _loaded(loading: Loading) -> Loaded:
         whole = np.concatenate(pieces)
         keyed = [keys[whole[:, n]] for n in range(holder.relation.arity)] or [np.zeros(len(whole), np.int64)]
         parts[holder] = loading.folder.write_rows(holder.relation, keyed)
-    terms = write_terms(loading.folder, each_once(columns_of(dictionary, loading.hashing)))
+    terms = write_terms(loading.folder, distinct(columns_of(dictionary, loading.hashing)))
     return Loaded(parts, terms, {int(keys[one]): dictionary.decode(one) for one in classes})
 
 
@@ -149,10 +149,10 @@ class Readable:
     """Rows of fingerprints as tables of terms that a person can read."""
 
     held: tuple[Held, ...]
-    terms: Terms
+    terms: TermFiles
     hashing: Hashing = field(default_factory=Hashing)
 
-    def __iter__(self) -> Iterator[tuple[PartKey, pa.Table]]:
+    def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
         """Yield parts that have something, each once."""
         reader, translation = Reader(), Translation({}, self.hashing)
         reads = [
@@ -170,7 +170,7 @@ class Writing:
     """A task: rows of fingerprints into files of a store."""
 
     readable: Readable
-    write: PartWriter
+    write: PartitionWriter
 
 
 def write_parts(writing: Writing) -> Written:
@@ -178,30 +178,30 @@ def write_parts(writing: Writing) -> Written:
     return [(key, writing.write(key, table)) for key, table in writing.readable]
 
 
-def parts_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartKey, pa.Table]]:
+def parts_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartitionKey, pa.Table]]:
     """Yield rows of ids as parts, members by class."""
     kind, owner, relation = holder
-    store = Store(terms)
+    store = Database(terms)
     if kind == "aggregate":
         if len(rows):
-            yield PartKey(kind, owner, *relation), columns.table_of(store, TableName(*relation), rows)
+            yield PartitionKey(kind, owner, *relation), columns.table_of(store, TableName(*relation), rows)
         return
-    found: dict[PartKey, list[pa.Table]] = {}
+    found: dict[PartitionKey, list[pa.Table]] = {}
     for name, some in by_class(TableName(*relation), rows):
         if len(some):
-            key = PartKey(kind, owner, *store.predicate(name))
+            key = PartitionKey(kind, owner, *store.predicate(name))
             found.setdefault(key, []).append(columns.table_of(store, name, some))
     # Classes that are no IRIs are one part together.
     for key, tables in found.items():
         yield key, pa.concat_tables(tables)
 
 
-def write_by_plan(place: Place, held: Held, terms: Terms, write: PartWriter) -> Written:
+def write_by_plan(place: Workspace, held: Held, terms: TermFiles, write: PartitionWriter) -> Written:
     """Write rows that are too many for one task: Spark joins them with their terms."""
     relation = held.holder.relation
     frame = Frames(place).content(relation, held.content)
     if held.classes is not None:
-        frame = frame.where(Choice(held.classes).condition)
+        frame = frame.where(RowFilter(held.classes).condition)
     named = terms_frame(place, terms).dropDuplicates(["id"])
     for n in range(relation.arity):
         frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
@@ -211,8 +211,8 @@ def write_by_plan(place: Place, held: Held, terms: Terms, write: PartWriter) -> 
     found: Written = []
     for row in told:
         one = json.loads(row["told"])
-        key = PartKey(held.holder.kind, held.holder.owner, one["predicate"], one["arity"])
-        found.append((key, PartFile(one["path"], one["bytes"], one["rows"])))
+        key = PartitionKey(held.holder.kind, held.holder.owner, one["predicate"], one["arity"])
+        found.append((key, PartitionFile(one["path"], one["bytes"], one["rows"])))
     if sum(file.rows for _, file in found) != held.expected:
         # A join would pass over what has no term, and the store would lose it.
         raise AssertionError("a fingerprint stands for nothing")
@@ -224,7 +224,7 @@ class _PlanWriter:
     """The last stage of a plan: bindings of kinds, bits and texts into files of a store."""
 
     holder: Holder
-    write: PartWriter
+    write: PartitionWriter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for given in in_tables(batches, _ROWS_PER_FILE):

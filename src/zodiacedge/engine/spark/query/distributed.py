@@ -12,8 +12,8 @@ from zodiacedge.engine.spark.ingest.batch import SparkBatch
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
-from zodiacedge.engine.spark.storage.files import Content, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Terms, columns_of, refuse_clash, write_terms
+from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.terms import TermFiles, columns_of, refuse_clash, write_terms
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.terms import order_key
 
@@ -30,7 +30,7 @@ _ANSWERS = "answers to a query"
 _GIVEN = "values given to a query"
 
 
-class LargeQuery:
+class DistributedQuery:
     """A resolved query on one state."""
 
     def __init__(
@@ -45,17 +45,17 @@ class LargeQuery:
     def answered(self, values: Mapping[Variable, Term]) -> Answer:
         """Answer the query, given a value for each parameter."""
         query, state = self._query, self._state
-        place, meter = state.place, Meter(self._settings.limits)
+        place, meter = state.workspace, Meter(self._settings.limits)
         body = query.body
-        owners = owners_of(state.stated, state.segments)
+        owners = owners_of(state.explicit_files, state.segments)
         terms = state.terms
         if self._parameters:
             batch = SparkBatch(place)
             batch.add([Fact(_GIVEN, tuple(values[v] for v in self._parameters))])
             rows = batch.rows()
-            given = {relation: Content.of(*parts) for relation, parts in rows.parts.items()}
+            given = {relation: SignedFiles.of(*parts) for relation, parts in rows.parts.items()}
             owners = {**owners, frozenset({_GIVEN}): Segment(given)}
-            terms = Terms((*terms.parts, *rows.terms.parts))
+            terms = TermFiles((*terms.parts, *rows.terms.parts))
             body = (Atom(_GIVEN, self._parameters, query.span), *body)
         named = [*mentioned(body), *mentioned(query.columns)]
         refuse_clash(place.keys(named) | place.hashing.keys_of(values.values()), state.terms)
@@ -63,7 +63,7 @@ class LargeQuery:
             dictionary = Dictionary()
             dictionary.encode_all(dict.fromkeys(named))
             part = write_terms(place.scratch.folder, columns_of(dictionary, place.hashing))
-            terms = Terms((*terms.parts, place.adopt(part)))
+            terms = TermFiles((*terms.parts, place.adopt(part)))
 
         def watch(rounds: int, facts: int) -> None:
             del rounds, facts
@@ -73,7 +73,7 @@ class LargeQuery:
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         result = Node({"": rule}, setting, terms).evaluate()
         # Terms that expressions gave: none may have the fingerprint of another one.
-        fresh = Terms(result.terms.parts[len(terms.parts) :])
+        fresh = TermFiles(result.terms.parts[len(terms.parts) :])
         merged(place, fresh, terms, self._settings.turn)
         relation = Relation(_ANSWERS, len(query.columns))
         facts = Lookup(place, result.terms).facts(relation, result.contents.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from zodiacedge.engine.api import Answer, Settings
 from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
-from zodiacedge.engine.embedded.storage.database import Store
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.embedded_tables import (
@@ -19,7 +19,7 @@ from zodiacedge.engine.spark.storage.embedded_tables import (
     segment_of,
     union,
 )
-from zodiacedge.engine.spark.storage.terms import Hashing, Terms, refuse_clash
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, refuse_clash
 from zodiacedge.terms import order_key, value_of
 
 if TYPE_CHECKING:
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryTask:
     """A resolved query, values for its parameters, and what it reads."""
 
     query: Query
     values: Mapping[Variable, Term]
     keys: Mapping[Term, int]
     inputs: tuple[Input, ...]
-    terms: Terms
+    terms: TermFiles
     hashing: Hashing = field(default_factory=Hashing)
     registry: Registry = field(default_factory=Registry)
     limits: Limits = field(default_factory=Limits)
 
 
-def run(question: Question) -> Answer:
+def run(question: QueryTask) -> Answer:
     """Answer a query."""
     refuse_clash(question.keys, question.terms)
     reader, translation = Reader(), Translation(question.keys, question.hashing)
@@ -56,14 +56,14 @@ def run(question: Question) -> Answer:
         one.relation: union([read.table(translation) for read in found], one.relation.arity)
         for one, found in reads.items()
     }
-    store = Store(translation.terms, segment_of(tables, translation))
+    store = Database(translation.terms, segment_of(tables, translation))
     settings = Settings(question.registry, question.limits)
     query = EmbeddedQuery(store, question.query, tuple(question.values), settings)
     answer = query(question.values)
     return answer if real else _named(question, answer)
 
 
-def _named(question: Question, answer: Answer) -> Answer:
+def _named(question: QueryTask, answer: Answer) -> Answer:
     """Put terms in the place of the fingerprints that a query without values answers with."""
     rows = [tuple(_key(term) for term in row) for row in answer.rows]
     keys = np.array([key for row in rows for key in row], np.int64)

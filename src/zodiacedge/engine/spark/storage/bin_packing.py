@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
 _Thing = TypeVar("_Thing")
 # What a task can read at once, however little it may have otherwise.
 _LEAST_ROWS = 1_000_000
 
 
-def tasks_for(place: Place, rows: int) -> int:
+def tasks_for(place: Workspace, rows: int) -> int:
     """Return how many tasks read so many rows: one for each core, more where one would have too many."""
     return max(place.jobs.cores, -(-rows // max(place.options.gather_rows, _LEAST_ROWS)))
 

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.spark.storage.dataframes import Frames, tagged
-from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation, read_part
-from zodiacedge.engine.spark.storage.terms import Terms, each_once, write_terms
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles, read_file
+from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
 # A content of more layers than this is put together.
 _MOST_LAYERS = 32
@@ -32,11 +32,11 @@ class _Small:
     """Small files of a content that follow each other, in order."""
 
     relation: Relation
-    layers: tuple[tuple[bool, Part], ...]
+    layers: tuple[tuple[bool, DataFile], ...]
     folder: Folder
 
 
-def compacted(place: Place, relation: Relation, content: Content, turn: Handover) -> Content:
+def compacted(place: Workspace, relation: Relation, content: SignedFiles, turn: YieldPoint) -> SignedFiles:
     """Return the same rows in few files: one job, once in many changes. Large files stay as they are."""
     if len(content.layers) <= _MOST_LAYERS:
         return content
@@ -48,22 +48,22 @@ def compacted(place: Place, relation: Relation, content: Content, turn: Handover
         frames = Frames(place)
         rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(place.jobs.cores)
         written = frames.write(rows, [relation], "putting small files together", turn)
-        return Content.of(*written.get(0, ()))
+        return SignedFiles.of(*written.get(0, ()))
     work = [_Small(relation, run, place.scratch.folder) for kind, run in runs if not kind]
     netted = iter(place.jobs.each(_netted, work, "putting small files together", turn))
-    found = Content()
+    found = SignedFiles()
     for kind, run in runs:
         if kind:
-            found = Content((*found.layers, *run))
+            found = SignedFiles((*found.layers, *run))
         else:
             minus, plus = next(netted)
             found = found.then((place.adopt(plus),), (place.adopt(minus),))
     return found
 
 
-def _netted(work: _Small) -> tuple[Part, Part]:
+def _netted(work: _Small) -> tuple[DataFile, DataFile]:
     """Write what goes in the end, and what comes: a row that came and went again is neither."""
-    pieces = [np.stack(read_part(part, work.relation.width), axis=1) for _, part in work.layers]
+    pieces = [np.stack(read_file(part, work.relation.width), axis=1) for _, part in work.layers]
     signs = np.repeat([1 if came else -1 for came, _ in work.layers], [len(rows) for rows in pieces])
     rows, places = np.unique(np.concatenate(pieces), axis=0, return_inverse=True)
     net = np.bincount(places.ravel(), weights=signs, minlength=len(rows))
@@ -74,12 +74,12 @@ def _netted(work: _Small) -> tuple[Part, Part]:
     return minus, plus
 
 
-def small_parts(terms: Terms) -> tuple[Part, ...]:
+def small_parts(terms: TermFiles) -> tuple[DataFile, ...]:
     """Return files of terms that are small, if there are many of them."""
     found = tuple(part for part in terms.parts if part.rows <= _SMALL)
     return found if len(found) >= _MANY_FILES else ()
 
 
-def put_together(folder: Folder, parts: tuple[Part, ...]) -> Part:
+def compact(folder: Folder, parts: tuple[DataFile, ...]) -> DataFile:
     """Write the terms of some files into one."""
-    return write_terms(folder, each_once(pa.concat_tables([Terms((part,)).read() for part in parts])))
+    return write_terms(folder, distinct(pa.concat_tables([TermFiles((part,)).read() for part in parts])))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from zodiacedge.engine.spark.storage.files import Content, Folder, Part, Relation
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from zodiacedge.engine.handover import Handover
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.spark.storage.workspace import Workspace
 
 TAG = "tag"
 _SIGN = "sign"
@@ -62,7 +62,7 @@ def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 class Frames:
     """Makes frames of contents, and files of frames."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Workspace) -> None:
         """Work where an engine does."""
         self._place = place
 
@@ -75,7 +75,7 @@ class Frames:
         """Return a frame without rows."""
         return self.session.createDataFrame([], schema(width))
 
-    def parts(self, parts: Iterable[Part], width: int) -> DataFrame:
+    def parts(self, parts: Iterable[DataFile], width: int) -> DataFrame:
         """Return the rows of some files, as often as they stand there."""
         paths = [spark_path(part.path) for part in parts if part.rows]
         if not paths:
@@ -91,7 +91,7 @@ class Frames:
             found = known[key] = self.session.read.schema(schema(width)).parquet(*paths)
         return found
 
-    def content(self, relation: Relation, content: Content) -> DataFrame:
+    def content(self, relation: Relation, content: SignedFiles) -> DataFrame:
         """Return the rows of a content, each once."""
         plus, minus = ([part for came, part in content.layers if came is kind] for kind in (True, False))
         width = relation.width
@@ -103,7 +103,7 @@ class Frames:
         # What went may have come again: a row is there if it came more often than it went.
         return self._counted(plus, minus, width).where(f"{_SIGN} > 0").select(*names(width))
 
-    def _counted(self, plus: Iterable[Part], minus: Iterable[Part], width: int) -> DataFrame:
+    def _counted(self, plus: Iterable[DataFile], minus: Iterable[DataFile], width: int) -> DataFrame:
         """Return how much more often rows came than they went."""
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
@@ -113,7 +113,7 @@ class Frames:
         ]
         return together(signed).groupBy(*names(width)).agg(functions.sum(_SIGN).alias(_SIGN))
 
-    def union(self, relation: Relation, contents: Iterable[Content]) -> DataFrame:
+    def union(self, relation: Relation, contents: Iterable[SignedFiles]) -> DataFrame:
         """Return the rows of several contents; those that several have stand there several times."""
         held = [content for content in contents if content.rows]
         plain = [part for content in held if content.plain for part in content.parts]
@@ -123,7 +123,7 @@ class Frames:
         return together(frames) if frames else self.nothing(relation.width)
 
     def delta(
-        self, relation: Relation, before: Content, after: Content
+        self, relation: Relation, before: SignedFiles, after: SignedFiles
     ) -> tuple[DataFrame | None, DataFrame | None]:
         """Return what an owner gained and what it lost of a relation."""
         more, less = before.moved(after)
@@ -140,19 +140,19 @@ class Frames:
         tagged: DataFrame,
         relations: Sequence[Relation],
         why: str,
-        turn: Handover,
+        turn: YieldPoint,
         counted: frozenset[int] = frozenset(),
-    ) -> dict[int, list[Part]]:
+    ) -> dict[int, list[DataFile]]:
         """Write tagged rows: the tag is the place of a row's relation in a list. One job.
 
         Rows with a tag that is only `counted` are not written.
         """
         writer = _Writer(self._place.scratch.folder, tuple(relations), counted)
         manifest = self._place.jobs.run(lambda: tagged.mapInArrow(writer, _MANIFEST).collect(), why, turn)
-        found: dict[int, list[Part]] = {}
+        found: dict[int, list[DataFile]] = {}
         for row in manifest:
             classes = {int(key): count for key, count in json.loads(row["classes"]).items()}
-            part = self._place.adopt(Part(row["path"], row["rows"], classes))
+            part = self._place.adopt(DataFile(row["path"], row["rows"], classes))
             found.setdefault(row[TAG], []).append(part)
         return found
 
@@ -212,7 +212,7 @@ class _Writer:
             yield self._written(tag, pieces)
         for tag, count in passed.items():
             if count:
-                yield manifest_row(tag, Part("", count))
+                yield manifest_row(tag, DataFile("", count))
 
     def _written(self, tag: int, pieces: list[list[NDArray[np.int64]]]) -> pa.RecordBatch:
         columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
@@ -220,7 +220,7 @@ class _Writer:
         return manifest_row(tag, part)
 
 
-def manifest_row(tag: int, part: Part) -> pa.RecordBatch:
+def manifest_row(tag: int, part: DataFile) -> pa.RecordBatch:
     """Return what a task tells of a file that it wrote."""
     classes: Mapping[int, int] = part.classes
     return pa.RecordBatch.from_pydict(

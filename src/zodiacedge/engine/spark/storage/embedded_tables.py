@@ -14,10 +14,10 @@ import numpy as np
 from zodiacedge.engine.embedded.storage.database import NO_CLASS
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
 from zodiacedge.engine.embedded.storage.database import Segment as Tables
-from zodiacedge.engine.embedded.storage.database import Terms as TableTerms
+from zodiacedge.engine.embedded.storage.database import TermSpace as TableTerms
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
-from zodiacedge.engine.spark.storage.files import TYPED, Content, Part, Relation, read_part
+from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.terms import columns_of, enter
 from zodiacedge.language.ast import (
     Aggregate,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.spark.storage.terms import Hashing, Terms
+    from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
     from zodiacedge.language.ast import Conjunct, Expression, Rule
     from zodiacedge.terms import Term
 
@@ -113,7 +113,7 @@ class Translation:
         """The terms of this task."""
         return self.terms.dictionary
 
-    def load_values(self, seen: Iterable[Keys], known: Terms) -> None:
+    def load_values(self, seen: Iterable[Keys], known: TermFiles) -> None:
         """Learn what fingerprints stand for: those that are seen, and those that rules mention."""
         self.terms = TableTerms()
         self._index = Dictionary()
@@ -230,17 +230,17 @@ class Reader:
         self._files: dict[tuple[str, frozenset[int] | None], Columns] = {}
         self._reads: list[Read] = []
 
-    def read(self, relation: Relation, content: Content, classes: frozenset[int] | None = None) -> Read:
+    def read(self, relation: Relation, content: SignedFiles, classes: frozenset[int] | None = None) -> Read:
         """Read a content; of members, those of some classes only if not of all."""
         layers = tuple((came, self._part(part, relation, classes)) for came, part in content.layers)
         found = Read(relation, layers)
         self._reads.append(found)
         return found
 
-    def _part(self, part: Part, relation: Relation, classes: frozenset[int] | None) -> Columns:
+    def _part(self, part: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
         key = (part.path, classes)
         if key not in self._files:
-            self._files[key] = read_part(part, relation.width, classes)
+            self._files[key] = read_file(part, relation.width, classes)
         return self._files[key]
 
     def seen(self) -> Iterator[Keys]:

@@ -1,8 +1,8 @@
 """Where rows live while the process does: Parquet files of fingerprints, in a folder of the engine's own.
 
-A relation is a name and a number of arguments; members of classes are `rdf:type` with two columns. What one
-owner has of a relation is its `Content`: files whose rows come, and files whose rows go again, in order. A
-file is written once, by a task or by the driver, and removed when the driver forgets it. Tasks return names
+A relation is a name and a number of arguments; members of classes are `rdf:type` with two columns. The rows
+of one owner in a relation are its `SignedFiles`: files that insert rows and files that delete rows, in order.
+A file is written once, by a task or by the driver, and removed when the driver forgets it. Tasks return names
 and counts. The folder may be anything that Arrow has a file system for and that driver and executors see.
 """
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from zodiacedge.engine.api import Moved
+from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.spark.cluster.task_files import GONE, JOB, LOCAL, located, note_file, remove_files
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.terms import RDF_TYPE
@@ -72,7 +72,7 @@ TYPED = Relation(RDF_TYPE, 2)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DataFile:
     """A file of rows: where it is, how many rows it has, and of members how many each class has."""
 
     path: str
@@ -81,13 +81,13 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Content:
+class SignedFiles:
     """What one owner has of a relation: parts that came, and parts that went again, in order."""
 
-    layers: tuple[tuple[bool, Part], ...] = ()
+    layers: tuple[tuple[bool, DataFile], ...] = ()
 
     @classmethod
-    def of(cls, *parts: Part) -> Content:
+    def of(cls, *parts: DataFile) -> SignedFiles:
         """Return a content of parts whose rows are all different."""
         return cls(tuple((True, part) for part in parts if part.rows))
 
@@ -107,7 +107,7 @@ class Content:
         return all(came for came, _ in self.layers)
 
     @property
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[DataFile]:
         """All parts."""
         return (part for _, part in self.layers)
 
@@ -123,11 +123,11 @@ class Content:
                 found[name] = found.get(name, 0) + (count if came else -count)
         return {name: count for name, count in found.items() if count}
 
-    def adopted(self, adopt: Callable[[Part], Part]) -> Content:
+    def adopted(self, adopt: Callable[[DataFile], DataFile]) -> SignedFiles:
         """Return the same, with other objects for its parts."""
-        return Content(tuple((came, adopt(part)) for came, part in self.layers))
+        return SignedFiles(tuple((came, adopt(part)) for came, part in self.layers))
 
-    def moved(self, after: Content) -> tuple[list[Part], list[Part]]:
+    def moved(self, after: SignedFiles) -> tuple[list[DataFile], list[DataFile]]:
         """Return the files that tell what came until another version, and those that tell what went.
 
         A row that stands on both sides did neither: it is the number of times that counts.
@@ -139,50 +139,50 @@ class Content:
         less = [part for came, part in new if not came] + [part for came, part in old if came]
         return more, less
 
-    def counted(self, after: Content) -> Moved | None:
+    def counted(self, after: SignedFiles) -> SegmentChange | None:
         """Count what came and went until another version; None if only the rows themselves would tell."""
         if after.layers[: len(self.layers)] == self.layers:
             new = after.layers[len(self.layers) :]
             came = sum(part.rows for came, part in new if came)
-            return Moved(came, sum(part.rows for came, part in new if not came))
-        return None if self.rows and after.rows else Moved(after.rows, self.rows)
+            return SegmentChange(came, sum(part.rows for came, part in new if not came))
+        return None if self.rows and after.rows else SegmentChange(after.rows, self.rows)
 
-    def then(self, plus: Iterable[Part] = (), minus: Iterable[Part] = ()) -> Content:
+    def then(self, plus: Iterable[DataFile] = (), minus: Iterable[DataFile] = ()) -> SignedFiles:
         """Return what is there when rows that are there went and rows that are not there came."""
         went = tuple((False, part) for part in minus if part.rows)
         came = tuple((True, part) for part in plus if part.rows)
-        return Content((*self.layers, *went, *came))
+        return SignedFiles((*self.layers, *went, *came))
 
 
-NOTHING = Content()
+NOTHING = SignedFiles()
 
 
 @dataclass(frozen=True)
 class Segment:
     """What one owner has: explicit facts, or what a node derives and the rows of its aggregates by rule."""
 
-    contents: Mapping[Relation, Content] = field(default_factory=dict)
-    hidden: Mapping[str, Content] = field(default_factory=dict)
+    contents: Mapping[Relation, SignedFiles] = field(default_factory=dict)
+    aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """How many facts there are."""
         return sum(content.rows for content in self.contents.values())
 
-    def content(self, relation: Relation) -> Content:
+    def content(self, relation: Relation) -> SignedFiles:
         """Return what there is of a relation."""
         return self.contents.get(relation, NOTHING)
 
     @property
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[DataFile]:
         """All parts."""
-        for content in (*self.contents.values(), *self.hidden.values()):
+        for content in (*self.contents.values(), *self.aggregate_rows.values()):
             yield from content.parts
 
 
-def held(owners: Iterable[Segment]) -> dict[Relation, list[Content]]:
+def held(owners: Iterable[Segment]) -> dict[Relation, list[SignedFiles]]:
     """Return what some owners have, by relation; relations that nobody has facts of are left out."""
-    found: dict[Relation, list[Content]] = {}
+    found: dict[Relation, list[SignedFiles]] = {}
     for owner in owners:
         for relation, content in owner.contents.items():
             if content.rows:
@@ -216,7 +216,7 @@ class Folder(NamedTuple):
         )
         return path
 
-    def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> Part:
+    def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> DataFile:
         """Write rows of a relation, given by columns; members stand in the order of their classes."""
         rows = len(columns[0])
         classes: dict[int, int] = {}
@@ -227,8 +227,8 @@ class Folder(NamedTuple):
             names, counts = np.unique(given[1], return_counts=True)
             classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
         if not rows:
-            return Part("", 0)
-        return Part(self.write(table_of(given), "rows"), rows, classes)
+            return DataFile("", 0)
+        return DataFile(self.write(table_of(given), "rows"), rows, classes)
 
 
 class Scratch:
@@ -249,7 +249,7 @@ class Scratch:
             raise _no_scratch(uri or self.folder.uri, self.folder.uri, error) from error
         weakref.finalize(self, _remove_folder, self.folder.uri)
 
-    def adopt(self, part: Part) -> Part:
+    def adopt(self, part: DataFile) -> DataFile:
         """Keep a part's file as long as somebody holds the part."""
         if part.path:
             finalizer = weakref.finalize(part, _remove_file, part.path, self)
@@ -281,7 +281,7 @@ def table_of(columns: Sequence[Keys]) -> pa.Table:
     return pa.table({f"c{n}": pa.array(column, pa.int64()) for n, column in enumerate(columns)})
 
 
-def read_part(part: Part, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
+def read_file(part: DataFile, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
     """Return a part's columns; of members, those of some classes only if not of all."""
     names = [f"c{n}" for n in range(width)]
     filters = None

@@ -18,7 +18,7 @@ import pyarrow as pa
 from zodiacedge.engine.embedded.kernels.layout import K_OTHER
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS, fingerprints
-from zodiacedge.engine.spark.storage.files import Folder, Part, read_groups, read_table
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_groups, read_table
 from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_term
 
@@ -73,10 +73,10 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Terms:
+class TermFiles:
     """All that is known of terms: files, each with what nobody else has, or has just the same."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DataFile, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -153,27 +153,27 @@ def decoded(table: pa.Table) -> dict[int, Term]:
     return {key: dictionary.decode(number) for key, number in zip(keys, ids.tolist(), strict=True)}
 
 
-def write_terms(folder: Folder, table: pa.Table) -> Part:
+def write_terms(folder: Folder, table: pa.Table) -> DataFile:
     """Write terms, each once, in the order of their fingerprints."""
     if not len(table):
-        return Part("", 0)
-    return Part(folder.write(table.sort_by("id"), "terms"), len(table))
+        return DataFile("", 0)
+    return DataFile(folder.write(table.sort_by("id"), "terms"), len(table))
 
 
-def unseen(new: pa.Table, known: Terms, within: Stretch | None = None) -> pa.Table:
+def unseen(new: pa.Table, known: TermFiles, within: Stretch | None = None) -> pa.Table:
     """Return those terms that are not known yet; raise where two share a fingerprint."""
-    new = each_once(new)
+    new = distinct(new)
     there = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
     if not len(there):
         return new
-    kept = each_once(pa.concat_tables([there, new]))
+    kept = distinct(pa.concat_tables([there, new]))
     if len(kept) < len(new):
         raise AssertionError(len(kept), len(new))
     old = np.unique(there["id"].to_numpy())
     return new.filter(pa.array(~np.isin(new["id"].to_numpy(), old)))
 
 
-def each_once(table: pa.Table) -> pa.Table:
+def distinct(table: pa.Table) -> pa.Table:
     """Return each term once; raise where two share a fingerprint."""
     keys = table["id"].to_numpy()
     distinct, first, places = np.unique(keys, return_index=True, return_inverse=True)
@@ -201,7 +201,7 @@ def shown(row: pa.Table) -> str:
     return format_term(term)
 
 
-def refuse_clash(keys: Mapping[Term, int], known: Terms) -> None:
+def refuse_clash(keys: Mapping[Term, int], known: TermFiles) -> None:
     """Raise if what is known has another term with the fingerprint of one of some terms."""
     there = known.decode(np.array(list(keys.values()), np.int64)) if keys else {}
     for term, key in keys.items():
@@ -220,7 +220,7 @@ def clash(first: str, second: str) -> EvaluationProblem:
     )
 
 
-def _entries(part: Part, keys: Keys | None, within: Stretch | None) -> pa.Table:
+def _entries(part: DataFile, keys: Keys | None, within: Stretch | None) -> pa.Table:
     # Fingerprints stand in order: of a file, only what has some of a stretch is read.
     bounds = None if within is None else [("id", ">=", within.first), ("id", "<=", within.last)]
     if keys is None:

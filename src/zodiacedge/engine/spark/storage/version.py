@@ -9,13 +9,13 @@ import numpy as np
 
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Names, Terms
+from zodiacedge.engine.spark.storage.terms import Names, TermFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zodiacedge.engine.api import Dropped, NodeRun
-    from zodiacedge.engine.spark.storage.workspace import Place
+    from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class SparkVersion:
     """One version: files and counts; `state.SparkState` answers questions about it."""
 
-    place: Place
-    stated: Segment = field(default_factory=Segment)
+    workspace: Workspace
+    explicit_files: Segment = field(default_factory=Segment)
     segments: Mapping[frozenset[str], Segment] = field(default_factory=dict)
-    terms: Terms = field(default_factory=Terms)
+    terms: TermFiles = field(default_factory=TermFiles)
     names: Names = field(default_factory=lambda: Names({}))
     introduced: frozenset[Term] = frozenset()
     """Terms that rules mention, as far as the files of terms are known to have them."""

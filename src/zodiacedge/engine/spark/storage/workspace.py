@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.spark.storage.files import Part, Scratch, Segment
+from zodiacedge.engine.spark.storage.files import DataFile, Scratch, Segment
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.errors import Diagnostic, UsageProblem
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 
-WAYS = ("choose", "gathered", "partitioned", "rounds")
+STRATEGIES = ("choose", "gathered", "partitioned", "rounds")
 
 
 @dataclass(frozen=True)
 class Options:
     """How nodes are evaluated."""
 
-    way: str = "choose"
-    """One of `WAYS`: by shape and size, or always the same where it can be."""
+    strategy: str = "choose"
+    """One of `STRATEGIES`: by shape and size, or always the same where it can be."""
     gather_rows: int = 4_000_000
     """What one task may read and write: rows of all relations together."""
     driver_rows: int = 100_000
@@ -43,18 +43,20 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse a way that there is not."""
-        if self.way not in WAYS:
+        if self.strategy not in STRATEGIES:
             raise UsageProblem(
-                Diagnostic("U013", f"there is no way {self.way!r}", f"choose one of {', '.join(WAYS)}")
+                Diagnostic(
+                    "U013", f"there is no way {self.strategy!r}", f"choose one of {', '.join(STRATEGIES)}"
+                )
             )
 
     def gathers(self, rows: int) -> bool:
         """Whether one task may have so many rows; none may where another way is asked for."""
-        return self.way == "gathered" or (self.way == "choose" and rows <= self.gather_rows)
+        return self.strategy == "gathered" or (self.strategy == "choose" and rows <= self.gather_rows)
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """What all versions of a knowledge base share."""
 
     jobs: Jobs
@@ -87,24 +89,24 @@ class Place:
     def _keys(self) -> dict[Term, int]:
         return {}
 
-    def adopt(self, part: Part) -> Part:
+    def adopt(self, part: DataFile) -> DataFile:
         """Keep the file of a part that a task wrote as long as somebody holds the part."""
         return self.scratch.adopt(part)
 
-    def adopt_segment(self, segment: Segment, kept: Iterable[Part] = ()) -> Segment:
+    def adopt_segment(self, segment: Segment, kept: Iterable[DataFile] = ()) -> Segment:
         """Keep the files of a segment that came back from a task; parts that are known stay who they are."""
         adopt = _Adoption({part.path: part for part in kept}, self.scratch)
         return Segment(
             {relation: content.adopted(adopt) for relation, content in segment.contents.items()},
-            {key: content.adopted(adopt) for key, content in segment.hidden.items()},
+            {key: content.adopted(adopt) for key, content in segment.aggregate_rows.items()},
         )
 
 
 @dataclass(frozen=True)
 class _Adoption:
-    known: Mapping[str, Part]
+    known: Mapping[str, DataFile]
     scratch: Scratch
 
-    def __call__(self, part: Part) -> Part:
+    def __call__(self, part: DataFile) -> DataFile:
         found = self.known.get(part.path)
         return found if found is not None else self.scratch.adopt(part)
