@@ -21,13 +21,9 @@ from zodiacedge.engine.embedded.storage.table import Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Relation
+    from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta
-
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
 
 
 class Instances(NamedTuple):

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules, Occurrence
+    from zodiacedge.engine.embedded.types import Flags, Ids
 
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
     Given = list[tuple[Ids, int]]
 
 # Where more than one in so many of a recursive node's facts are in doubt, proving them does not pay.
