@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThread
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
 from zodiacedge.engine.embedded.kernels.layout import M_DERIVED
 from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
-from zodiacedge.engine.embedded.machine.run import execute
+from zodiacedge.engine.embedded.machine.execute import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
 from zodiacedge.engine.embedded.storage.database import Database, Segment, TableView, in_pairs
 from zodiacedge.engine.embedded.storage.table import Table
