@@ -15,7 +15,7 @@ from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, 
 from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThreads, only_reads
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
-from zodiacedge.engine.embedded.kernels.layout import M_DERIVED
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
 from zodiacedge.engine.embedded.machine.execute import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
@@ -351,7 +351,7 @@ class NodeEvaluation:
             self._turn.yield_to_waiters()
 
         rounds = execute(assembly, frame, self._registry, watch)
-        self.derivations += int(frame.state[M_DERIVED])
+        self.derivations += int(frame.state[L.M_DERIVED])
         return rounds
 
     def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
-from zodiacedge.engine.embedded.kernels.layout import MOST_COLUMNS
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.maintain.backward_forward import BackwardForward, Instances, instances_of
 from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, Segment, by_class
@@ -79,7 +79,7 @@ class NodeChange:
         Where an evaluation error is met there is no number: only evaluating the node anew tells how many
         bindings are dropped now.
         """
-        if self._shape.widest_binding > MOST_COLUMNS:
+        if self._shape.widest_binding > L.MOST_COLUMNS:
             return None
         self._draft.errors = False
         self._classify()
@@ -251,7 +251,7 @@ class NodeChange:
             self._remove(candidates if alone else _minus(candidates, self._supported(candidates)))
             return
         self._refuse_many(candidates)
-        if self._backward and self._shape.widest_instance <= MOST_COLUMNS:
+        if self._backward and self._shape.widest_instance <= L.MOST_COLUMNS:
             self._delete_backward(candidates)
         else:
             self._delete_and_rederive(candidates)
