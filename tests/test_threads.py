@@ -49,7 +49,7 @@ def meanwhile(kb: KnowledgeBase, work: Callable[[], object], text: str) -> objec
         def progress(_: Progress) -> None:
             if not asked:
                 asked.append(pool.submit(work))
-                until(lambda: kb._turn.wanted)
+                until(lambda: kb._engine_lock.wanted)
 
         kb._settings = Settings(kb.settings.registry, progress=progress)
         change(kb, text)
@@ -85,9 +85,9 @@ def test_a_reader_that_comes_while_a_dry_run_or_a_verification_is_at_work_is_ser
             def progress(_: Progress) -> None:
                 if not asked:  # noqa: B023 - each is done before the next begins
                     asked.append(pool.submit(kb.facts))  # noqa: B023
-                    until(lambda: kb._turn.wanted)
+                    until(lambda: kb._engine_lock.wanted)
                 else:
-                    served.append(asked[0].done() or not kb._turn.wanted)  # noqa: B023
+                    served.append(asked[0].done() or not kb._engine_lock.wanted)  # noqa: B023
 
             kb._settings = Settings(progress=progress)
             work()
@@ -299,9 +299,9 @@ def test_a_load_lets_others_read(kb: KnowledgeBase, tmp_path: Path) -> None:
         def progress(_: object) -> None:
             if not asked:
                 asked.append(pool.submit(kb.facts))
-                until(lambda: kb._turn.wanted)
+                until(lambda: kb._engine_lock.wanted)
             else:
-                assert not kb._turn.wanted
+                assert not kb._engine_lock.wanted
 
         c.load(tmp_path / "near.csv", progress=progress)
         assert asked[0].result(SECONDS) == {fact("q", A)}

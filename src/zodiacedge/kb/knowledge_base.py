@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.engine.select import engine_named
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.kb.admission import WriterGate
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
 from zodiacedge.kb.arguments import given_message, given_text, in_memory
 from zodiacedge.kb.change import Change, ChangeNote
+from zodiacedge.kb.locks import WriterGate
 from zodiacedge.kb.query import Answers, Prepared, checked_query, columns_of
 from zodiacedge.kb.report import ChangeReport, per_predicate
 from zodiacedge.kb.rule_base import RuleBase
@@ -68,7 +68,7 @@ class KnowledgeBase:
         self._version = 0
         self._state = engine.empty()
         self._gate = WriterGate()
-        self._turn = self._gate.turn
+        self._engine_lock = self._gate.engine_lock
         self._subscribers = Subscribers()
 
     def __enter__(self) -> Self:
@@ -144,7 +144,7 @@ class KnowledgeBase:
 
     def reading(self) -> AbstractContextManager[object]:
         """Let all reads of a `with` block see one version: a change of another thread waits meanwhile."""
-        return self._turn
+        return self._engine_lock
 
     def change(self, message: str = "") -> Transaction:
         """Begin a change: `with kb.change() as c: …` commits at the end of the block.
@@ -267,7 +267,7 @@ class KnowledgeBase:
         against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
         with self._gate.alone(), self._asking() as state:
-            settings = replace(self._settings, turn=self._turn)
+            settings = replace(self._settings, turn=self._engine_lock)
             return verified(self._version, state, self._program, engine, settings)
 
     def _record(
@@ -298,7 +298,9 @@ class KnowledgeBase:
     def _evaluated(self, change: Change, *, dry: bool) -> EvaluatedChange:
         self._check_changes(dry=dry)
         there = CurrentVersion(self._version, self._program, self._state)
-        return evaluate_change(there, change, self._host(), replace(self._settings, turn=self._turn), dry=dry)
+        return evaluate_change(
+            there, change, self._host(), replace(self._settings, turn=self._engine_lock), dry=dry
+        )
 
     @contextmanager
     def _asking(self) -> Iterator[State]:
@@ -369,9 +371,9 @@ class KnowledgeBase:
 
     def batch(self, load: Callable[[Callable[[], None]], Load]) -> tuple[Batch, LoadReport]:
         """Return the facts of files, for a change; a load calls what it gets now and then."""
-        with self._turn:
+        with self._engine_lock:
             found = self._state.batch()
-            loading = load(self._turn.yield_to_waiters)
+            loading = load(self._engine_lock.yield_to_waiters)
             found.load(loading)
         return found, loading.report
 

@@ -21,9 +21,9 @@ from zodiacedge.engine.embedded.machine.run import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
 from zodiacedge.engine.embedded.storage.database import Database, Segment, TableView, in_pairs
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.scalar.errors import NoValue
 from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
