@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 

@@ -16,8 +16,8 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Frame
+from zodiacedge.engine.embedded.machine.execute import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.rerun import rerun
-from zodiacedge.engine.embedded.machine.run import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.sources import Source
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView, is_any_class
 from zodiacedge.engine.embedded.storage.table import Table

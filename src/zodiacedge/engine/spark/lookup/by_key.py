@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.types import Keys
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
     Columns = list[Keys]
 
