@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,9 +26,8 @@ from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
 from zodiacedge.engine.embedded.versions.clock import Clock
+from zodiacedge.engine.embedded.versions.difference import Difference
 from zodiacedge.engine.embedded.versions.ownership import mark_owners, split_changes
-from zodiacedge.engine.embedded.versions.pair import Pair
-from zodiacedge.engine.embedded.versions.unseen import Unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,6 +42,13 @@ if TYPE_CHECKING:
 Delta = dict[Relation, "Ids"]
 # Rows that came, and rows that went.
 Net = tuple[dict[Relation, list["Ids"]], dict[Relation, list["Ids"]]]
+
+
+class TableReader(Protocol):
+    """A reader of tables that lives longer than a change."""
+
+    def retain(self, draft: Draft, *, old: bool) -> None:
+        """Keep only what reads tables of the old version, which stays, or of the next, which is in force."""
 
 
 class GaveUpError(Exception):
@@ -98,7 +104,9 @@ class Draft:
     _fresh: dict[int, Segment] = field(default_factory=dict)
     """Segments all of whose rows are new to the next version."""
     _entries: dict[Relation, _Owners] = field(default_factory=dict)
-    _bases: dict[Relation, tuple[Table, ...]] = field(default_factory=dict)
+    _old_bases: dict[Relation, tuple[Table, ...]] = field(default_factory=dict)
+    _new_bases: dict[Relation, tuple[Table, ...]] = field(default_factory=dict)
+    _readers: set[TableReader] = field(default_factory=set)
 
     def watch(self, rounds: int) -> None:
         """Let others work, look at the limits, and give up a node that takes too long to maintain."""
@@ -151,20 +159,27 @@ class Draft:
 
     # What programs read.
 
-    def is_replacing(self, relations: Iterable[Relation]) -> bool:
-        """Whether other segments hold some relation in the next version than in the old one."""
-        return bool(self._owners) and any(one in self._owners for one in relations)
+    def bases_of(self, relations: Iterable[Relation], *, old: bool = True) -> tuple[Table, ...]:
+        """Return all tables of relations in the old version or in the next, without overlays.
 
-    def bases_of(self, relations: Iterable[Relation]) -> tuple[Table, ...]:
-        """Return all tables of some relations in the old version."""
-        found: tuple[Table, ...] = ()
-        for one in relations:
-            tables = self._bases.get(one)
-            if tables is None:
-                tables = tuple(segment.tables[one] for segment in self.store.owners(one))
-                self._bases[one] = tables
-            found += tables
-        return found
+        The same tables are always returned in the same order.
+        """
+        return tuple(table for relation in relations for table in self._bases(relation, old=old))
+
+    def _bases(self, relation: Relation, *, old: bool) -> tuple[Table, ...]:
+        is_old = old or relation not in self._owners
+        known = self._old_bases if is_old else self._new_bases
+        bases = known.get(relation)
+        if bases is None:
+            owners = self.store.owners(relation) if is_old else self._owners[relation]
+            tables = (segment.tables[relation] for segment in owners if relation in segment.tables)
+            bases = known[relation] = tuple(sorted(tables, key=id))
+        return bases
+
+    def add_reader(self, reader: TableReader, relations: Iterable[Relation]) -> None:
+        """Let a reader of relations know when the change ends, if it exchanges tables of them."""
+        if self._owners and any(relation in self._owners for relation in relations):
+            self._readers.add(reader)
 
     def overlays_of(self, relations: Iterable[Relation]) -> tuple[Overlay, ...]:
         """Return what stands over the tables of some relations, in the order in which it came."""
@@ -240,6 +255,11 @@ class Draft:
         flat = np.array(entries or [(0, 0, 0, 0)], np.int64).ravel()
         return _Owners(flat, MEMORY.address(flat), holders)
 
+    def _set_owners(self, relation: Relation, owners: list[Segment]) -> None:
+        self._owners[relation] = owners
+        self._new_bases.pop(relation, None)
+        self._forget_entries(relation)
+
     def _forget_entries(self, relation: Relation) -> None:
         if relation == TYPED:
             self._entries.clear()
@@ -271,7 +291,7 @@ class Draft:
         gains.tables[relation] = found
         self._altered.setdefault(relation, []).append(found)
         if base is None:
-            self._owners[relation] = [*self.owners(relation), segment]
+            self._set_owners(relation, [*self.owners(relation), segment])
         self._forget_entries(relation)
         return found
 
@@ -313,23 +333,22 @@ class Draft:
         for relation, overlay in gains.tables.items():
             self._altered[relation] = [one for one in self._altered[relation] if one is not overlay]
             if overlay.base is None:
-                self._owners[relation] = [one for one in self._owners[relation] if one is not segment]
+                others = [one for one in self._owners[relation] if one is not segment]
+                self._set_owners(relation, others)
             self._forget_entries(relation)
 
     def leave(self, segment: Segment) -> None:
         """Let a segment go; its tables are tables of the old version only, unless an heir has them."""
         for relation, table in segment.tables.items():
             others = [one for one in self.owners(relation) if one is not segment]
-            self._owners[relation] = others
+            self._set_owners(relation, others)
             if not any(one.tables.get(relation) is table for one in others):
                 self._left.setdefault(relation, []).append(table)
-            self._forget_entries(relation)
 
     def inherit(self, heir: Segment) -> None:
         """Take a segment in whose facts others held before."""
         for relation in heir.tables:
-            self._owners[relation] = [*self.owners(relation), heir]
-            self._forget_entries(relation)
+            self._set_owners(relation, [*self.owners(relation), heir])
 
     def abandon(self, relation: Relation, table: Table) -> None:
         """Note that nobody holds a table any more that somebody held, so that readers look at its rows."""
@@ -353,13 +372,12 @@ class Draft:
                 for table in before or ([after] if after else []):
                     self.touched.note_whole(relation, table)
             else:
-                self.touched.note_pair(relation, Pair(before, after))
+                self.touched.note_difference(relation, Difference.of_tables(before, after))
 
     def _add(self, segment: Segment) -> None:
         self._fresh[id(segment)] = segment
         for relation in segment.tables:
-            self._owners[relation] = [*self.owners(relation), segment]
-            self._forget_entries(relation)
+            self._set_owners(relation, [*self.owners(relation), segment])
 
     def settle(self, segment: Segment) -> int:
         """Note what a segment gained and lost as touched; return by how many facts it grows or shrinks."""
@@ -374,17 +392,18 @@ class Draft:
             )
         return grown
 
-    def net(self) -> tuple[Net, dict[Relation, Unseen]]:
+    def net(self) -> tuple[Net, dict[Relation, Difference]]:
         """Return copies of the rows that came and went, and what to look at for relations not looked at yet.
 
         These are relations of which whole tables came and went.
         """
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
-        later: dict[Relation, Unseen] = {}
+        later: dict[Relation, Difference] = {}
         for relation in list(self.touched.relations()):
             if self._may_wait(relation):
-                later[relation] = self._unseen(relation)
+                overlays = [one for one in self._altered.get(relation, ()) if one.base is not None]
+                later[relation] = Difference(self.old(relation), self.new(relation), overlays)
                 continue
             rows = self.touched.rows(relation)
             gone, come = split_changes(rows, self.flags(relation, rows))
@@ -398,19 +417,6 @@ class Draft:
             return False
         # Members of classes may stand in tables of all classes too.
         return relation.member_of == NO_CLASS or not (self.old(TYPED) or self.new(TYPED))
-
-    def _unseen(self, relation: Relation) -> Unseen:
-        olds, news = self.old(relation), self.new(relation)
-        before, after = {id(piece.table) for piece in olds}, {id(piece.table) for piece in news}
-        overlays = [one for one in self._altered.get(relation, ()) if one.base is not None]
-        return Unseen(
-            olds,
-            news,
-            [piece.table for piece in news if id(piece.table) not in before],
-            [piece.table for piece in olds if id(piece.table) not in after]
-            + [overlay.minus for overlay in overlays if len(overlay.minus)],
-            overlays,
-        )
 
     def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Database:
         """Return a store of the next version, of what some atoms read, without one segment."""
@@ -439,6 +445,10 @@ class Draft:
         for gains in self._in_use.values():
             if any(overlay.base is None for overlay in gains.tables.values()):
                 self.store.show(gains.segment)
+        # Some owners have a table of their own only now.
+        self._new_bases.clear()
+        for reader in self._readers:
+            reader.retain(self, old=False)
         self.close()
 
     def _tables_to_change(self) -> Iterator[Table]:
@@ -448,7 +458,9 @@ class Draft:
                     yield overlay.base
 
     def discard(self) -> None:
-        """Let overlays go, whatever they hold."""
+        """Drop the change: overlays, whatever they hold, and programs for tables that it would have added."""
+        for reader in self._readers:
+            reader.retain(self, old=True)
         for gains in self._in_use.values():
             for name, _ in gains.overlays():
                 gains.segment.overlays.pop(name, None)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.database import Database, Relation
+    from zodiacedge.engine.embedded.versions.difference import Difference
     from zodiacedge.engine.embedded.versions.draft import Net
-    from zodiacedge.engine.embedded.versions.unseen import Unseen
     from zodiacedge.language.ast import Fact, Predicate
 
     Ids = NDArray[np.int32]
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class EmbeddedNetChange:
     """The net change of one commit."""
 
-    def __init__(self, store: Database, found: Net, later: dict[Relation, Unseen]) -> None:
+    def __init__(self, store: Database, found: Net, later: dict[Relation, Difference]) -> None:
         """Take what was found, and what is to be looked at."""
         self._store = store
         self._came, self._went = found
