@@ -4,6 +4,7 @@ ownership     which owners hold a row, before and after
 difference    tables before and after a change, compared on demand
 changed_rows  rows that an owner gained or lost
 clock         thread time of a change, and the deadline of a node
-draft         the next version while a change is evaluated
+read_view     the tables of both versions while a change is under way
+draft         the next version while it is written
 net_change    facts that became visible or are visible no more
 """
