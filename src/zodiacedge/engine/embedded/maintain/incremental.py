@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
-from zodiacedge.engine.embedded.kernels.layout import MOST_COLUMNS
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.maintain.backward_forward import delete_unproved
 from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.delta_sets import minus, union
@@ -83,7 +83,7 @@ class NodeChange:
         Return None where an evaluation error is met: only recomputing the node tells how many bindings are
         dropped.
         """
-        if self._shape.widest_binding > MOST_COLUMNS:
+        if self._shape.widest_binding > L.MOST_COLUMNS:
             return None
         self._draft.errors = False
         self._classify()
@@ -208,7 +208,7 @@ class NodeChange:
             facts.delete(candidates if alone else minus(candidates, facts.supported(candidates)))
             return
         self._refuse_many(candidates)
-        if self._backward and self._shape.widest_instance <= MOST_COLUMNS:
+        if self._backward and self._shape.widest_instance <= L.MOST_COLUMNS:
             delete_unproved(facts, candidates)
         else:
             delete_and_rederive(facts, candidates)
