@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.versions.draft import Draft
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 

@@ -22,7 +22,7 @@ from zodiacedge.plan.variants import can_fail
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Rule
 
 _SLICE_SECONDS = 0.05

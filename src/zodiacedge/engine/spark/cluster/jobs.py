@@ -16,10 +16,10 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakSet
 
-from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.spark.cluster.session import Cluster, cores
 from zodiacedge.engine.spark.cluster.task_files import JOB
 from zodiacedge.engine.spark.cluster.task_result import ROWS, BatchTask, InputTask, decoded, values_of
+from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:

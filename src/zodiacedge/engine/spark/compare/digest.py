@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
     Sum = tuple[int, int]
 

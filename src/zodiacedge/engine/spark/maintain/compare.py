@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
 Parts = dict[Relation, tuple[DataFile, ...]]
 # Where at most one row in so many came or went, the old files stay and what moved is told beside them.

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.evaluate import embedded_task
 from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.maintain import compare, slice_search
 from zodiacedge.engine.spark.maintain.slice_search import Scope
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
