@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from test_verify import FACTS, RULES
+from kb.test_verify import FACTS, RULES
 from zodiacedge.engine.api import Mismatch, Settings
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.compare.digest import digest

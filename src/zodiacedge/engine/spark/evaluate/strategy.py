@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape, recognise
-from zodiacedge.engine.spark.partition.analysis import Partitioning, partitioning
+from zodiacedge.plan.partition import Partitioning
 from zodiacedge.plan.variants import recursive_places
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> 
         return Strategy("classes", f"{why}; symmetric and transitive")
     if module is not None and module.shape is Shape.TRANSITIVE and wanted in {"choose", "partitioned"}:
         return Strategy("partitioned", f"{why}; a closure, {module.step.relation} by argument 1", linear=True)
-    by = partitioning(rules) if wanted in {"choose", "partitioned"} else None
+    by = Partitioning().with_node(rules) if wanted in {"choose", "partitioned"} else None
     if by is not None:
         return Strategy("partitioned", why, by)
     return Strategy("rounds", f"{why}; no argument is kept" if wanted != "rounds" else why)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import partitioned
-from zodiacedge.engine.spark.partition.analysis import partitioning
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.plan.partition import Partitioning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, rows
     after: Owners = {
         owner: Segment({**one.contents, steps: one.content(relation)}) for owner, one in setting.after.items()
     }
-    by = partitioning([linear])
+    by = Partitioning().with_node([linear])
     if by is None:
         raise AssertionError(linear)
     (result,) = partitioned.evaluate([{key: linear}], by, replace(setting, after=after), terms, rows)

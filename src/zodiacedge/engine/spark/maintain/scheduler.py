@@ -18,18 +18,19 @@ from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.evaluate.strategy import Strategy, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.estimates import Estimates
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
-from zodiacedge.engine.spark.partition.analysis import Neighbours
+from zodiacedge.engine.spark.storage.files import Relation
 from zodiacedge.language.checks import body_atoms
+from zodiacedge.plan.partition import CoPartitionedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from zodiacedge.engine.spark.maintain.change_state import ChangeState
     from zodiacedge.engine.spark.maintain.slice_search import LookedUp
-    from zodiacedge.engine.spark.partition.analysis import PartitionedRead
     from zodiacedge.engine.spark.storage.files import Segment
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Rule
+    from zodiacedge.plan.partition import PartitionedRelation
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,15 @@ class Scheduler:
         options = self.standing.workspace.options
         sizes = self._sizes()
         chosen = options.strategy == "choose"
-        neighbours = Neighbours(self._size_of(sizes), options.gather_rows if chosen else inf)
+        together = CoPartitionedNodes(self._size_of(sizes), options.gather_rows if chosen else inf)
         found = []
         for node in nodes:
             rules = self._rules(node)
-            if neighbours.take(rules, ready=self.standing.starts_from_nothing(node)):
+            if together.take(rules, ready=self.standing.starts_from_nothing(node)):
                 sizes.add(rules, None)
                 found.append(node)
         why = reason(options.strategy, sizes.total, options.gather_rows)
-        return Step(found, Strategy("partitioned", why, neighbours.dealing), rows=sizes.total)
+        return Step(found, Strategy("partitioned", why, together.partitioning), rows=sizes.total)
 
     def _chain(self, nodes: Sequence[HyperNode]) -> Sequence[HyperNode]:
         """Return the nodes that one plan derives: the first, and those after it that can go with it."""
@@ -138,10 +139,10 @@ class Scheduler:
     def _sizes(self, before: Iterable[Segment] = ()) -> Estimates:
         return Estimates(self.standing.explicit_files, self.standing.segments, self.standing.keys, before)
 
-    def _size_of(self, sizes: Estimates) -> Callable[[PartitionedRead], int]:
-        def size(source: PartitionedRead) -> int:
-            key = None if source.member_of is None else self.standing.keys[source.member_of]
-            return sizes.there(source.relation, key)
+    def _size_of(self, sizes: Estimates) -> Callable[[PartitionedRelation], int]:
+        def size(read: PartitionedRelation) -> int:
+            key = None if read.member_of is None else self.standing.keys[read.member_of]
+            return sizes.there(Relation(read.name, read.arity), key)
 
         return size
 

@@ -13,7 +13,7 @@ from strategies.waiting import SECONDS, until
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf
-from zodiacedge.engine.embedded.machine.interpreter import run
+from zodiacedge.engine.embedded.machine import execute
 from zodiacedge.errors import UsageProblem
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import fact
@@ -158,7 +158,7 @@ def weight(x: int, y: int) -> int:
 def test_a_reader_may_come_between_any_two_slices_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
-    monkeypatch.setattr(run, "_BUDGET", 40)
+    monkeypatch.setattr(execute, "_BUDGET", 40)
     edges = [("edge", n, (7 * n + k) % 40) for n in range(40) for k in (1, 5)]
 
     def grown(kb: KnowledgeBase) -> list[ze.ChangeReport]:
@@ -205,7 +205,7 @@ def test_a_reader_may_come_between_any_two_slices_of_the_machine(
 def test_a_query_assembled_by_the_thread_that_changes_is_asked_by_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run, "_BUDGET", 40)
+    monkeypatch.setattr(execute, "_BUDGET", 40)
     kb = KnowledgeBase(EmbeddedEngine(), Settings())
     change(kb, "edge(1, 2) .  edge(2, 3) .  edge(3, 1) .  two(X, Z) :- edge(X, Y), edge(Y, Z), edge(Z, X) .")
     after = kb.prepare("?- edge(X, Y) .", "X")
@@ -231,7 +231,7 @@ def test_a_query_assembled_by_the_thread_that_changes_is_asked_by_another(
 
 
 def test_a_node_that_two_threads_share_rests_while_others_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_BUDGET", 2000)
+    monkeypatch.setattr(execute, "_BUDGET", 2000)
     kb = KnowledgeBase(EmbeddedEngine(), Settings())
     size = 21_000
     with kb.change() as c:
