@@ -23,16 +23,14 @@ from zodiacedge.terms import RDF_TYPE, Term
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
-    Ids = NDArray[np.int32]
 
 # So many rows become facts at once.
 _TOGETHER = 65_536

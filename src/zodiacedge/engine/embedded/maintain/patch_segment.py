@@ -15,13 +15,10 @@ from zodiacedge.engine.embedded.versions.pair import Pair
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
 
-    Ids = NDArray[np.int32]
 
 # What it takes to look each row up, and what each row takes that came or went: into an overlay, and from
 # there into a table with its indexes.

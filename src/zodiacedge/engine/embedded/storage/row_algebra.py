@@ -9,9 +9,8 @@ import numpy as np
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from zodiacedge.engine.embedded.types import Flags, Ids
 
-    Ids = NDArray[np.int32]
 
 # So few rows are quicker looked up by Python itself.
 _FEW = 16
@@ -24,7 +23,7 @@ def difference(rows: Ids, others: Ids) -> Ids:
     return rows[~is_member(rows, others)]
 
 
-def is_member(rows: Ids, others: Ids) -> NDArray[np.bool_]:
+def is_member(rows: Ids, others: Ids) -> Flags:
     """Tell of each row whether it is among others."""
     if len(rows) <= _FEW and len(others) <= _FEW:
         there = set(map(tuple, others.tolist()))

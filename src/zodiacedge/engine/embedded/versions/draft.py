@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Atom
 
-    Ids = NDArray[np.int32]
 
 Delta = dict[Relation, "Ids"]
 # Rows that came, and rows that went.

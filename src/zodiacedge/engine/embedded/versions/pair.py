@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.engine.embedded.types import Ids
 
-    Ids = NDArray[np.int32]
 
 # So many rows tell about how much two tables have in common.
 _SAMPLE = 128

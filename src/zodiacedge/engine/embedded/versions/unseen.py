@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.overlay import Overlay
-
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
 
 
 @dataclass(slots=True)

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
 
 # A table of at most so many rows is written as a whole when it changes; of a larger one, what came and went.
 _REWRITTEN = 50_000
