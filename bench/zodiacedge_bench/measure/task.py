@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from zodiacedge.language.ast import Fact, Rule
 
-# Seconds of the paper's prototype from scratch, by rule set and turbines. The paper publishes that of rule set 3;
-# those of 1 and 2 were measured with the authors' code on a 2-core machine.
+# Seconds of the paper's prototype from scratch, by rule set and turbines. The paper publishes rule set 3;
+# 1 and 2 were measured with the authors' code on a 2-core machine.
 PUBLISHED = {(1, 400): 474.0, (2, 200): 99.0, (3, 200): 24.134}
 PAPER_SIZES = {1: (50, 100, 200, 400), 2: (50, 100, 200), 3: (50, 100, 200)}
 
