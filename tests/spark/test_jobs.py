@@ -18,7 +18,6 @@ import zodiacedge as ze
 from spark.conftest import CLUSTER, jobs_so_far
 from strategies.waiting import until
 from zodiacedge.engine.api import Progress, Settings
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
@@ -26,6 +25,7 @@ from zodiacedge.engine.spark.maintain import propagate
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.dataframes import Frames
 from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.errors import ZodiacError
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.versions.draft import Draft
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 

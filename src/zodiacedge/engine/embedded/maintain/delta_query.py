@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.kernels.layout import DONE, M_DERIVED
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Frame
+from zodiacedge.engine.embedded.machine.execute import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.rerun import rerun
-from zodiacedge.engine.embedded.machine.run import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.sources import Source
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView, is_any_class
 from zodiacedge.engine.embedded.storage.table import Table
@@ -126,9 +126,9 @@ class Program:
             self.target.at,
             *assembly.store.terms.buffers(OUT_WORDS),
         )
-        if reason != DONE:
+        if reason != L.DONE:
             go_on(assembly, frame, draft.registry, draft.watch, budget, reason)
-        draft.derivations += frame.state.item(M_DERIVED)
+        draft.derivations += frame.state.item(L.M_DERIVED)
         draft.errors = draft.errors or assembly.errors(0)[0] > 0
         return self.target.rows.copy()
 
@@ -216,7 +216,7 @@ def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | N
     steps = arrange(question.body, (), question.place, reads, question.wanted)
     target, assembly, frame = _assembled(draft, question, reads, steps)
     execute(assembly, frame, draft.registry, draft.watch, draft.clock.left())
-    draft.derivations += frame.state.item(M_DERIVED)
+    draft.derivations += frame.state.item(L.M_DERIVED)
     draft.errors = draft.errors or assembly.errors(0)[0] > 0
     return target.rows
 

@@ -16,8 +16,8 @@ from weakref import WeakSet
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.kernels.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.errors import Diagnostic, EvaluationProblem
@@ -79,8 +79,8 @@ class Segment:
         """Return the table of a relation, a new one if need be."""
         found = self.tables.get(relation)
         if found is None:
-            if relation.arity > MOST_COLUMNS:
-                raise too_wide(relation.name, relation.arity, MOST_COLUMNS)
+            if relation.arity > L.MOST_COLUMNS:
+                raise too_wide(relation.name, relation.arity, L.MOST_COLUMNS)
             found = self.tables[relation] = Table(relation.arity)
         return found
 

@@ -16,9 +16,9 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
-from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.spark.cluster.session import Cluster, cores
 from zodiacedge.engine.spark.cluster.task_files import JOB, all_or_nothing, remove_files
+from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, LimitReached, UsageProblem, ZodiacError
 
 if TYPE_CHECKING:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
     Keys = NDArray[np.int64]
     Sums = dict[int, tuple[int, int]]

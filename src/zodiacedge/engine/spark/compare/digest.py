@@ -22,9 +22,9 @@ from zodiacedge.engine.state_compare import added, summed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
     Sum = tuple[int, int]
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, Row
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Aggregate, Conjunct, Variable
     from zodiacedge.terms import Term
 

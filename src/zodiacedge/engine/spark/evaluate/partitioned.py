@@ -19,11 +19,11 @@ from zodiacedge.engine.spark.evaluate.embedded_task import (
 from zodiacedge.engine.spark.evaluate.expressions import with_more
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import Result
-from zodiacedge.engine.spark.partition.analysis import Partitioning, reads
 from zodiacedge.engine.spark.partition.shuffle import PartitionInput, ShuffleInput, partition_count, shuffle
 from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.printer import format_rule
+from zodiacedge.plan.partition import reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.evaluate.seminaive import Setting
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
+    from zodiacedge.plan.partition import Partitioning
 
 
 def evaluate(
@@ -89,12 +90,12 @@ def _wanted(
     dealt: dict[tuple[Relation, int], frozenset[int] | None] = {}
     whole: Wanted = {}
     for source in dict.fromkeys(reads(rules.values())):
-        position = dealing.positions[source]
+        relation, position = Relation(source.name, source.arity), dealing.positions[source]
         classes = None if source.member_of is None else frozenset({setting.keys[source.member_of]})
         if position is None:
-            want(whole, source.relation, classes)
+            want(whole, relation, classes)
             continue
-        place = (source.relation, position)
+        place = (relation, position)
         there = dealt.get(place, frozenset())
         dealt[place] = None if classes is None or there is None else there | classes
     return dealt, whole

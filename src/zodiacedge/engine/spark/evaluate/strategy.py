@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.embedded.evaluate.modules import Shape, recognise
 from zodiacedge.engine.spark.evaluate import partitioned, transitive_closure
 from zodiacedge.engine.spark.evaluate.seminaive import Node
-from zodiacedge.engine.spark.partition.analysis import Partitioning, partitioning
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.checks import body_atoms
+from zodiacedge.plan.partition import Partitioning
 from zodiacedge.plan.variants import recursive_places
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> 
     if module is not None and module.shape in _CLOSURES:
         argument = f"{rules[0].head.relation} by argument 1"
         return Strategy("partitioned", f"{why}; a closure, {argument}", closure=True)
-    by = partitioning(rules)
+    by = Partitioning().with_node(rules)
     if by is not None:
         return Strategy("partitioned", why, by)
     return Strategy("rounds", f"{why}; no argument is kept")

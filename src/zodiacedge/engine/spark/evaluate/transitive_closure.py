@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import partitioned
-from zodiacedge.engine.spark.partition.analysis import partitioning
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.plan.partition import Partitioning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, rows
     }
     starts = {reverse.name: replace(first, head=head, body=(Atom(reverse.name, (_Y, _X)),))}
     nodes = [linear] if len(rules) == 1 else [starts, linear]
-    by = partitioning([rule for node in nodes for rule in node.values()])
+    by = Partitioning().with_node([rule for node in nodes for rule in node.values()])
     if by is None:
         raise AssertionError(nodes)
     after: Owners = {

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
     PartitionReader,
@@ -22,6 +21,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
 )
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
 from zodiacedge.engine.spark.storage.terms import Hashing
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

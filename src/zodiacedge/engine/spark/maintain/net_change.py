@@ -11,7 +11,6 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.evaluate import embedded_task
 from zodiacedge.engine.spark.evaluate.embedded_task import (
     RegionInputs,
@@ -28,6 +27,7 @@ from zodiacedge.engine.spark.maintain import slice_search
 from zodiacedge.engine.spark.maintain.slice_search import RelationFiles, Scope
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.embedded_task import NetFiles
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
     from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Fact
     from zodiacedge.terms import Term
 

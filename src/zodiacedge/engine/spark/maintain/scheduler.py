@@ -17,19 +17,19 @@ from zodiacedge.engine.spark.evaluate.inputs import wanted_by
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.evaluate.strategy import Strategy, is_recursive, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
-from zodiacedge.engine.spark.partition.analysis import Neighbours
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
+from zodiacedge.plan.partition import CoPartitionedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from zodiacedge.engine.spark.maintain.change_state import ChangeState
     from zodiacedge.engine.spark.maintain.slice_search import LookedUp
-    from zodiacedge.engine.spark.partition.analysis import PartitionedRead
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Rule
+    from zodiacedge.plan.partition import PartitionedRelation
     from zodiacedge.terms import Term
 
 # How many facts a recursive node is expected to derive from each that it reads, when nothing else is known.
@@ -94,19 +94,19 @@ class Scheduler:
         options = self.state.workspace.options
         estimates = self._estimates()
 
-        def size(source: PartitionedRead) -> int:
-            key = None if source.member_of is None else self.state.keys[source.member_of]
-            return estimates.existing(source.relation, key)
+        def size(read: PartitionedRelation) -> int:
+            key = None if read.member_of is None else self.state.keys[read.member_of]
+            return estimates.existing(Relation(read.name, read.arity), key)
 
-        neighbours = Neighbours(size, options.gather_rows if options.strategy == "choose" else inf)
+        collected = CoPartitionedNodes(size, options.gather_rows if options.strategy == "choose" else inf)
         together = []
         for node in nodes:
             rules = self._rules(node)
-            if neighbours.take(rules, ready=self.state.starts_from_scratch(node)):
+            if collected.take(rules, ready=self.state.starts_from_scratch(node)):
                 estimates.add(rules, None)
                 together.append(node)
         why = reason(options.strategy, estimates.total, options.gather_rows)
-        return Step(together, Strategy("partitioned", why, neighbours.dealing), rows=estimates.total)
+        return Step(together, Strategy("partitioned", why, collected.partitioning), rows=estimates.total)
 
     def _look_up(self, nodes: Sequence[HyperNode]) -> LookedUp | None:
         """Look up the rows that as many of the nodes need as can be maintained on a slice."""

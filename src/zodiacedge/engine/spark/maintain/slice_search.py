@@ -22,11 +22,11 @@ from zodiacedge.language.ast import Variable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Atom, Rule
     from zodiacedge.terms import Term
 

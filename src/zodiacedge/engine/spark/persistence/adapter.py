@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.persistence import columns as embedded
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.parts import PartitionKey
 from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles
 from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate
@@ -17,6 +16,7 @@ from zodiacedge.engine.spark.state import SparkState, SparkUncommitted
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Names, TermFiles
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

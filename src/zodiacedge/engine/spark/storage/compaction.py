@@ -14,8 +14,8 @@ from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, Si
 from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
 # A content of more layers than this is put together.
 _MOST_LAYERS = 32

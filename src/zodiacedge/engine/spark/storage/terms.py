@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from zodiacedge.engine.embedded.kernels.layout import K_OTHER
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS, fingerprints
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_groups, read_table
@@ -100,7 +100,7 @@ def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.T
     """Return the terms of a dictionary as a table, from an id on."""
     keys = hashing.keys(dictionary, first)
     kinds = dictionary.kinds[first:]
-    texts = kinds <= K_OTHER
+    texts = kinds <= L.K_OTHER
     ids = np.flatnonzero(texts).astype(np.int32) + np.int32(first)
     ends, data = dictionary.texts(ids)
     # A number has no text: its place among the texts is empty.
@@ -120,7 +120,7 @@ def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
     kinds = table["kind"].to_numpy()
     ids = np.empty(len(kinds), np.int32)
     bits = table["bits"].to_numpy()
-    numbers = kinds > K_OTHER
+    numbers = kinds > L.K_OTHER
     if numbers.any():
         ids[numbers] = dictionary.encode_numbers(kinds[numbers], bits[numbers])
     for kind in np.unique(kinds[~numbers]).tolist():

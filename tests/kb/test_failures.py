@@ -9,7 +9,7 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedUncommitted
-from zodiacedge.engine.embedded.machine.interpreter import run
+from zodiacedge.engine.embedded.machine import execute
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.reference import ReferenceEngine
@@ -93,7 +93,7 @@ def in_a_function(kb: KnowledgeBase, tick: Callable[[], None], patch: pytest.Mon
 
 def in_a_look_at_limits(kb: KnowledgeBase, tick: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
     del kb
-    patch.setattr(run, "_BUDGET", 60)
+    patch.setattr(execute, "_BUDGET", 60)
     patch.setattr("zodiacedge.engine.limits._STEPS_BETWEEN_LOOKS", 100)
     real = Meter.look
 

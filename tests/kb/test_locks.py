@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from strategies.waiting import SECONDS, until
-from zodiacedge.kb.turn import FairLock
+from zodiacedge.kb.locks import FairLock
 from zodiacedge.util.uninterrupted import uninterrupted
 
 

@@ -13,7 +13,7 @@ from strategies.waiting import SECONDS, until
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf
-from zodiacedge.engine.embedded.machine.interpreter import run
+from zodiacedge.engine.embedded.machine import execute
 from zodiacedge.errors import UsageProblem
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import fact
@@ -49,7 +49,7 @@ def meanwhile(kb: KnowledgeBase, work: Callable[[], object], text: str) -> objec
         def progress(_: Progress) -> None:
             if not asked:
                 asked.append(pool.submit(work))
-                until(lambda: kb._turn.wanted)
+                until(lambda: kb._engine_lock.wanted)
 
         kb._settings = Settings(kb.settings.registry, progress=progress)
         change(kb, text)
@@ -85,9 +85,9 @@ def test_a_reader_that_comes_while_a_dry_run_or_a_verification_is_at_work_is_ser
             def progress(_: Progress) -> None:
                 if not asked:  # noqa: B023 - each is done before the next begins
                     asked.append(pool.submit(kb.facts))  # noqa: B023
-                    until(lambda: kb._turn.wanted)
+                    until(lambda: kb._engine_lock.wanted)
                 else:
-                    served.append(asked[0].done() or not kb._turn.wanted)  # noqa: B023
+                    served.append(asked[0].done() or not kb._engine_lock.wanted)  # noqa: B023
 
             kb._settings = Settings(progress=progress)
             work()
@@ -158,7 +158,7 @@ def weight(x: int, y: int) -> int:
 def test_a_reader_may_come_between_any_two_slices_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
-    monkeypatch.setattr(run, "_BUDGET", 40)
+    monkeypatch.setattr(execute, "_BUDGET", 40)
     edges = [("edge", n, (7 * n + k) % 40) for n in range(40) for k in (1, 5)]
 
     def grown(kb: KnowledgeBase) -> list[ze.ChangeReport]:
@@ -205,7 +205,7 @@ def test_a_reader_may_come_between_any_two_slices_of_the_machine(
 def test_a_query_assembled_by_the_thread_that_changes_is_asked_by_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run, "_BUDGET", 40)
+    monkeypatch.setattr(execute, "_BUDGET", 40)
     kb = KnowledgeBase(EmbeddedEngine(), Settings())
     change(kb, "edge(1, 2) .  edge(2, 3) .  edge(3, 1) .  two(X, Z) :- edge(X, Y), edge(Y, Z), edge(Z, X) .")
     after = kb.prepare("?- edge(X, Y) .", "X")
@@ -231,7 +231,7 @@ def test_a_query_assembled_by_the_thread_that_changes_is_asked_by_another(
 
 
 def test_a_node_that_two_threads_share_rests_while_others_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_BUDGET", 2000)
+    monkeypatch.setattr(execute, "_BUDGET", 2000)
     kb = KnowledgeBase(EmbeddedEngine(), Settings())
     size = 21_000
     with kb.change() as c:
@@ -299,9 +299,9 @@ def test_a_load_lets_others_read(kb: KnowledgeBase, tmp_path: Path) -> None:
         def progress(_: object) -> None:
             if not asked:
                 asked.append(pool.submit(kb.facts))
-                until(lambda: kb._turn.wanted)
+                until(lambda: kb._engine_lock.wanted)
             else:
-                assert not kb._turn.wanted
+                assert not kb._engine_lock.wanted
 
         c.load(tmp_path / "near.csv", progress=progress)
         assert asked[0].result(SECONDS) == {fact("q", A)}

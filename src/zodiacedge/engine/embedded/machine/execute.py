@@ -8,18 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.kernels.layout import (
-    DONE,
-    F_OUT,
-    F_SORTED,
-    M_BUDGET,
-    M_FILLED,
-    M_ROUND,
-    M_TARGET,
-    NEEDS_HOST,
-    NEEDS_ROOM,
-    NEEDS_TERMS,
-)
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS
 from zodiacedge.engine.embedded.machine.interpreter import run
 
@@ -55,9 +44,9 @@ def execute(
     budget = steps_within(seconds)
     state = frame.state
     state.fill(0)
-    state[M_BUDGET] = budget
+    state[L.M_BUDGET] = budget
     # Those of this thread: work of the thread that assembled this may wait with something in its own.
-    frame.words[F_OUT], frame.words[F_SORTED] = assembly.store.terms.buffers(OUT_WORDS)
+    frame.words[L.F_OUT], frame.words[L.F_SORTED] = assembly.store.terms.buffers(OUT_WORDS)
     return go_on(assembly, frame, registry, watch, budget, run(frame.at, frame.state_at))
 
 
@@ -77,20 +66,20 @@ def go_on(
     """Give the machine what it stopped for and run on, to the fixpoint; return how many rounds it took."""
     state = frame.state
     dictionary = assembly.store.dictionary
-    while reason != DONE:
-        if reason == NEEDS_ROOM:
-            wanted = int(state[M_TARGET])
-            next(table for table in assembly.targets if table.at == wanted).reserve(int(state[M_FILLED]))
-        elif reason == NEEDS_TERMS:
+    while reason != L.DONE:
+        if reason == L.NEEDS_ROOM:
+            wanted = int(state[L.M_TARGET])
+            next(table for table in assembly.targets if table.at == wanted).reserve(int(state[L.M_FILLED]))
+        elif reason == L.NEEDS_TERMS:
             dictionary.reserve(_MORE_TERMS)
-        elif reason == NEEDS_HOST:
+        elif reason == L.NEEDS_HOST:
             for host in assembly.hosts:
                 host.compute(dictionary, registry)
             for table in assembly.targets:
                 # The pass is made again from its start. Only here would its rows come twice.
                 if not table.has_row_set and not table.is_marked:
                     table.clear()
-        watch(int(state[M_ROUND]))
-        state[M_BUDGET] = budget
+        watch(int(state[L.M_ROUND]))
+        state[L.M_BUDGET] = budget
         reason = run(frame.at, frame.state_at)
-    return int(state[M_ROUND])
+    return int(state[L.M_ROUND])

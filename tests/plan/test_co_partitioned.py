@@ -1,4 +1,4 @@
-"""Nodes that fall into parts give, part by part, what they give as a whole: each fact and each error once."""
+"""Nodes that are partitioned give what they give as a whole: each fact and each error once."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import pytest
 
 from strategies import Seeded, evaluate_program, examples, random_program
 from strategies.evaluation import evaluate
-from zodiacedge.engine.spark.partition.analysis import Neighbours, source_of
 from zodiacedge.language.ast import Atom
 from zodiacedge.language.printer import format_term
+from zodiacedge.plan.partition import CoPartitionedNodes, PartitionedRelation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from strategies import Evaluated
-    from zodiacedge.engine.spark.partition.analysis import Partitioning
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Fact
+    from zodiacedge.plan.partition import Partitioning
 
 PARTS = 3
 
 
-def share(facts: Iterable[Fact], dealing: Partitioning, number: int) -> list[Fact]:
+def share(facts: Iterable[Fact], partitioning: Partitioning, number: int) -> list[Fact]:
     """Return the facts that one part gets."""
     found = []
     for fact in facts:
-        own = source_of(Atom(fact.relation, fact.args))
-        for source, position in dealing.positions.items():
+        own = PartitionedRelation.of(Atom(fact.relation, fact.args))
+        for source, position in partitioning.positions.items():
             if source.meets(own) and (position is None or part_of(fact, position) == number):
                 found.append(fact)
                 break
@@ -39,10 +39,12 @@ def part_of(fact: Fact, position: int) -> int:
     return sum(format_term(fact.args[position]).encode()) % PARTS
 
 
-def in_parts(whole: Evaluated, nodes: list[HyperNode], dealing: Partitioning, known: frozenset[Fact]) -> None:
+def in_parts(
+    whole: Evaluated, nodes: list[HyperNode], partitioning: Partitioning, known: frozenset[Fact]
+) -> None:
     """Evaluate some nodes part by part, and compare with what they give as a whole."""
     rules = {key: whole.rules[key] for node in nodes for key in node.rules}
-    parts = [evaluate(rules.values(), share(known, dealing, number)) for number in range(PARTS)]
+    parts = [evaluate(rules.values(), share(known, partitioning, number)) for number in range(PARTS)]
     for node in nodes:
         keys = frozenset(node.rules)
         expected = whole.result.segment(keys)
@@ -61,12 +63,12 @@ def fall_apart(seed: int) -> int:
     known = whole.explicit
     count = 0
     while waiting:
-        neighbours = Neighbours(lambda _: 0, 0)
+        together = CoPartitionedNodes(lambda _: 0, 0)
         taken = [
-            node for node in waiting if neighbours.take([whole.rules[key] for key in node.rules], ready=True)
+            node for node in waiting if together.take([whole.rules[key] for key in node.rules], ready=True)
         ]
         if taken:
-            in_parts(whole, taken, neighbours.dealing, known)
+            in_parts(whole, taken, together.partitioning, known)
             count += len(taken)
         done = taken or waiting[:1]
         waiting = [node for node in waiting if node not in done]
@@ -75,7 +77,7 @@ def fall_apart(seed: int) -> int:
 
 
 def test_random_programs_fall_apart_without_a_trace() -> None:
-    # Half of all nodes can be dealt out: there is something to compare.
+    # Half of all nodes can be partitioned: there is something to compare.
     assert sum(map(fall_apart, range(120))) > 300
 
 
