@@ -15,7 +15,7 @@ from zodiacedge.engine.embedded.versions.pair import Pair
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
 

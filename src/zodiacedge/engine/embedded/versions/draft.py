@@ -14,15 +14,10 @@ import numpy as np
 
 from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.storage.database import (
-    NO_CLASS,
-    TYPED,
-    Database,
-    Relation,
-    Segment,
-    is_any_class,
-)
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, is_any_class
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
 from zodiacedge.engine.embedded.versions.clock import Clock
@@ -116,7 +111,7 @@ class Draft:
         """Return the relations whose tables may match an atom, in the old version or in the next."""
         found = self.store.relations(atom)
         if is_any_class(atom):
-            new = (r for r in self._owners if r.member_of != NO_CLASS)
+            new = (r for r in self._owners if r.is_class)
             return list(dict.fromkeys((*found, *new)))
         return found
 
@@ -202,9 +197,9 @@ class Draft:
     def held(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
         """Tell of each row of a relation whether one segment holds it in the next version."""
         found = self._held_in(relation, rows, own)
-        if relation.member_of == NO_CLASS or (TYPED not in own.tables and self._used(own, TYPED) is None):
+        if not relation.is_class or (TYPED not in own.tables and self._used(own, TYPED) is None):
             return found
-        return found | self._held_in(TYPED, np.insert(rows, 1, relation.member_of, axis=1), own)
+        return found | self._held_in(TYPED, as_pairs(relation, rows), own)
 
     def _held_in(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
         table = own.tables.get(relation)
@@ -220,7 +215,7 @@ class Draft:
     def _described(self, relation: Relation) -> _Owners:
         entries: list[tuple[int, int, int, int]] = []
         holders: list[int] = []
-        groups = [relation] if relation.member_of == NO_CLASS else [relation, TYPED]
+        groups = [relation] if not relation.is_class else [relation, TYPED]
         for one in groups:
             for segment in self.owners(one):
                 table = segment.tables.get(one)
@@ -397,7 +392,7 @@ class Draft:
         if self.touched.is_listed(relation):
             return False
         # Members of classes may stand in tables of all classes too.
-        return relation.member_of == NO_CLASS or not (self.old(TYPED) or self.new(TYPED))
+        return not relation.is_class or not (self.old(TYPED) or self.new(TYPED))
 
     def _unseen(self, relation: Relation) -> Unseen:
         olds, news = self.old(relation), self.new(relation)
@@ -425,7 +420,7 @@ class Draft:
 
     def commit(self) -> None:
         """Bring the tables that stay to the next version. Nobody may read them meanwhile."""
-        self.store.before_changes(self._tables_to_change())
+        self.store.notify_readers(self._tables_to_change())
         pending: list[tuple[Overlay, Table]] = []
         for gains in self._in_use.values():
             segment = gains.segment

@@ -15,7 +15,8 @@ from zodiacedge.engine.embedded.storage.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from zodiacedge.engine.embedded.storage.database import Database, Segment
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.segment import Segment
 
 
 class Exchange:
@@ -32,7 +33,7 @@ class Exchange:
         )
         self._counted: SegmentChange | None = None
         self._looking = threading.Lock()
-        store.keep_for(self)
+        store.add_reader(self)
 
     def __call__(self) -> SegmentChange:
         """Count what came and what went."""

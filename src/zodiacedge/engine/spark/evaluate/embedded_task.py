@@ -17,10 +17,10 @@ import pyarrow as pa
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, in_pairs
-from zodiacedge.engine.embedded.storage.database import TYPED as ALL_CLASSES
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import Segment as Tables
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.relation import TYPED as ALL_CLASSES
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
+from zodiacedge.engine.embedded.storage.relation import in_pairs
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Limits
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
@@ -197,7 +198,7 @@ class _Task:
         for name, some in tables.items():
             key = 0
             relation = Relation(name.name, name.arity)
-            if name.member_of != NO_CLASS:
+            if name.is_class:
                 relation = TYPED
                 key = int(self._translation.keys(np.array([name.member_of], np.int32))[0])
             found.setdefault(relation, {})[key] = count_distinct(some)
@@ -406,7 +407,7 @@ class _Written:
         self.moved = 0
 
     def relation(self, name: TableName) -> Relation:
-        return TYPED if name.member_of != NO_CLASS else Relation(name.name, name.arity)
+        return TYPED if name.is_class else Relation(name.name, name.arity)
 
     def content(self, relation: Relation, kept: SignedFiles, changes: list[_Change]) -> SignedFiles | None:
         """Write what came and went, or all of it; return the content after it, or None if nothing changed."""
