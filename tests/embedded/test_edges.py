@@ -13,7 +13,7 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.machine.sources import NodeReads
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.select import ENGINES

@@ -10,7 +10,8 @@ import pytest
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
 from zodiacedge.engine.embedded.maintain import patch_segment, propagate
-from zodiacedge.engine.embedded.storage.database import Relation, Segment
+from zodiacedge.engine.embedded.storage.relation import Relation
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import Difference
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase

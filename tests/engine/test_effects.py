@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.api import Engine
-    from zodiacedge.engine.embedded.storage.database import Relation
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.language.ast import Atom, Fact
 
 BEFORE = """

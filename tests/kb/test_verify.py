@@ -11,7 +11,7 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
-from zodiacedge.engine.embedded.storage.database import Relation
+from zodiacedge.engine.embedded.storage.relation import Relation
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.reference import ReferenceEngine, ReferenceMaterialisation
 from zodiacedge.errors import UsageProblem

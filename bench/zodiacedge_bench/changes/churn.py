@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI, RDF_TYPE, Literal, integer

@@ -16,13 +16,16 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.embedded.storage.database import Database, Relation, Segment, TermSpace
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.segment import Segment
+from zodiacedge.engine.embedded.terms.term_space import TermSpace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.graph import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.terms import Term

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge_bench.measure.embedded import term_hashes
 from zodiacedge_bench.measure.harness import WrongCountError
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Database, Relation, Segment
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.relation import Relation
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge_bench.measure.embedded import Loaded
 
     Hashes = NDArray[np.uint64]

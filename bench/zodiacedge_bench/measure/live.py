@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 

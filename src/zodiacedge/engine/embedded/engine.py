@@ -14,7 +14,8 @@ from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
 from zodiacedge.engine.embedded.maintain.propagate import Propagation
 from zodiacedge.engine.embedded.maintain.strategy import Policy, Strategy
-from zodiacedge.engine.embedded.storage.database import TYPED, Database, Relation, by_class
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.relation import Relation, by_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.net_change import EmbeddedNetChange
 from zodiacedge.engine.registry import Registry
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
-    from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.yield_point import YieldPoint
@@ -105,17 +106,11 @@ class EmbeddedState:
 
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of all visible facts."""
-        store = self.store
-        typed = [segment.tables[TYPED].rows[:, 1] for segment in store.owners(TYPED)]
-        classes = np.unique(np.concatenate(typed)).tolist() if typed else []
-        relations = {*store.filled(), *(Relation(RDF_TYPE, 1, one) for one in classes)} - {TYPED}
-        return frozenset(map(store.predicate, relations))
+        return self.store.predicates()
 
     def predicate_names(self) -> set[str]:
         """The names of the predicates of all visible facts; those that rules name may be left out."""
-        if self.store.owners(TYPED):
-            return {predicate.name for predicate in self.predicates()}
-        return self.store.stated_names()
+        return self.store.predicate_names()
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
@@ -247,7 +242,7 @@ class EmbeddedUncommitted:
         """Put the change in force."""
         store = self.before.store
         # The tables that this very change alters: what came and went is still to be seen afterwards.
-        store.release(self.net)
+        store.remove_reader(self.net)
         self.net.commit()
         self.draft.commit()
         self.net.keep()

@@ -31,7 +31,8 @@ from zodiacedge.engine.embedded.evaluate.closure_kernels import (
     widen_sets,
 )
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.language.ast import Argument, Atom, Comparison, Rule, Variable
+from zodiacedge.engine.embedded.storage.relation import stored_arguments
+from zodiacedge.language.ast import Atom, Comparison, Rule, Variable
 from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import RDF_TYPE
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import TableView
+    from zodiacedge.engine.embedded.storage.relation import TableView
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.types import Ids
 
@@ -138,7 +139,7 @@ def evaluate(
 def _copied(rule: Rule) -> Module | None:
     match rule.body:
         case (Atom() as only,) if not unifiable(rule.head, only):
-            head, source = plain_columns(rule.head), plain_columns(only)
+            head, source = stored_arguments(rule.head), stored_arguments(only)
         case _:
             return None
     if not all(isinstance(arg, Variable) for arg in (*head, *source)) or not set(head) <= set(source):
@@ -147,13 +148,6 @@ def _copied(rule: Rule) -> Module | None:
     if repeated or not head or 1 < len(head) < len(source):
         return None
     return Module(Shape.COPY, only, tuple(map(source.index, head)))
-
-
-def plain_columns(atom: Atom) -> tuple[Argument, ...]:
-    """Return the arguments that are columns of a table: the members of a class have one."""
-    args = atom.args
-    is_class = atom.relation == RDF_TYPE and len(args) == 2 and not isinstance(args[1], Variable)
-    return args[:1] if is_class else args
 
 
 def _copy(parts: Sequence[Ids], columns: tuple[int, ...], target: Table) -> None:

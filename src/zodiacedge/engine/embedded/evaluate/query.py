@@ -12,7 +12,8 @@ import numpy as np
 
 from zodiacedge.engine.api import Answer, Settings
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
-from zodiacedge.engine.embedded.storage.database import Database, Relation, Segment
+from zodiacedge.engine.embedded.storage.relation import Relation
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Query, Rule
@@ -21,6 +22,7 @@ from zodiacedge.terms import order_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.language.ast import Variable
     from zodiacedge.terms import Term
 
@@ -48,7 +50,7 @@ class EmbeddedQuery:
             self._given = Table(len(parameters))
             # Planning sees the one row that there will be.
             self._given.append_distinct(np.zeros((1, len(parameters)), np.int32))
-            store = store.beside(Segment({Relation(_GIVEN, len(parameters)): self._given}))
+            store = store.with_segment(Segment({Relation(_GIVEN, len(parameters)): self._given}))
             body = (Atom(_GIVEN, parameters, query.span), *body)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         # A plan that starts from the values only scans them, so nothing else has to know of new ones.

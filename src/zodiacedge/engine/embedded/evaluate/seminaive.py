@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
-from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, plain_columns
+from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module
 from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThreads, only_reads
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
@@ -22,7 +22,8 @@ from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
 from zodiacedge.engine.embedded.machine.execute import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
-from zodiacedge.engine.embedded.storage.database import Database, Segment, TableView, in_pairs
+from zodiacedge.engine.embedded.storage.relation import TableView, in_pairs, stored_arguments
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.scalar.errors import NoValue
 from zodiacedge.engine.scalar.expressions import compare, evaluate
@@ -34,11 +35,11 @@ from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
 from zodiacedge.plan.order import arrange, expected, repeats
 from zodiacedge.plan.variants import can_fail, needed, recursive_places
-from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.registry import Registry
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
@@ -224,7 +225,7 @@ class NodeEvaluation:
             rule = self._rules[keys[number]]
             self._assembly.add(
                 steps,
-                _head(rule, self._types_in_pairs),
+                stored_arguments(rule.head, pairs=self._types_in_pairs),
                 targets[number],
                 later=delta is not None,
                 rule=number,
@@ -268,7 +269,7 @@ class NodeEvaluation:
             # The module takes different terms to be unequal, and 1 and 1.0 are not.
             return not self._store.dictionary.may_be_equal([part.table.rows for part in parts])
         # Where some facts of a class stand among those of all classes, copying columns is not enough.
-        wide = len(plain_columns(module.step))
+        wide = len(stored_arguments(module.step))
         return all(part.table.arity == wide for part in parts)
 
     def _target(self, rule: Rule) -> Table:
@@ -324,7 +325,8 @@ class NodeEvaluation:
     def _multiplies(self, rule: Rule) -> bool:
         """Whether a rule joins what the node derives with more: only then may a round give much more."""
         atoms = sum(isinstance(conjunct, Atom) for conjunct in rule.body)
-        return atoms > 1 and len(_head(rule, self._types_in_pairs)) > 1 and bool(self._recursive(rule))
+        columns = stored_arguments(rule.head, pairs=self._types_in_pairs)
+        return atoms > 1 and len(columns) > 1 and bool(self._recursive(rule))
 
     def _statistics(self) -> _Sizes:
         return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))
@@ -378,12 +380,6 @@ class _Sizes:
         if any(unifiable(head, atom) for head in self.heads):
             rows = max(rows, _MUCH)
         return expected(rows, atom, bound)
-
-
-def _head(rule: Rule, types_in_pairs: bool) -> tuple[Term | Variable, ...]:
-    args = rule.head.args
-    one_class = rule.head.relation == RDF_TYPE and len(args) == 2 and not types_in_pairs
-    return args[:1] if one_class else args
 
 
 def _example(rule: Rule, binding: Mapping[Variable, Term], registry: Registry) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import TableView
+from zodiacedge.engine.embedded.storage.relation import TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Atom, Comparison, Negation
 from zodiacedge.plan.partition import fixpoint_partitioning, own_atoms

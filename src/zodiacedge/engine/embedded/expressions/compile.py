@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
-    from zodiacedge.engine.embedded.storage.database import TermSpace
+    from zodiacedge.engine.embedded.terms.term_space import TermSpace
     from zodiacedge.engine.registry import Registry
 
 _OPERATORS = {

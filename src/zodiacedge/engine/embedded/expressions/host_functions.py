@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.storage.database import too_wide
+from zodiacedge.engine.embedded.storage.relation import too_wide
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.scalar.errors import NoValue
 from zodiacedge.engine.scalar.expressions import evaluate
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.embedded.storage.database import TermSpace
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.terms.term_space import TermSpace
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.registry import Function, Registry
     from zodiacedge.engine.scalar.host_functions import Values

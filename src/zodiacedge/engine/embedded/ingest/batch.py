@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, Relation, Segment
+from zodiacedge.engine.embedded.storage.relation import Relation
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.io.read import fact_batches
@@ -24,6 +25,7 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.io import Load
     from zodiacedge.io.formats.lines import FileReading
@@ -55,7 +57,7 @@ class EmbeddedBatch:
             at += len(ids)
             relation = Relation(fact.relation, len(ids))
             if fact.relation == RDF_TYPE and len(ids) == 2:
-                relation = Relation(RDF_TYPE, 1, ids.pop())
+                relation = Relation.of_class(ids.pop())
             flat.setdefault(relation, []).extend(ids or [0])
         for relation, ids in flat.items():
             rows = np.array(ids, np.int32).reshape(-1, max(relation.arity, 1))
@@ -90,7 +92,7 @@ class EmbeddedBatch:
             if isinstance(predicate, IRI):
                 self.add_rows(Relation(predicate.value, 2), rows)
         for name, rows in groups.classes.items():
-            self.add_rows(Relation(RDF_TYPE, 1, name), rows)
+            self.add_rows(Relation.of_class(name), rows)
 
     def merge(self, other: EmbeddedBatch) -> None:
         """Take the facts of another batch."""
@@ -216,16 +218,16 @@ def _tables_of(
     if relation != RDF_TYPE or len(ids) != 2:
         one = Relation(relation, len(ids))
     elif isinstance(ids[1], Variable):
-        return [name for name in tables if name.name == RDF_TYPE and name.member_of != NO_CLASS]
+        return [name for name in tables if name.is_class]
     else:
-        one = Relation(RDF_TYPE, 1, ids[1])
+        one = Relation.of_class(ids[1])
     return [one] if one in tables else []
 
 
 def _instances(relation: Relation, rows: Ids, ids: Sequence[int | Variable]) -> Ids:
     """Return the rows of a table that are instances of an atom, whose terms are given by their ids."""
     columns: list[Ids | int] = list(rows.T)
-    if relation.member_of != NO_CLASS:
+    if relation.is_class:
         columns.append(relation.member_of)
     chosen = np.ones(len(rows), np.bool_)
     first: dict[Variable, Ids | int] = {}

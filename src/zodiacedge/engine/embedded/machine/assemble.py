@@ -16,8 +16,8 @@ from zodiacedge.engine.embedded.expressions.compile import ExpressionCode
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.machine.sources import Reads, Source
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.hash_index import has_column
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.language.ast import Expression, Variable
 from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
 from zodiacedge.plan.order import used_variables
@@ -367,7 +367,7 @@ def _given(values: list[int]) -> NDArray[np.int64]:
 
 
 def _is_class(source: Source) -> bool:
-    return all(part.member_of != NO_CLASS for part in (source.part, *source.excluded))
+    return all(part.is_class for part in (source.part, *source.excluded))
 
 
 def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:

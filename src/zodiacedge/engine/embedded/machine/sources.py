@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.plan.algebra import Read
 
 if TYPE_CHECKING:
@@ -84,6 +84,6 @@ class NodeReads:
 
 def _rivals(part: TableView, others: Sequence[TableView]) -> tuple[TableView, ...]:
     """Return the tables that may hold a row of this one too: those of another class cannot."""
-    if part.member_of == NO_CLASS:
+    if not part.is_class:
         return tuple(others)
     return tuple(one for one in others if one.member_of in {part.member_of, NO_CLASS})

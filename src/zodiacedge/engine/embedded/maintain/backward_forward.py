@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.engine.embedded.maintain.node_facts import NodeFacts
-    from zodiacedge.engine.embedded.storage.database import Relation
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta
 

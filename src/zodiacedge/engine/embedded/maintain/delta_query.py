@@ -19,7 +19,7 @@ from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Fra
 from zodiacedge.engine.embedded.machine.execute import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.rerun import rerun
 from zodiacedge.engine.embedded.machine.sources import Source
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView, is_any_class
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation, TableView, is_any_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
 from zodiacedge.plan.algebra import Read
@@ -28,8 +28,8 @@ from zodiacedge.plan.order import arrange, expected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.language.ast import Argument, Conjunct

@@ -11,7 +11,7 @@ from zodiacedge.engine.embedded.storage.row_algebra import difference, is_member
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.engine.embedded.storage.database import Relation
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta
 

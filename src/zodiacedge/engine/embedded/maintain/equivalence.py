@@ -13,7 +13,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape, evaluate
 from zodiacedge.engine.embedded.maintain.delta_query import DELTA, DeltaQuery, evaluate_delta
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation, TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.draft import GaveUpError
 from zodiacedge.engine.embedded.versions.ownership import OUTSIDE, OUTSIDE_BEFORE, OWN
@@ -21,7 +21,7 @@ from zodiacedge.language.ast import Atom, Variable
 
 if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
-    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
 

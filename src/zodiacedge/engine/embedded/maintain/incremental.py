@@ -18,7 +18,7 @@ from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.delta_sets import minus, union
 from zodiacedge.engine.embedded.maintain.dred import delete_and_rederive
 from zodiacedge.engine.embedded.maintain.node_facts import NodeFacts
-from zodiacedge.engine.embedded.storage.database import NO_CLASS
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge.engine.embedded.storage.row_algebra import difference, distinct
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.draft import Delta, Draft, GaveUpError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules, Occurrence
-    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Aggregate
 

@@ -16,15 +16,15 @@ import numpy as np
 from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
-from zodiacedge.engine.embedded.storage.database import (
-    NO_CLASS,
+from zodiacedge.engine.embedded.storage.relation import (
     TYPED,
-    Database,
     Relation,
-    Segment,
+    as_pairs,
     by_class,
     in_pairs,
+    members_of,
 )
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.ownership import OWN, OWN_BEFORE
 from zodiacedge.language.ast import Variable
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
     from zodiacedge.graph.hrdg import HyperGraph
@@ -237,11 +238,10 @@ class Inheritance:
         found = Table(relation.arity)
         if relation == TYPED:
             for one in {r for rule in rules for r in self._tables(rule, typed=False)}:
-                if one.member_of != NO_CLASS and one in segment.tables:
-                    found.insert(np.insert(segment.tables[one].rows, 1, one.member_of, axis=1))
-        elif relation.member_of != NO_CLASS and TYPED in segment.tables:
-            rows = segment.tables[TYPED].rows
-            found.insert(rows[rows[:, 1] == relation.member_of][:, :1])
+                if one.is_class and one in segment.tables:
+                    found.insert(as_pairs(one, segment.tables[one].rows))
+        elif relation.is_class and TYPED in segment.tables:
+            found.insert(members_of(relation, segment.tables[TYPED].rows))
         return found
 
     def _pour(self, heir: Successor) -> None:
@@ -255,7 +255,7 @@ class Inheritance:
         """Whether what a rule derives may stand in a table of a segment, whatever its heads match."""
         own = self._tables(rule, typed=typed)
         return bool(own & segment.tables.keys()) or (
-            TYPED in own and any(one.member_of != NO_CLASS for one in segment.tables)
+            TYPED in own and any(one.is_class for one in segment.tables)
         )
 
     def _tables(self, rule: Rule, *, typed: bool) -> set[Relation]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.delta_sets import select, union
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, by_class
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, by_class
 from zodiacedge.engine.embedded.versions.ownership import OUTSIDE
 from zodiacedge.language.ast import Atom
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
-    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
 
@@ -62,7 +62,7 @@ class NodeFacts:
         if not len(rows):
             return {}
         relation = self.shape.heads[key]
-        return {relation: rows} if relation != TYPED else dict(by_class(relation, rows))
+        return dict(by_class(relation, rows))
 
     def consequences(self, delta: Delta, *, old: bool) -> Delta:
         """Return the heads of instances that need a given fact of the node which has no support outside."""
@@ -105,7 +105,7 @@ class NodeFacts:
             return []
         relations = self.shape.relations(self.draft.store, atom)
         if relations is None:
-            return [(rows, one.member_of) for one, rows in delta.items() if one.member_of != NO_CLASS]
+            return [(rows, one.member_of) for one, rows in delta.items() if one.is_class]
         return [(delta[one], one.member_of) for one in relations if one in delta]
 
     # The segment.
@@ -136,8 +136,8 @@ class NodeFacts:
             self.draft.overlay(self.own, stored).add(own)
 
     def _stored(self, relation: Relation, rows: Ids) -> tuple[Relation, Ids]:
-        if self.shape.typed and relation.member_of != NO_CLASS:
-            return TYPED, np.insert(rows, 1, relation.member_of, axis=1)
+        if self.shape.typed and relation.is_class:
+            return TYPED, as_pairs(relation, rows)
         return relation, rows
 
 

@@ -14,8 +14,8 @@ from zodiacedge.engine.embedded.versions.difference import Difference
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.embedded.evaluate.modules import Shape
 from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.strategy import FEW
-from zodiacedge.engine.embedded.storage.database import is_any_class
+from zodiacedge.engine.embedded.storage.relation import is_any_class
 from zodiacedge.engine.embedded.storage.row_algebra import difference, distinct
 from zodiacedge.engine.embedded.versions.ownership import split_changes
 
 if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
-    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
 

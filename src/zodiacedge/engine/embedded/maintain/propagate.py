@@ -21,7 +21,9 @@ from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, patch_s
 from zodiacedge.engine.embedded.maintain.projection import is_quickly_maintained, maintain_projection
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, Relation, Segment
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.relation import Relation
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import SegmentDifference
 from zodiacedge.engine.embedded.versions.draft import Draft, GaveUpError
 from zodiacedge.engine.limits import Meter
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.evaluate.seminaive import NodeResult
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
     from zodiacedge.engine.embedded.maintain.strategy import Strategy
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.graph.hrdg import HyperGraph
@@ -141,11 +145,11 @@ class Propagation:
             if found is None:
                 args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
                 member_of = self.store.terms.mentioned(relation.member_of)
-                if relation.member_of != NO_CLASS:
+                if relation.is_class:
                     args = (*args, member_of or _UNMENTIONED)
                 found = self.graph.readers(Atom(relation.name, args)).all
                 # Rules that were not evaluated yet may mention more classes.
-                if relation.member_of == NO_CLASS or member_of:
+                if not relation.is_class or member_of:
                     self.readers[relation] = found
             for number in found:
                 yield self.graph.nodes[number]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.embedded.evaluate.modules import recognise
 from zodiacedge.engine.embedded.maintain.delta_query import DELTA, DeltaQuery
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, in_pairs, is_any_class
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, in_pairs, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
@@ -270,4 +270,4 @@ def _is_alone(rules: Mapping[str, Rule]) -> bool:
 
 
 def _is_of(relation: Relation, atom: Atom) -> bool:
-    return relation.member_of != NO_CLASS and is_any_class(atom)
+    return relation.is_class and is_any_class(atom)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
-    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
 STRATEGIES = ("choose", "maintain", "recompute", "give up")

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Database, Relation, Segment, by_class
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, by_class, in_pairs
 from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.parts import PartitionKey
 from zodiacedge.engine.persistence import BadPartitionError
-from zodiacedge.language.ast import Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Dropped
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.parts import Kind
@@ -147,9 +148,8 @@ def _batches(
     for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
         some = rows[n : n + _WRITTEN_TOGETHER]
         with turn:
-            member_of = relation.member_of
-            if member_of != NO_CLASS and not isinstance(store.dictionary.decode(member_of), IRI):
-                some = np.insert(some, 1, member_of, axis=1)
+            if relation.is_class and not isinstance(store.dictionary.decode(relation.member_of), IRI):
+                some = as_pairs(relation, some)
             batch = _batch(store.dictionary, some)
         yield batch
 
@@ -250,12 +250,7 @@ def restored(
         frozenset(node.rules): Segment(seconds=seconds.get(frozenset(node.rules), 0.0))
         for node in graph.nodes.values()
     }
-    typed = {
-        keys
-        for keys in segments
-        for head in (rules[key].head for key in keys)
-        if head.relation == RDF_TYPE and isinstance(head.args[-1], Variable)
-    }
+    typed = {keys for keys in segments if in_pairs(rules[key].head for key in keys)}
     for key, rows in _all_rows(store.dictionary, parts):
         if key.kind == "aggregate":
             hidden = segments[key.owner].aggregate_rows
@@ -300,7 +295,7 @@ def _in_pairs(store: Database, key: PartitionKey, rows: Ids) -> Ids:
 
 def _relations(store: Database, key: PartitionKey, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
     if key.arity == 1:
-        yield Relation(RDF_TYPE, 1, store.dictionary.encode(IRI(key.predicate))), rows
+        yield Relation.of_class(store.dictionary.encode(IRI(key.predicate))), rows
     else:
         yield from by_class(Relation(key.predicate, key.arity), rows)
 

@@ -1,9 +1,11 @@
-"""Rows of term ids, and where the facts of a state live.
+"""Tables of term ids, and the database of explicit facts and segments.
 
-hash_index   kernels on one table: find, insert, index, grow
-delete_rows  kernels that delete rows and close the gaps in indexes
+hash_index   kernels of a table's hash set and hash indexes: find, insert, link, grow
+delete_rows  kernels that delete rows
 table        a table: rows, a hash set of them, indexes built on demand
 row_algebra  set operations on arrays of rows
-overlay      what a table gains and loses in a change under way
-database     relations, segments and explicit facts behind one view per relation
+overlay      the rows that a change inserts into a table and deletes from it
+relation     relations, and the layout of rdf:type facts in tables
+segment      the tables of a hyper-node, or of the explicit facts
+database     explicit facts and segments behind one view per relation
 """

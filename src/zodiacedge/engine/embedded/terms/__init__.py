@@ -2,5 +2,6 @@
 
 intern_kernels  kernels of the dictionary: find a term, or append it
 dictionary      terms as dense 32-bit ids
+term_space      the terms and buffers that all versions of a state share
 fingerprints    63-bit hashes of terms, for Spark
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.storage.database import TYPED, Relation, by_class
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, by_class
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:

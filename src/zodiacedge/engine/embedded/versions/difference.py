@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Database, Segment
+    from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.storage.overlay import Overlay
-    from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.engine.embedded.storage.segment import Segment
+    from zodiacedge.engine.embedded.types import Flags, Ids
 
-    Flags = NDArray[np.bool_]
 
 # So many rows tell about how much two tables have in common.
 _SAMPLE = 128
@@ -140,7 +140,7 @@ class SegmentDifference:
         self._tables = frozenset().union(*(one.tables() for one in self._relations))
         self._counted: SegmentChange | None = None
         self._comparing = threading.Lock()
-        store.keep_for(self)
+        store.add_reader(self)
 
     def __call__(self) -> SegmentChange:
         """Count the facts that the node gained and those that it lost."""

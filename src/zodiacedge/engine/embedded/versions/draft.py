@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from zodiacedge.engine.api import SegmentChange
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Relation, Segment
 from zodiacedge.engine.embedded.storage.overlay import Overlay
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
 from zodiacedge.engine.embedded.versions.clock import Clock
 from zodiacedge.engine.embedded.versions.difference import Difference
@@ -23,6 +23,7 @@ from zodiacedge.engine.embedded.versions.read_view import Gains, ReadView
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.registry import Registry
@@ -212,11 +213,11 @@ class Draft(ReadView):
         if self.touched.is_listed(relation):
             return False
         # Members of classes may stand in tables of all classes too.
-        return relation.member_of == NO_CLASS or not (self.old(TYPED) or self.new(TYPED))
+        return not relation.is_class or not (self.old(TYPED) or self.new(TYPED))
 
     def commit(self) -> None:
         """Bring the tables that stay to the next version. Nobody may read them meanwhile."""
-        self.store.before_changes(self._tables_to_change())
+        self.store.notify_readers(self._tables_to_change())
         pending: list[tuple[Overlay, Table]] = []
         for gains in self._in_use.values():
             segment = gains.segment

@@ -15,7 +15,8 @@ from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from zodiacedge.engine.embedded.storage.database import Database, Relation
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.difference import Difference
     from zodiacedge.engine.embedded.versions.draft import Net
@@ -39,7 +40,7 @@ class EmbeddedNetChange:
     def keep(self) -> None:
         """Be told before tables change that are to be looked at, if there are some."""
         if self._later:
-            self._store.keep_for(self)
+            self._store.add_reader(self)
 
     def commit(self) -> None:
         """Take note that the change is about to be committed."""

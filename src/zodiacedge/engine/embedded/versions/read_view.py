@@ -12,15 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.storage.database import (
-    NO_CLASS,
-    TYPED,
-    Database,
-    Relation,
-    Segment,
-    is_any_class,
-)
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, is_any_class
+from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
 from zodiacedge.engine.embedded.versions.ownership import mark_owners
 
@@ -80,7 +75,7 @@ class ReadView:
         """Return the relations whose tables may match an atom, in the old version or in the next."""
         found = self.store.relations(atom)
         if is_any_class(atom):
-            new = (r for r in self._owners if r.member_of != NO_CLASS)
+            new = (r for r in self._owners if r.is_class)
             return list(dict.fromkeys((*found, *new)))
         return found
 
@@ -168,9 +163,9 @@ class ReadView:
     def held(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
         """Tell of each row of a relation whether one segment holds it in the next version."""
         found = self._held_in(relation, rows, own)
-        if relation.member_of == NO_CLASS or (TYPED not in own.tables and self._used(own, TYPED) is None):
+        if not relation.is_class or (TYPED not in own.tables and self._used(own, TYPED) is None):
             return found
-        return found | self._held_in(TYPED, np.insert(rows, 1, relation.member_of, axis=1), own)
+        return found | self._held_in(TYPED, as_pairs(relation, rows), own)
 
     def _held_in(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
         table = own.tables.get(relation)
@@ -186,7 +181,7 @@ class ReadView:
     def _described(self, relation: Relation) -> _Owners:
         entries: list[tuple[int, int, int, int]] = []
         holders: list[int] = []
-        groups = [relation] if relation.member_of == NO_CLASS else [relation, TYPED]
+        groups = [relation] if not relation.is_class else [relation, TYPED]
         for one in groups:
             for segment in self.owners(one):
                 table = segment.tables.get(one)

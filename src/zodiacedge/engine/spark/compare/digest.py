@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.storage.database import Database
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union

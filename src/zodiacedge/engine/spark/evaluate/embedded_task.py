@@ -17,8 +17,9 @@ import pyarrow as pa
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, in_pairs
-from zodiacedge.engine.embedded.storage.database import TYPED as ALL_CLASSES
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS, in_pairs
+from zodiacedge.engine.embedded.storage.relation import TYPED as ALL_CLASSES
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Limits
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
-    from zodiacedge.engine.embedded.storage.database import Relation as TableName
-    from zodiacedge.engine.embedded.storage.database import Segment as Tables
+    from zodiacedge.engine.embedded.storage.relation import Relation as TableName
+    from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.spark.evaluate.inputs import Input
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.language.ast import Rule

@@ -16,8 +16,8 @@ from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
 from zodiacedge.engine.embedded.storage.database import Database
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import Segment as Tables
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
+from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, segment_of, union

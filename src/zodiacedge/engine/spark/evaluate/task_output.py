@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
+from zodiacedge.engine.embedded.storage.relation import NO_CLASS
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
 from zodiacedge.terms import RDF_TYPE
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.engine import EmbeddedUncommitted
-    from zodiacedge.engine.embedded.storage.database import Segment as Tables
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.spark.storage.embedded_tables import Translation
     from zodiacedge.engine.spark.storage.files import Folder
 

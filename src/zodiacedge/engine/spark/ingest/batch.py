@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database
+from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.spark.cluster.task_files import all_or_nothing
 from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
@@ -30,7 +30,7 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from zodiacedge.engine.embedded.storage.database import Segment as Tables
+    from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.spark.storage.files import Folder
     from zodiacedge.engine.spark.storage.terms import Hashing
@@ -142,7 +142,7 @@ def write_tables(
     names: dict[int, Term] = {}
     members = []
     for name, table in segment.tables.items():
-        if name.member_of != NO_CLASS:
+        if name.is_class:
             key = int(keys[name.member_of])
             names[key] = dictionary.decode(name.member_of)
             members.append([keys[table.rows[:, 0]], np.full(len(table), key, np.int64)])

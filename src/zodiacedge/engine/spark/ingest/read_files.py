@@ -20,7 +20,7 @@ import pyarrow as pa
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 from zodiacedge.engine.embedded.storage.database import Database
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.spark.ingest.batch import Rows, write_tables
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
 from zodiacedge.engine.spark.storage.terms import Hashing, Names, TermFiles, columns_of, write_terms
@@ -30,7 +30,7 @@ from zodiacedge.io.read import fact_batches
 from zodiacedge.io.report import BadLine, Findings
 from zodiacedge.io.sources import Format, SourceFile
 from zodiacedge.io.streams import BLOCK, Meter, open_source
-from zodiacedge.terms import IRI, RDF_TYPE
+from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -281,7 +281,7 @@ class _Lines:
             if isinstance(predicate, IRI):
                 self._batch.add_rows(TableName(predicate.value, 2), rows)
         for name, rows in groups.classes.items():
-            self._batch.add_rows(TableName(RDF_TYPE, 1, name), rows)
+            self._batch.add_rows(TableName.of_class(name), rows)
         return len(triples)
 
 

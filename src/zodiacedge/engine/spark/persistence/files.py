@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.embedded.persistence import columns
-from zodiacedge.engine.embedded.storage.database import Database, by_class
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import TermSpace as TableTerms
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
+from zodiacedge.engine.embedded.storage.relation import by_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
 from zodiacedge.engine.parts import PartitionKey
 from zodiacedge.engine.persistence import BadPartitionError, PartitionFile
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter

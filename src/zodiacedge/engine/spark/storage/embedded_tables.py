@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.database import NO_CLASS
-from zodiacedge.engine.embedded.storage.database import Relation as TableName
-from zodiacedge.engine.embedded.storage.database import Segment as Tables
-from zodiacedge.engine.embedded.storage.database import TermSpace as TableTerms
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
+from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.terms import columns_of, enter
 from zodiacedge.language.ast import (
@@ -30,7 +29,6 @@ from zodiacedge.language.ast import (
     Unary,
     Variable,
 )
-from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -169,7 +167,7 @@ class Translation:
 
     def columns(self, name: TableName, rows: Ids) -> tuple[Relation, Columns]:
         """Return rows of a table as columns of fingerprints."""
-        if name.member_of != NO_CLASS:
+        if name.is_class:
             classes = np.full(len(rows), self.key(name.member_of), np.int64)
             return TYPED, [self.keys(rows[:, 0]), classes]
         if not name.arity:
@@ -190,7 +188,7 @@ class Translation:
         ordered = rows[order]
         names, starts = np.unique(ordered[:, 1], return_index=True)
         for name, piece in zip(names.tolist(), np.split(ordered, starts[1:]), strict=True):
-            yield TableName(RDF_TYPE, 1, name), np.ascontiguousarray(piece[:, :1])
+            yield TableName.of_class(name), np.ascontiguousarray(piece[:, :1])
 
 
 @dataclass(frozen=True)

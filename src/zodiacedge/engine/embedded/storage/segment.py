@@ -1,0 +1,42 @@
+"""A segment: the tables of one hyper-node, or of the explicit facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.embedded.kernels import layout as L
+from zodiacedge.engine.embedded.storage.relation import Relation, too_wide
+from zodiacedge.engine.embedded.storage.table import Table
+
+if TYPE_CHECKING:
+    from zodiacedge.engine.embedded.storage.overlay import Overlay
+
+
+@dataclass(slots=True)
+class Segment:
+    """The tables that one owner (a hyper-node, or the explicit facts) fills; the paper's DataStore.
+
+    `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
+    `overlays` are the changes under way of both kinds of tables; `seconds` is the time of the last evaluation
+    from scratch, and `tries` how often in a row maintaining it was given up before.
+    """
+
+    tables: dict[Relation, Table] = field(default_factory=dict)
+    aggregate_rows: dict[str, Table] = field(default_factory=dict)
+    overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
+    seconds: float = 0.0
+    tries: int = 0
+
+    def __len__(self) -> int:
+        """Return the number of facts."""
+        return sum(len(table) for table in self.tables.values())
+
+    def table(self, relation: Relation) -> Table:
+        """Return the table of a relation, a new one if need be."""
+        table = self.tables.get(relation)
+        if table is None:
+            if relation.arity > L.MOST_COLUMNS:
+                raise too_wide(relation.name, relation.arity, L.MOST_COLUMNS)
+            table = self.tables[relation] = Table(relation.arity)
+        return table
