@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
-from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.embedded.state import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, in_pairs
 from zodiacedge.engine.embedded.storage.database import TYPED as ALL_CLASSES
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
@@ -160,7 +160,7 @@ class _Task:
         whole: set[frozenset[str]] = set()
         for node in graph.nodes.values():
             keys = frozenset(node.rules)
-            if keys in attempt.work.segments:
+            if keys in attempt.segments:
                 whole.add(keys)
             found = self._segment(attempt, keys, written)
             if found is not None:
@@ -176,8 +176,8 @@ class _Task:
             self._new_terms(),
             written.distinct(came),
             written.distinct(went),
-            {keys: one.seconds for keys, one in attempt.work.segments.items()},
-            self._counted(attempt.work.segments.values()) if recompute else {},
+            {keys: one.seconds for keys, one in attempt.segments.items()},
+            self._counted(attempt.segments.values()) if recompute else {},
             told=told,
         )
 
@@ -274,7 +274,7 @@ class _Task:
     ) -> Segment | None:
         before = attempt.before.store.segments.get(keys)
         kept = self._region.segments.get(keys, Segment())
-        fresh = attempt.work.segments.get(keys)
+        fresh = attempt.segments.get(keys)
         if fresh is not None and before is not None:
             tables = _replaced(before.tables, fresh.tables)
             hidden = _replaced(before.aggregate_rows, fresh.aggregate_rows)
