@@ -28,16 +28,14 @@ from zodiacedge.plan.order import arrange, expected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.plan.algebra import Step
     from zodiacedge.plan.order import Statistics
 
-    Ids = NDArray[np.int32]
     Given = Sequence[tuple[Ids, int]]
 
 # A name that no predicate of a user can have.

@@ -14,15 +14,12 @@ from zodiacedge.engine.embedded.versions.difference import Difference
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
 
-    Ids = NDArray[np.int32]
 
 # The cost of looking a row up, and of a row inserted or deleted: into an overlay, and from there into a table
 # with its indexes.

@@ -15,12 +15,8 @@ from zodiacedge.engine.embedded.storage.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.difference import Difference
-
-    Ids = NDArray[np.int32]
 
 
 @dataclass(slots=True)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.storage.database import Database, Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.types import Ids
 
-    Ids = NDArray[np.int32]
     Flags = NDArray[np.bool_]
 
 # So many rows tell about how much two tables have in common.

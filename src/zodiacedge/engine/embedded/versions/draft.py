@@ -23,12 +23,10 @@ from zodiacedge.engine.embedded.versions.read_view import Gains, ReadView
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.registry import Registry
 
-    Ids = NDArray[np.int32]
 
 Delta = dict[Relation, "Ids"]
 # Rows that came, and rows that went.

@@ -15,15 +15,11 @@ from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Database, Relation
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.difference import Difference
     from zodiacedge.engine.embedded.versions.draft import Net
     from zodiacedge.language.ast import Fact, Predicate
-
-    Ids = NDArray[np.int32]
 
 
 class EmbeddedNetChange:

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Atom
-
-    Ids = NDArray[np.int32]
 
 
 class Gains(NamedTuple):
