@@ -10,7 +10,7 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.demo.diagnosis import diagnose
-from zodiacedge.engine.embedded.engine import EmbeddedState
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.workloads import farm
 
 if TYPE_CHECKING:

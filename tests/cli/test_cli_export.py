@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.engine.embedded.engine import EmbeddedState
+from zodiacedge.engine.embedded.state import EmbeddedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.maintain import patch_segment, propagate
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.relation import Relation
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import Difference

@@ -8,8 +8,9 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedUncommitted
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.machine import execute
+from zodiacedge.engine.embedded.state import EmbeddedUncommitted
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.reference import ReferenceEngine

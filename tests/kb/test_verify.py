@@ -10,7 +10,8 @@ import pytest
 
 import zodiacedge as ze
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.relation import Relation
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.reference import ReferenceEngine, ReferenceMaterialisation

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import zodiacedge as ze
 from store.conftest import abandon
 from strategies import RandomSession, examples, sessions
-from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.kb.change import Change
 from zodiacedge.language.ast import fact
 from zodiacedge.language.canonical import rule_key

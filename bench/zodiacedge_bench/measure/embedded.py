@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
 from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.terms.term_space import TermSpace

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase

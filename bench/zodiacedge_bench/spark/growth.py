@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.workloads import lubm
 from zodiacedge_bench.measure.embedded import EmbeddedTrial, copied

@@ -30,14 +30,14 @@ from zodiacedge.engine.embedded.versions.ownership import OWN, OWN_BEFORE
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hrdg import HyperGraph, Step
     from zodiacedge.language.ast import Atom, Rule
 
     Keys = frozenset[str]
@@ -51,35 +51,57 @@ class Lineage(NamedTuple):
     added: tuple[str, ...]
 
 
-def altered(
+class _NodeSets(NamedTuple):
+    # The nodes that only the next version has, the old home of each rule that moved, and the removed nodes.
+    new: list[Keys]
+    homes: dict[str, Keys]
+    removed: list[Keys]
+
+
+def node_changes(
     store: Database, before: HyperGraph | None, after: HyperGraph
 ) -> tuple[list[Lineage], list[Keys]]:
-    """Return the nodes that were not there before, and the rules of those that are there no more.
-
-    A graph that came from the one before in one step knows them; otherwise all nodes are looked at.
-    """
-    step = after.step
-    if step and before is not None and step.before() is before:
-        fresh = [frozenset(node.rules) for node in step.fresh]
-        homes = {key: frozenset(node.rules) for node in step.former for key in node.rules}
-        gone = [frozenset(node.rules) for node in step.former]
-    elif before is None:
-        fresh = [frozenset(node.rules) for node in after.nodes.values()]
-        there = {frozenset(node.rules) for node in after.nodes.values()}
-        homes = {key: keys for keys in store.segments for key in keys}
-        gone = [keys for keys in store.segments if keys not in there]
+    """Return the nodes that only the next version has, and those that only the old one has."""
+    if before is None:
+        nodes = _unknown_before(store, after)
+    elif after.step and after.step.before() is before:
+        nodes = _by_step(after.step)
     else:
-        nodes = before.nodes
-        fresh = [frozenset(n.rules) for n in after.nodes.values() if nodes.get(n.id) is not n]
-        former = [n.rules for n in nodes.values() if after.nodes.get(n.id) is not n]
-        homes = {key: frozenset(rules) for rules in former for key in rules}
-        gone = [frozenset(rules) for rules in former if not _is_node(after, rules)]
-    lines = []
-    for keys in fresh:
-        if keys not in store.segments:
-            parents = tuple(dict.fromkeys(homes[key] for key in sorted(keys) if key in homes))
-            lines.append(Lineage(keys, parents, tuple(key for key in sorted(keys) if key not in homes)))
-    return lines, gone
+        nodes = _by_comparison(before, after)
+    lines = [_lineage(keys, nodes.homes) for keys in nodes.new if keys not in store.segments]
+    return lines, nodes.removed
+
+
+def _lineage(keys: Keys, homes: Mapping[str, Keys]) -> Lineage:
+    ordered = sorted(keys)
+    parents = tuple(dict.fromkeys(homes[key] for key in ordered if key in homes))
+    return Lineage(keys, parents, tuple(key for key in ordered if key not in homes))
+
+
+def _by_step(step: Step) -> _NodeSets:
+    """Take the nodes from a graph that knows the step that led to it."""
+    former = [frozenset(node.rules) for node in step.former]
+    return _NodeSets([frozenset(node.rules) for node in step.fresh], _homes(former), former)
+
+
+def _unknown_before(store: Database, after: HyperGraph) -> _NodeSets:
+    """Compare the nodes of a graph with the segments of a store, where the old graph is not known."""
+    new = [frozenset(node.rules) for node in after.nodes.values()]
+    existing = set(new)
+    return _NodeSets(new, _homes(store.segments), [keys for keys in store.segments if keys not in existing])
+
+
+def _by_comparison(before: HyperGraph, after: HyperGraph) -> _NodeSets:
+    """Compare all nodes of two graphs."""
+    old = before.nodes
+    new = [frozenset(node.rules) for node in after.nodes.values() if old.get(node.id) is not node]
+    former = [node.rules for node in old.values() if after.nodes.get(node.id) is not node]
+    removed = [frozenset(rules) for rules in former if not _is_node(after, rules)]
+    return _NodeSets(new, _homes(map(frozenset, former)), removed)
+
+
+def _homes(nodes: Iterable[Keys]) -> dict[str, Keys]:
+    return {key: keys for keys in nodes for key in keys}
 
 
 def _is_node(graph: HyperGraph, rules: tuple[str, ...]) -> bool:

@@ -1,8 +1,8 @@
-"""A change on the embedded engine: which nodes it visits, and by which means each is brought up to date.
+"""Propagation of a whole change, node by node in topological order.
 
-A node is visited if its rules were not together before, or if an atom of it matches something that came or
-went. It is maintained from what changed, and from what it takes over of nodes that are no more, or evaluated
-anew where that is likely to be quicker.
+A node is visited if its rules were not together before, or if one of its atoms matches a row that was
+inserted or deleted. It is maintained from that delta and from the segments it inherits, or recomputed where
+that is likely to be quicker.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Dropped, NodeRun, Progress, SegmentChange, Settings, refuse_errors
+from zodiacedge.engine.api import NodeRun, Progress, SegmentChange, refuse_errors
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
 from zodiacedge.engine.embedded.maintain.equivalence import maintain_equivalence
 from zodiacedge.engine.embedded.maintain.incremental import NodeChange
-from zodiacedge.engine.embedded.maintain.merge_split import Inheritance, Successor, altered
+from zodiacedge.engine.embedded.maintain.merge_split import Inheritance, node_changes
 from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, patch_segment
 from zodiacedge.engine.embedded.maintain.projection import is_quickly_maintained, maintain_projection
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
-from zodiacedge.engine.embedded.storage.database import Database
-from zodiacedge.engine.embedded.storage.relation import Relation
+from zodiacedge.engine.embedded.maintain.transition import NextVersion
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import SegmentDifference
 from zodiacedge.engine.embedded.versions.draft import Draft, GaveUpError
@@ -33,73 +32,71 @@ from zodiacedge.terms import IRI
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from zodiacedge.engine.api import Settings
     from zodiacedge.engine.embedded.evaluate.seminaive import NodeResult
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
+    from zodiacedge.engine.embedded.maintain.merge_split import Successor
     from zodiacedge.engine.embedded.maintain.strategy import Strategy
-    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
     from zodiacedge.engine.embedded.storage.relation import Relation
-    from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.graph.draft import HyperNode
-    from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Argument, Rule
 
-# Patience doubles so many times.
+    Moved = SegmentChange | Callable[[], SegmentChange]
+
+# The time limit of a node doubles so many times.
 _MOST_TRIES = 6
 # Stands for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
 
 
-@dataclass(slots=True)
 class Propagation:
-    """A change under way."""
+    """One change under way."""
 
-    store: Database
-    before_dropped: Mapping[str, Dropped]
-    rules: Mapping[str, Rule]
-    before: HyperGraph | None
-    """The graph of the old version; None if there was none."""
-    graph: HyperGraph
-    effect: EmbeddedFactDelta
-    settings: Settings
-    choice: Strategy
-    same_functions: bool
-    known_shapes: Mapping[frozenset[str], NodeRules]
-    readers: dict[Relation, tuple[int, ...]]
-    """The nodes of the graph that read a relation, as far as somebody asked."""
-    total: int
-    segments: dict[frozenset[str], Segment] = field(default_factory=dict)
-    """The segments of nodes that were not there before or were evaluated anew."""
-    shapes: dict[frozenset[str], NodeRules] = field(default_factory=dict)
-    """The shapes of nodes that were not known yet."""
-    kept: dict[frozenset[str], tuple[float, int]] = field(default_factory=dict)
-    """Nodes that were evaluated anew and kept their segments: how long it took, and how often that was."""
-    gone: list[frozenset[str]] = field(default_factory=list)
-    """The nodes that are no more."""
-    runs: list[NodeRun] = field(default_factory=list)
-    dropped: dict[str, Dropped] = field(default_factory=dict)
-    explicit: dict[Relation, Table] = field(default_factory=dict)
-    _heirs: Mapping[frozenset[str], Successor] = field(default_factory=dict)
+    def __init__(
+        self,
+        old: OldVersion,
+        change: RuleChange,
+        effect: EmbeddedFactDelta,
+        settings: Settings,
+        strategy: Strategy,
+        readers: dict[Relation, tuple[int, ...]],
+    ) -> None:
+        """Start from a version.
+
+        Args:
+            old: That version.
+            change: The rules of the next one.
+            effect: The explicit facts that are inserted and deleted.
+            settings: Limits, functions and progress.
+            strategy: Decides which nodes are maintained and which are recomputed.
+            readers: The nodes of the next version's graph that read a relation, as far as they are known.
+        """
+        self._old, self.change = old, change
+        self._effect = effect
+        self.strategy = strategy
+        self.settings = settings
+        self.next = NextVersion(old.facts, dict(old.dropped), readers)
+        self._successors: Mapping[frozenset[str], Successor] = {}
 
     def draft(self) -> Draft:
-        """Work the change out, node after node in topological order."""
-        nodes = self.graph.nodes
-        watch = _Watch(self.settings, Meter(self.settings.limits), len(nodes))
-        draft = Draft(self.store, self.settings.registry, watch.look, watch.step)
+        """Visit the nodes in topological order; return the next version, not in force yet."""
+        watch = _Watch(self.settings, Meter(self.settings.limits), len(self.change.graph.nodes))
+        draft = Draft(self._old.store, self.settings.registry, watch.look, watch.step)
         try:
-            self._work_out(draft, watch)
+            self._propagate(draft, watch)
         except BaseException:
-            # Whatever was interrupted half-way, nobody goes on from it.
+            # Whatever was interrupted half-way, nothing goes on from it.
             draft.discard()
             raise
         return draft
 
-    def _work_out(self, draft: Draft, watch: _Watch) -> None:
-        nodes = self.graph.nodes
-        self.dropped.update(self.before_dropped)
-        self._state_facts(draft)
-        inheritance = Inheritance(draft, self.store, self.before, self.rules)
-        waiting = [] if self.graph is self.before else self._formed(inheritance)
-        if not self.same_functions:
+    def _propagate(self, draft: Draft, watch: _Watch) -> None:
+        nodes, rules = self.change.graph.nodes, self.change.rules
+        self._change_explicit(draft)
+        inheritance = Inheritance(draft, self._old.store, self._old.graph, rules)
+        waiting = [] if self.change.graph is self._old.graph else self._form_nodes(inheritance)
+        if not self.change.same_functions:
             waiting = [(node.rank, node.id) for node in nodes.values()]
         heapq.heapify(waiting)
         seen = {number for _, number in waiting}
@@ -111,89 +108,148 @@ class Propagation:
             if not waiting:
                 break
             node = nodes[heapq.heappop(waiting)[1]]
-            own = {key: self.rules[key] for key in node.rules}
-            shape = self._shape(frozenset(own), own)
+            shape = self._node_rules({key: rules[key] for key in node.rules})
             watch.begin(len(seen) - len(waiting) - 1, shape)
             self.settings.turn.yield_to_waiters()
             self._visit(inheritance, shape, watch)
         if seen:
-            watch.finish(self.total)
+            watch.finish(self.next.facts)
 
-    def _formed(self, inheritance: Inheritance) -> list[tuple[int, int]]:
-        """Hand over what nodes had that are no more; return rank and id of those that were not there."""
-        lines, self.gone = altered(self.store, self.before, self.graph)
-        inheritance.take(lines, self.gone)
-        self._heirs = inheritance.heirs
-        for keys in self.gone:
-            self.total -= len(self.store.segments[keys])
-            self.choice.estimate -= self.store.segments[keys].seconds
-            for key in keys - self.rules.keys():
-                self.dropped.pop(key, None)
-        for keys, heir in self._heirs.items():
-            self.segments[keys] = heir.segment
-            self.total += len(heir.segment)
-            self.choice.estimate += heir.segment.seconds
-        formed = (self.graph.node_of(next(iter(line.keys))) for line in lines)
+    def _change_explicit(self, draft: Draft) -> None:
+        explicit, effect = self._old.store.explicit, self._effect
+        for relation in {*effect.new, *effect.old}:
+            if relation not in explicit.tables:
+                self.next.explicit[relation] = effect.add.tables[relation]
+                continue
+            overlay = draft.overlay(explicit, relation)
+            if relation in effect.old:
+                overlay.remove(effect.old[relation])
+            if relation in effect.new:
+                overlay.add(effect.new[relation])
+        draft.settle(explicit)
+        if self.next.explicit:
+            draft.put(Segment(dict(self.next.explicit)))
+
+    def _form_nodes(self, inheritance: Inheritance) -> list[tuple[int, int]]:
+        """Hand the segments of removed nodes over; return rank and id of the new nodes."""
+        store, graph, new = self._old.store, self.change.graph, self.next
+        lines, new.removed = node_changes(store, self._old.graph, graph)
+        inheritance.take(lines, new.removed)
+        self._successors = inheritance.heirs
+        for keys in new.removed:
+            new.facts -= len(store.segments[keys])
+            self.strategy.estimate -= store.segments[keys].seconds
+            for key in keys - self.change.rules.keys():
+                new.dropped.pop(key, None)
+        for keys, successor in self._successors.items():
+            new.segments[keys] = successor.segment
+            new.facts += len(successor.segment)
+            self.strategy.estimate += successor.segment.seconds
+        formed = (graph.node_of(next(iter(line.keys))) for line in lines)
         return [(node.rank, node.id) for node in formed]
 
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
-        """Yield the nodes that read what was noted as touched since the last time."""
-        news = dict.fromkeys(draft.touched.news)
+        """Yield the nodes that read relations with rows noted as changed since the last call."""
+        graph, readers = self.change.graph, self.next.readers
+        relations = dict.fromkeys(draft.touched.news)
         draft.touched.news.clear()
-        for relation in news:
-            found = self.readers.get(relation)
-            if found is None:
+        for relation in relations:
+            numbers = readers.get(relation)
+            if numbers is None:
                 args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
-                member_of = self.store.terms.mentioned(relation.member_of)
+                member_of = self._old.store.terms.mentioned(relation.member_of)
                 if relation.is_class:
                     args = (*args, member_of or _UNMENTIONED)
-                found = self.graph.readers(Atom(relation.name, args)).all
+                numbers = graph.readers(Atom(relation.name, args)).all
                 # Rules that were not evaluated yet may mention more classes.
                 if not relation.is_class or member_of:
-                    self.readers[relation] = found
-            for number in found:
-                yield self.graph.nodes[number]
+                    readers[relation] = numbers
+            for number in numbers:
+                yield graph.nodes[number]
 
-    def _state_facts(self, draft: Draft) -> None:
-        explicit = self.store.explicit
-        for relation in {*self.effect.new, *self.effect.old}:
-            table = explicit.tables.get(relation)
-            if table is None:
-                # Nothing was there, so what is to be added is all there is.
-                self.explicit[relation] = self.effect.add.tables[relation]
-                continue
-            overlay = draft.overlay(explicit, relation)
-            if relation in self.effect.old:
-                overlay.remove(self.effect.old[relation])
-            if relation in self.effect.new:
-                overlay.add(self.effect.new[relation])
-        draft.settle(explicit)
-        if self.explicit:
-            draft.put(Segment(dict(self.explicit)))
+    def _node_rules(self, rules: Mapping[str, Rule]) -> NodeRules:
+        # A profile is valid for the same functions and for rules that were written the same way.
+        keys = frozenset(rules)
+        known = self._old.node_rules.get(keys) if self.change.same_functions else None
+        if known is None or any(known.rules[key] is not rule for key, rule in rules.items()):
+            known = self.next.node_rules[keys] = NodeRules(rules)
+        return known
+
+    # One node.
 
     def _visit(self, inheritance: Inheritance, shape: NodeRules, watch: _Watch) -> None:
         draft, keys = inheritance.draft, shape.keys
-        heir = self._heirs.get(keys)
-        before = heir.segment if heir else self.store.segments.get(keys)
+        successor = self._successors.get(keys)
+        before = successor.segment if successor else self._old.store.segments.get(keys)
         start = time.perf_counter()
         draft.derivations = 0
-        grown, why = (None, "") if before is None else self._maintained(inheritance, shape, before, heir)
+        grown, why = (None, "") if before is None else self._maintained(inheritance, shape, before, successor)
         estimate = before.seconds if before is not None else 0.0
         if before is not None and grown is not None:
-            self.total += grown
+            self.next.facts += grown
             rounds, facts, strategy = watch.rounds, len(before) + grown, "maintained"
-            moved: SegmentChange | Callable[[], SegmentChange] = _moved(draft, before, heir)
+            moved: Moved = _moved(draft, before, successor)
         else:
             result = self._evaluated(draft, shape, before, watch)
-            moved = self._take(draft, keys, result, before, heir, why)
-            rounds, facts, strategy = result.rounds, len(result.segment), result.module or "evaluated"
-            strategy = f"{strategy}, {why}" if why else strategy
+            rounds, facts = result.rounds, len(result.segment)
+            strategy = result.module or "evaluated" if before is None else _recomputed(result.module, why)
+            moved = self._take(draft, keys, result, before, successor, why)
             draft.derivations += result.derivations
         seconds = time.perf_counter() - start
-        self.runs.append(
+        self.next.runs.append(
             NodeRun(shape.labels, rounds, facts, seconds, strategy, estimate, draft.derivations, moved)
         )
         watch.before += facts
+
+    def _maintained(
+        self, inheritance: Inheritance, shape: NodeRules, before: Segment, successor: Successor | None
+    ) -> tuple[int | None, str]:
+        """Maintain a node; return by how many facts it grows, or None and why it must be recomputed."""
+        draft, policy = inheritance.draft, self.strategy.policy
+        if not self.change.same_functions:
+            return None, "functions changed"
+        # Where bindings were dropped, only recomputing tells how many are dropped in the next version.
+        if any(key in self._old.dropped for key in shape.rules):
+            return None, "bindings were dropped"
+        if successor and self._old.graph is None:
+            return None, ""
+        may_be_quick = successor is None and policy.modules and policy.strategy == "choose"
+        if may_be_quick and is_quickly_maintained(draft, shape, before):
+            return maintain_projection(draft, shape, before), ""
+        why = self.strategy.recompute_reason(draft, shape, before)
+        if why is not None:
+            return None, why
+        grown = None
+        self.strategy.begin(draft, before)
+        try:
+            grown = self._change_of(inheritance, shape, before, successor)
+            why = "" if grown is not None else "bindings are dropped"
+        except GaveUpError:
+            why = GIVEN_UP
+        finally:
+            self.strategy.end(draft, in_vain=grown is None)
+        if grown is None:
+            draft.forget(before)
+        return grown, why
+
+    def _change_of(
+        self, inheritance: Inheritance, shape: NodeRules, before: Segment, successor: Successor | None
+    ) -> int | None:
+        draft, policy = inheritance.draft, self.strategy.policy
+        if successor is None:
+            if policy.modules:
+                for maintain in (maintain_projection, maintain_equivalence):
+                    grown = maintain(draft, shape, before)
+                    if grown is not None:
+                        return grown
+            return NodeChange(draft, shape, before, backward=policy.backward).process()
+        suspects = inheritance.suspects(successor.line.keys, shape)
+        added = successor.line.added
+        change = NodeChange(draft, shape, before, backward=policy.backward, suspects=suspects, added=added)
+        grown = change.process()
+        if grown is not None:
+            successor.copied = inheritance.settle(successor)
+        return grown
 
     def _evaluated(self, draft: Draft, shape: NodeRules, before: Segment | None, watch: _Watch) -> NodeResult:
         begun = time.thread_time()
@@ -203,12 +259,12 @@ class Propagation:
             shape.rules,
             self.settings.registry,
             watch.step,
-            module=shape.module if self.choice.policy.modules else None,
+            module=shape.module if self.strategy.policy.modules else None,
             turn=self.settings.turn,
         ).evaluate()
         watch.step(result.rounds, len(result.segment))
         if self.settings.strict:
-            refuse_errors(self.rules, result.dropped)
+            refuse_errors(self.change.rules, result.dropped)
         result.segment.seconds = time.thread_time() - begun
         return result
 
@@ -218,114 +274,54 @@ class Propagation:
         keys: frozenset[str],
         result: NodeResult,
         before: Segment | None,
-        heir: Successor | None,
+        successor: Successor | None,
         why: str,
-    ) -> SegmentChange | Callable[[], SegmentChange]:
-        """Let what evaluating a node gave be what it has in the next version; tell what it gains by that."""
+    ) -> Moved:
+        """Make the result of evaluating a node its segment; return what the node gains and loses by that."""
         for key in keys:
-            self.dropped.pop(key, None)
-        self.dropped |= result.dropped
+            self.next.dropped.pop(key, None)
+        self.next.dropped |= result.dropped
         new = result.segment
-        self.total += len(new) - (len(before) if before is not None else 0)
-        self.choice.estimate += new.seconds - (before.seconds if before is not None else 0.0)
-        moved: SegmentChange | Callable[[], SegmentChange] = SegmentChange(len(new), 0)
+        self.next.facts += len(new)
+        self.strategy.estimate += new.seconds
         if before is None:
             draft.put(new)
-        else:
-            # What was too slow this time may lack a table that is ready the next time.
-            tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER, SMALL} else 0
-            if (
-                tries
-                and heir is None
-                and why != SMALL
-                and can_patch(before, new, lambda seconds: self.choice.may_spend(draft, seconds))
-            ):
-                patch_segment(draft, before, new)
-                self.kept[keys] = (new.seconds, tries)
-                return draft.moved(before)
-            new.tries = tries
-            olds = [before, *(heir.poured if heir else ())]
-            draft.replace(olds, new)
-            moved = SegmentDifference(self.store, olds, new)
-        self.segments[keys] = new
-        return moved
-
-    def _maintained(
-        self,
-        inheritance: Inheritance,
-        shape: NodeRules,
-        before: Segment,
-        heir: Successor | None,
-    ) -> tuple[int | None, str]:
-        """Maintain a node; return by how many facts it grows, or why it must be evaluated anew."""
-        draft = inheritance.draft
-        if not self.same_functions:
-            return None, "functions changed"
-        # Where bindings were dropped, only evaluating anew tells how many are now.
-        if any(key in self.before_dropped for key in shape.rules):
-            return None, "bindings were dropped"
-        if heir and self.before is None:
-            return None, ""
-        may_follow = heir is None and self.choice.policy.modules and self.choice.policy.strategy == "choose"
-        if may_follow and is_quickly_maintained(draft, shape, before):
-            return maintain_projection(draft, shape, before), ""
-        why = self.choice.recompute_reason(draft, shape, before)
-        if why is not None:
-            return None, why
-        grown = None
-        self.choice.begin(draft, before)
-        try:
-            grown = self._change_of(inheritance, shape, before, heir)
-            why = "" if grown is not None else "bindings are dropped"
-        except GaveUpError:
-            why = GIVEN_UP
-        finally:
-            self.choice.end(draft, in_vain=grown is None)
-        if grown is None:
-            draft.forget(before)
-        return grown, why
-
-    def _change_of(
-        self, inheritance: Inheritance, shape: NodeRules, before: Segment, heir: Successor | None
-    ) -> int | None:
-        draft, backward = inheritance.draft, self.choice.policy.backward
-        if heir is None:
-            if self.choice.policy.modules:
-                for maintain in (maintain_projection, maintain_equivalence):
-                    grown = maintain(draft, shape, before)
-                    if grown is not None:
-                        return grown
-            return NodeChange(draft, shape, before, backward=backward).process()
-        suspects = inheritance.suspects(heir.line.keys, shape)
-        added = heir.line.added
-        change = NodeChange(draft, shape, before, backward=backward, suspects=suspects, added=added)
-        grown = change.process()
-        if grown is not None:
-            heir.copied = inheritance.settle(heir)
-        return grown
-
-    def _shape(self, keys: frozenset[str], own: Mapping[str, Rule]) -> NodeRules:
-        # What is known was found out with the same functions, and from rules that were written the same way.
-        found = self.known_shapes.get(keys) if self.same_functions else None
-        if found is None or any(found.rules[key] is not rule for key, rule in own.items()):
-            found = self.shapes[keys] = NodeRules(own)
-        return found
+            self.next.segments[keys] = new
+            return SegmentChange(len(new), 0)
+        self.next.facts -= len(before)
+        self.strategy.estimate -= before.seconds
+        # A node that was too slow to maintain may have lacked a table that is ready the next time.
+        tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER, SMALL} else 0
+        may_patch = tries and successor is None and why != SMALL
+        if may_patch and can_patch(before, new, lambda seconds: self.strategy.may_spend(draft, seconds)):
+            patch_segment(draft, before, new)
+            self.next.patched[keys] = (new.seconds, tries)
+            return draft.moved(before)
+        new.tries = tries
+        olds = [before, *(successor.poured if successor else ())]
+        draft.replace(olds, new)
+        self.next.segments[keys] = new
+        return SegmentDifference(self._old.store, olds, new)
 
 
-def _moved(draft: Draft, before: Segment, heir: Successor | None) -> SegmentChange:
-    """Count what a segment gains and loses that is maintained."""
+def _recomputed(module: str, why: str) -> str:
+    """Return how the report of a node that existed tells that it was evaluated from scratch."""
+    strategy = f"recomputed as {module}" if module else "recomputed"
+    return f"{strategy}, {why}" if why else strategy
+
+
+def _moved(draft: Draft, before: Segment, successor: Successor | None) -> SegmentChange:
+    """Count the facts that a maintained segment gains and loses."""
     gained, lost = draft.moved(before)
-    # Of what was copied into it from other nodes, it gains nothing that stays, and loses what does not.
-    return (
-        SegmentChange(gained - heir.copied.gained, lost + heir.copied.lost)
-        if heir
-        else SegmentChange(gained, lost)
-    )
+    if successor is None:
+        return SegmentChange(gained, lost)
+    # Facts copied from other nodes are no gain if they stay, and a loss if they do not.
+    return SegmentChange(gained - successor.copied.gained, lost + successor.copied.lost)
 
 
 @dataclass(slots=True)
 class _Watch:
-    # Called while a node runs: limits and progress. `before` are the facts of the nodes visited before it.
+    # Limits and progress while a node runs. `before` counts the facts of the nodes visited before it.
     settings: Settings
     meter: Meter
     nodes: int
@@ -338,7 +334,7 @@ class _Watch:
         self.place, self.shape, self.rounds = place, shape, 0
 
     def finish(self, total: int) -> None:
-        """Compare all facts with their limit: some nodes may have lost what others gained."""
+        """Compare the number of all facts with its limit: nodes may have lost facts that others gained."""
         self.meter.count(total, 0, self.shape.labels[0], next(iter(self.shape.rules.values())).span)
 
     def look(self, rounds: int) -> None:

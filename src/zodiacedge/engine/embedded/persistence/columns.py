@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
 from zodiacedge.engine.embedded.kernels import layout as L
+from zodiacedge.engine.embedded.state import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, by_class, in_pairs
 from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
 from zodiacedge.engine.embedded.storage.segment import Segment
@@ -110,7 +110,7 @@ def explicit_after(effect: EmbeddedFactDelta) -> int:
 
 def rows_after(attempt: EmbeddedUncommitted) -> int:
     """Return how many facts all segments will have together."""
-    return attempt.work.total
+    return attempt.facts
 
 
 def tables(state: EmbeddedState, wanted: Iterable[PartitionKey]) -> Iterator[tuple[PartitionKey, pa.Table]]:

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
-from zodiacedge.engine.embedded.engine import EmbeddedState
 from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, in_pairs
 from zodiacedge.engine.embedded.storage.relation import TYPED as ALL_CLASSES
@@ -194,7 +194,7 @@ class _Task:
         )
         nodes = [frozenset(node.rules) for node in graph.nodes.values()]
         segments = {keys: writer.segment(keys, program.rows_of) for keys in nodes}
-        replaced = frozenset(keys for keys in nodes if keys in change.replaced)
+        replaced = frozenset(keys for keys in nodes if keys in change.segments)
         recomputed = len(replaced) == len(nodes) and not any(maintained)
         with_net = bool(settings.net_rows) and writer.changed_rows <= settings.net_rows
         inserted, deleted = change.net.rows() if with_net else ({}, {})
@@ -203,12 +203,12 @@ class _Task:
                 changed={keys: segment for keys, segment in segments.items() if segment is not None},
                 replaced=replaced,
                 terms=self._new_terms(),
-                counts=self._counts(change.replaced.values()) if recomputed else {},
+                counts=self._counts(change.segments.values()) if recomputed else {},
             ),
             report=RegionReport(
                 runs=tuple(replace(run, moved=run.counted()) for run in change.runs),
                 dropped={key: dropped for key, dropped in change.dropped.items() if key in program.rules},
-                seconds={keys: segment.seconds for keys, segment in change.replaced.items()},
+                seconds={keys: segment.seconds for keys, segment in change.segments.items()},
             ),
             net=(writer.distinct(inserted), writer.distinct(deleted)) if with_net else None,
         )

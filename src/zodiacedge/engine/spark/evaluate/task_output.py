@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.engine import EmbeddedUncommitted
+    from zodiacedge.engine.embedded.state import EmbeddedUncommitted
     from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.spark.storage.embedded_tables import Translation

@@ -1,0 +1,270 @@
+"""States of the embedded engine, and changes of them that are not committed yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine import state_compare
+from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
+from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
+from zodiacedge.engine.embedded.maintain.propagate import Propagation
+from zodiacedge.engine.embedded.maintain.strategy import Policy, Strategy
+from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
+from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.relation import Relation, by_class
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.versions.net_change import EmbeddedNetChange
+from zodiacedge.engine.registry import Registry
+from zodiacedge.terms import RDF_TYPE, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
+    from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+    from zodiacedge.engine.embedded.storage.segment import Segment
+    from zodiacedge.engine.embedded.versions.draft import Draft
+    from zodiacedge.engine.yield_point import YieldPoint
+    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
+
+    Ids = NDArray[np.int32]
+
+# So many rows become facts at once.
+_TOGETHER = 65_536
+
+
+@dataclass(frozen=True)
+class EmbeddedState:
+    """One version of a knowledge base in the embedded engine."""
+
+    store: Database = field(default_factory=Database)
+    runs: tuple[NodeRun, ...] = ()
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    registry: Registry = field(default_factory=Registry)
+    policy: Policy = field(default_factory=Policy)
+    graph: HyperGraph | None = None
+    node_rules: dict[frozenset[str], NodeRules] = field(default_factory=dict)
+    """Profiles of the nodes' rules, with the delta queries that changes assembled."""
+    rows: int = 0
+    """How many facts all segments have together."""
+    seconds: float = 0.0
+    """How long evaluating all nodes from nothing took the last time."""
+    readers: dict[Relation, tuple[int, ...]] = field(default_factory=dict)
+    """The nodes of the graph that read a relation, as far as somebody asked."""
+
+    def visible(self) -> frozenset[Fact]:
+        """All facts: explicit ones and those of every segment."""
+        return self.explicit() | self.derived()
+
+    def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
+        """All facts that the hyper-node of these rules derives."""
+        return frozenset(self.store.facts(self.store.segments[rules]))
+
+    def segment_size(self, rules: frozenset[str]) -> int:
+        """How many facts the hyper-node of these rules derives."""
+        return len(self.store.segments[rules])
+
+    def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
+        """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
+        store = self.store
+        owners = [store.explicit, *store.segments.values()] if rules is None else [store.segments[rules]]
+        pieces: dict[Relation, list[Ids]] = {}
+        for segment in owners:
+            for relation, table in segment.tables.items():
+                for one, rows in by_class(relation, table.rows):
+                    if len(rows):
+                        pieces.setdefault(one, []).append(rows)
+        for relation, parts in pieces.items():
+            yield store.predicate(relation), self._listed(relation, parts)
+
+    def _listed(self, relation: Relation, parts: list[Ids]) -> Iterator[Fact]:
+        rows = parts[0]
+        if len(parts) > 1:
+            union = Table(relation.arity)
+            for part in parts:
+                union.insert(part)
+            rows = union.rows
+        for start in range(0, len(rows), _TOGETHER):
+            yield from self.store.facts_of(relation, rows[start : start + _TOGETHER])
+
+    def derived(self) -> frozenset[Fact]:
+        """The union of all segments, explicit too or not."""
+        return frozenset(f for s in self.store.segments.values() for f in self.store.facts(s))
+
+    def derived_counts(self) -> Mapping[Predicate, int]:
+        """Count the derived facts of each predicate, without listing them."""
+        return self._derived_counts
+
+    @cached_property
+    def _derived_counts(self) -> Mapping[Predicate, int]:
+        return self.store.counts(self.store.segments.values())
+
+    def predicates(self) -> frozenset[Predicate]:
+        """The predicates of all visible facts."""
+        return self.store.predicates()
+
+    def predicate_names(self) -> set[str]:
+        """The names of the predicates of all visible facts; those that rules name may be left out."""
+        return self.store.predicate_names()
+
+    def answer(self, query: Query, settings: Settings) -> Answer:
+        """Answer a resolved query."""
+        return self.prepare(query, (), settings)({})
+
+    def prepare(self, query: Query, parameters: tuple[Variable, ...], settings: Settings) -> EmbeddedQuery:
+        """Return a resolved query that is answered once its parameters have values."""
+        return EmbeddedQuery(self.store, query, parameters, settings)
+
+    def explicit(self) -> frozenset[Fact]:
+        """All explicit facts."""
+        return frozenset(self.store.facts(self.store.explicit))
+
+    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+        """The predicates of some names that explicit facts have."""
+        return frozenset(self.store.stated_predicates(names))
+
+    def explicit_counts(self) -> Mapping[Predicate, int]:
+        """Count the explicit facts of each predicate."""
+        return self.store.counts([self.store.explicit])
+
+    def holds(self, term: Term) -> bool:
+        """Whether some explicit fact has this term as an argument."""
+        number = self.store.dictionary.find(term)
+        tables = self.store.explicit.tables.items()
+        return number >= 0 and any(len(rows_with(name, table.rows, number)) for name, table in tables)
+
+    def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
+        """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
+        store = self.store
+        found = [number for number in map(store.dictionary.find, terms) if number >= 0]
+        # One more, for the number that no term has.
+        wanted = np.zeros(len(store.dictionary) + 1, np.bool_)
+        wanted[found] = True
+        for relation, table in store.explicit.tables.items():
+            for one, rows in by_class(relation, table.rows):
+                whole = wanted[one.member_of] and store.predicate(one) == (RDF_TYPE, 2)
+                yield from store.facts_of(one, rows if whole else rows[wanted[rows].any(axis=1)])
+
+    def batch(self) -> EmbeddedBatch:
+        """Return an empty batch for facts of the next change."""
+        return EmbeddedBatch(self.store)
+
+    def effect(self, add: Batch, remove: Batch) -> EmbeddedFactDelta:
+        """Find out which facts really come and go."""
+        if not isinstance(add, EmbeddedBatch) or not isinstance(remove, EmbeddedBatch):
+            raise TypeError(add, remove)
+        return EmbeddedFactDelta(self.store, add.distinct(), remove.distinct())
+
+    def attempt(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    ) -> EmbeddedUncommitted:
+        """Work out what a change leads to."""
+        if not isinstance(effect, EmbeddedFactDelta):
+            raise TypeError(effect)
+        old = OldVersion(self.store, self.graph, self.dropped, self.node_rules, self.rows)
+        change = RuleChange(rules, graph, settings.registry is self.registry)
+        strategy = Strategy(self.policy, self.seconds)
+        readers = self.readers if graph is self.graph else {}
+        work = Propagation(old, change, effect, settings, strategy, readers)
+        return EmbeddedUncommitted(self, work, work.draft())
+
+    def digest(self, turn: YieldPoint) -> tuple[int, int]:
+        """Count the visible facts, and add up the hashes of their texts."""
+        return state_compare.digest(self, turn)
+
+    def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
+        """Return the facts that are visible here only, and those that are in another version only."""
+        return state_compare.diff(before, self)
+
+    def mismatches(
+        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ) -> Iterator[Mismatch]:
+        """Yield where this state differs from another of the same program."""
+        return state_compare.mismatches(self, other, nodes, turn)
+
+
+@dataclass(frozen=True)
+class EmbeddedUncommitted:
+    """A change that was worked out and is not in force yet."""
+
+    before: EmbeddedState
+    work: Propagation
+    draft: Draft
+
+    @cached_property
+    def net(self) -> EmbeddedNetChange:
+        """What becomes visible, and what is visible no more."""
+        return EmbeddedNetChange(self.before.store, *self.draft.net())
+
+    @property
+    def runs(self) -> tuple[NodeRun, ...]:
+        """The nodes that were visited, in order."""
+        return tuple(self.work.next.runs)
+
+    @property
+    def dropped(self) -> Mapping[str, Dropped]:
+        """Bindings that evaluation errors dropped, by rule key."""
+        return self.work.next.dropped
+
+    @property
+    def segments(self) -> Mapping[frozenset[str], Segment]:
+        """The segments of new nodes, and of nodes that were recomputed and not patched."""
+        return self.work.next.segments
+
+    @property
+    def facts(self) -> int:
+        """The number of facts of all segments."""
+        return self.work.next.facts
+
+    def commit(self) -> EmbeddedState:
+        """Put the change in force."""
+        new, change = self.work.next, self.work.change
+        # The difference is still to be seen after the tables that this very change alters.
+        self.before.store.remove_reader(self.net)
+        self.net.commit()
+        self.draft.commit()
+        self.net.keep()
+        self._commit_segments(self.before.store)
+        # A count on demand lives with the report only, and so do the tables that it compares.
+        runs = tuple(replace(run, moved=None) if callable(run.moved) else run for run in new.runs)
+        return EmbeddedState(
+            self.before.store,
+            runs,
+            new.dropped,
+            self.work.settings.registry,
+            self.before.policy,
+            change.graph,
+            self._node_rules(),
+            new.facts,
+            self.work.strategy.estimate,
+            new.readers,
+        )
+
+    def _commit_segments(self, store: Database) -> None:
+        new = self.work.next
+        if new.explicit:
+            store.explicit.tables.update(new.explicit)
+            store.show(store.explicit)
+        for keys, (seconds, tries) in new.patched.items():
+            store.segments[keys].seconds, store.segments[keys].tries = seconds, tries
+        for keys in (*new.removed, *new.segments):
+            if keys in store.segments:
+                store.remove_segment(keys)
+        for keys, segment in new.segments.items():
+            store.add_segment(keys, segment)
+
+    def _node_rules(self) -> dict[frozenset[str], NodeRules]:
+        known = self.before.node_rules
+        if not self.work.change.same_functions:
+            known.clear()
+        for keys in self.work.next.removed:
+            known.pop(keys, None)
+        known.update(self.work.next.node_rules)
+        return known
