@@ -1,6 +1,6 @@
 """What a store costs: opening, single changes alone and beside a fold, many predicates.
 
-    python bench/stores.py [FACTS] [PREDICATES]
+    python bench/programs/stores.py [FACTS] [PREDICATES]
 
 A store of so many facts, half of them derived, is made and opened again. Then single changes are timed, first
 alone and then with the log kept so short that a fold is always under way: how much longer half of them and

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.storage.database import TableView
     from zodiacedge.engine.embedded.storage.table import Table
-
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
 
 
 # Sets of reached nodes as bits pay where they are small, whatever the data.

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Aggregate, Fold, Variable
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
     Places = NDArray[np.int64]
     Values = NDArray[np.int64] | NDArray[np.float64]
 

@@ -27,15 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.database import TermSpace
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.registry import Function, Registry
     from zodiacedge.engine.scalar.host_functions import Values
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
 
 BATCH = 65_536
 _ROOM = BATCH
@@ -187,7 +186,7 @@ def _encoded(dictionary: Dictionary, values: Values) -> Ids:
     if isinstance(values, list):
         return _encoded_one_by_one(dictionary, values)
     if values.type == pa.string():
-        there: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+        there: Flags = values.is_valid().to_numpy(zero_copy_only=False)
         ids = np.full(len(values), _NO_VALUE, np.int32)
         ids[there] = encoded_strings(dictionary, values.drop_null())
         return ids
@@ -204,7 +203,7 @@ def _encoded_one_by_one(dictionary: Dictionary, values: list[object]) -> Ids:
 def _encoded_numbers(dictionary: Dictionary, values: pa.Array) -> Ids:
     import pyarrow as pa  # noqa: PLC0415
 
-    good: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+    good: Flags = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0).to_numpy()
     kind = L.K_INTEGER
     if values.type == pa.float64():

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Flags, Ids
 
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
     Column = Callable[[Dictionary, Ids], Ids]
 
 _MICROSECONDS = 1_000_000

@@ -23,14 +23,10 @@ from zodiacedge.engine.embedded.storage.table import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.maintain.node_facts import NodeFacts
     from zodiacedge.engine.embedded.storage.database import Relation
+    from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta
-
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
 
 
 def delete_unproved(node: NodeFacts, candidates: Delta) -> None:

@@ -11,13 +11,9 @@ from zodiacedge.engine.embedded.storage.row_algebra import difference, is_member
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Relation
+    from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta
-
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
 
 
 def select(delta: Delta, mask: Callable[[Relation, Ids], Flags]) -> Delta:

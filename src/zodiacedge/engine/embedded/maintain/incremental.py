@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules, Occurrence
     from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Aggregate
 
-    Ids = NDArray[np.int32]
     Given = list[tuple[Ids, int]]
 
 # Where more than one in so many of a recursive node's facts are candidates, maintaining it does not pay.

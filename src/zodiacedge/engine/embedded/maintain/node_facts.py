@@ -20,14 +20,11 @@ from zodiacedge.language.ast import Atom
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
 
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
     Given = list[tuple[Ids, int]]
 
 

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Dropped
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.parts import Kind
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Rule
 
-    Ids = NDArray[np.int32]
     Captured = dict[PartitionKey, list[tuple[Relation, Ids]]]
     Codes = NDArray[np.int32]
 

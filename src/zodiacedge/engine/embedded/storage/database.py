@@ -27,12 +27,10 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
 
 NO_CLASS = -1
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Flags, Ids
+
 
 # So few rows are quicker looked up by Python itself.
 _FEW = 16
@@ -28,7 +29,7 @@ def difference(rows: Ids, others: Ids) -> Ids:
     return rows[~is_member(rows, others)]
 
 
-def is_member(rows: Ids, others: Ids) -> NDArray[np.bool_]:
+def is_member(rows: Ids, others: Ids) -> Flags:
     """Tell of each row whether it is among others."""
     if len(rows) <= _FEW and len(others) <= _FEW:
         there = set(map(tuple, others.tolist()))

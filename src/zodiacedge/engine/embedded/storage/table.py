@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Flags, Ids
+
 
 _FIRST_ROWS = 8
 # Rows that tell about how many different keys there are; where there are few, all may be different.
@@ -186,7 +187,7 @@ class Table:
         )
         return out[: found * self.arity].reshape(found, self.arity)
 
-    def mask(self, rows: Ids) -> NDArray[np.bool_]:
+    def mask(self, rows: Ids) -> Flags:
         """Tell of each of some rows whether it is here."""
         found = np.zeros(len(rows), np.int8)
         if len(self) and len(rows):

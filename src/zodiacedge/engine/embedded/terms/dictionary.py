@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

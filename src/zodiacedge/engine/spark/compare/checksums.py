@@ -35,15 +35,13 @@ from zodiacedge.language.ast import Fact, Predicate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
 
-    Keys = NDArray[np.int64]
     Sums = dict[int, tuple[int, int]]
     """Rows and the sum of their hashes: by class, or as a whole under 0."""
 

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Aggregate, Conjunct, Variable
     from zodiacedge.terms import Term
 
-    Keys = NDArray[np.int64]
 
 # Names that no predicate of a user can have.
 _GIVEN = "bindings so far"

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.lookup.by_key import Wants
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
-    Ids = NDArray[np.int32]
 
 # Among so many facts that do not exist the first is chosen as the example.
 _MOST_EXAMPLES = 1000

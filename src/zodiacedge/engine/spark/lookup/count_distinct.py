@@ -26,12 +26,10 @@ from zodiacedge.engine.yield_point import ALONE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
-    Ids = NDArray[np.int32]
     Counts = dict[int, int]
     """By class, or as a whole under 0."""
 

@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
-    _Ids = NDArray[np.int32]
 
 # So many rows are decoded at once.
 _TOGETHER = 65_536
@@ -117,7 +116,7 @@ class Lookup:
         contents: Sequence[SignedFiles],
         translation: Translation,
         choice: RowFilter = ALL,
-    ) -> _Ids:
+    ) -> Ids:
         reader = Reader()
         reads = [reader.read(relation, content, choice.classes) for content in contents]
         rows = union([read.table(translation) for read in reads], relation.arity).rows

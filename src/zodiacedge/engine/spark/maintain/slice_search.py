@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
-    from zodiacedge.engine.spark.maintain.compare import Parts
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Atom, Rule
     from zodiacedge.terms import Term
 
+# Files of rows, by relation.
+RelationFiles = dict[Relation, tuple[DataFile, ...]]
 _NOTHING = Segment()
 # So many times somebody looks up where the last time led to.
 _MOST_ROUNDS = 16
@@ -124,7 +125,7 @@ def look_up(scope: Scope) -> LookedUp | None:
     return None
 
 
-def visible_changes(scope: Scope) -> tuple[Parts, Parts] | None:
+def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
     """Return what became visible and what is visible no more, of all that any owner gained or lost.
 
     None if that is not little.
@@ -136,7 +137,7 @@ def visible_changes(scope: Scope) -> tuple[Parts, Parts] | None:
         slice_.fetch(wants)
     except TooManyError:
         return None
-    found: tuple[Parts, Parts] = ({}, {})
+    found: tuple[RelationFiles, RelationFiles] = ({}, {})
     known = _Found(scope, slice_)
     for relation in {**came, **went}:
         moved = came.get(relation, set()) | went.get(relation, set())

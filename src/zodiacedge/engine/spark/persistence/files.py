@@ -39,15 +39,12 @@ from zodiacedge.terms import IRI
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.parts import Kind
     from zodiacedge.engine.persistence import Partitions, PartitionWriter
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
-    Keys = NDArray[np.int64]
-    Ids = NDArray[np.int32]
     Written = list[tuple[PartitionKey, PartitionFile]]
 
 # So many rows become one file, where a plan writes them.

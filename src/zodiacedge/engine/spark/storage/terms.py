@@ -25,12 +25,9 @@ from zodiacedge.language.printer import format_term
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids, Keys
     from zodiacedge.terms import Term
 
-    Keys = NDArray[np.int64]
-    Ids = NDArray[np.int32]
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
 # So few terms are looked up by a filter; more by reading the file, a row group at a time.

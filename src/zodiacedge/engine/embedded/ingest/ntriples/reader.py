@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Ids
 
-    Ids = NDArray[np.int32]
 
 # A kernel call reads at most so many bytes, unless a single line is longer.
 _PIECE = 1 << 19
