@@ -42,7 +42,7 @@ def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tup
     )
 
 
-def recursive_places(rule: Rule, heads: Collection[Atom]) -> list[int]:
+def recursive_positions(rule: Rule, heads: Collection[Atom]) -> list[int]:
     """Return the positions of a rule's atoms that a node with these heads derives itself."""
     return [
         position
