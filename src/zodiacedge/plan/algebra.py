@@ -75,7 +75,7 @@ Step = Match | Rows | Absent | Test | Let
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One way through a body: the place of the delta, or None; the steps; and what comes out."""
+    """One plan of a body: the position of the delta, or None; the steps; and the head."""
 
     rule: Rule
     delta: int | None

@@ -86,8 +86,8 @@ def arrange(
 
     Args:
         body: The conjuncts.
-        recursive: The places of atoms that the node itself derives.
-        delta: The place whose delta is read, or None for the body as a whole.
+        recursive: The positions of atoms that the node itself derives.
+        delta: The position whose delta is read, or None for the body as a whole.
         statistics: Expected matches.
         needed: The variables that are needed behind the body; for those who need every binding, all.
     """

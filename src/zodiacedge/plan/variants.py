@@ -1,6 +1,6 @@
-"""The plans of one rule: the rule as a whole, and one plan for each place that a delta may enter at.
+"""The plans of one rule: the rule as a whole, and one plan for each position that a delta may enter at.
 
-Which places read facts, and which of these a node derives itself, is told here, too.
+The positions that read facts, and those that a node derives itself, are found here, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tuple[Plan, ...]:
-    """Return the initial plan and one per recursive place, given the places whose atoms the node derives."""
+    """Return the initial plan and one per recursive position, given the positions that the node derives."""
     return tuple(
         Plan(
             rule,
@@ -42,8 +42,8 @@ def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tup
     )
 
 
-def recursive_places(rule: Rule, heads: Collection[Atom]) -> list[int]:
-    """Return the places of a rule's atoms that a node with these heads derives itself."""
+def recursive_positions(rule: Rule, heads: Collection[Atom]) -> list[int]:
+    """Return the positions of a rule's atoms that a node with these heads derives itself."""
     return [
         position
         for position, conjunct in enumerate(rule.body)
@@ -52,7 +52,7 @@ def recursive_places(rule: Rule, heads: Collection[Atom]) -> list[int]:
 
 
 class Reading(NamedTuple):
-    """A place of a rule's body, or of the body of its aggregate, that reads facts."""
+    """A position in a rule's body, or of the body of its aggregate, that reads facts."""
 
     body: tuple[Conjunct, ...]
     position: int
@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
 
 def readings(rule: Rule) -> Iterator[Reading]:
-    """Yield the places of a rule that read facts."""
+    """Yield the positions of a rule that read facts."""
     bodies = [(rule.body, False)]
     if rule.aggregate:
         bodies.append((rule.aggregate.body, True))

@@ -14,7 +14,7 @@ from zodiacedge.language.safety import resolve
 from zodiacedge.opening import open_kb
 from zodiacedge.plan.order import NoStatistics, Sizes
 from zodiacedge.plan.show import to_dicts, to_text
-from zodiacedge.plan.variants import plans, recursive_places
+from zodiacedge.plan.variants import plans, recursive_positions
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -64,7 +64,7 @@ def _sizes(console: Console, reading: Reading, facts: tuple[str, ...]) -> Sizes:
 def _recursive(rule: Rule, reading: Reading) -> list[int]:
     graph = reading.graph
     home = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
-    return recursive_places(rule, [graph.rule(key).head for key in home.rules])
+    return recursive_positions(rule, [graph.rule(key).head for key in home.rules])
 
 
 def _no_rule(label: str, reading: Reading) -> UsageProblem:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+    from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.yield_point import YieldPoint
@@ -222,6 +223,10 @@ class EmbeddedUncommitted:
     def facts(self) -> int:
         """The number of facts of all segments."""
         return self.work.next.facts
+
+    def overlays(self, segment: Segment) -> tuple[Mapping[Relation, Overlay], Mapping[str, Overlay]]:
+        """Return the overlays of the tables of a segment, and of the rows of its aggregates."""
+        return self.draft.gains(segment)
 
     def commit(self) -> EmbeddedState:
         """Put the change in force."""

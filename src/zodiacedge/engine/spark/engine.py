@@ -62,12 +62,12 @@ class SparkEngine:
                 "name one: scratch=…, or --scratch URI: on a shared file system, or hdfs://…, s3://…, gs://…"
             )
             raise UsageProblem(Diagnostic("U023", message, note))
-        self._place = Workspace(Jobs(cluster), scratch, Hashing(seed, bits), options or Options())
+        self._workspace = Workspace(Jobs(cluster), scratch, Hashing(seed, bits), options or Options())
 
     @property
     def jobs(self) -> Jobs:
         """The jobs of this engine."""
-        return self._place.jobs
+        return self._workspace.jobs
 
     def refuse_if_missing(self) -> None:
         """Raise if Spark cannot be started for want of something that is to be installed."""
@@ -79,7 +79,7 @@ class SparkEngine:
 
     def empty(self) -> SparkState:
         """Return a state without rules and facts."""
-        return SparkState(self._place)
+        return SparkState(self._workspace)
 
     def materialise(
         self,
@@ -95,6 +95,6 @@ class SparkEngine:
         self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
     ) -> State:
         """Evaluate the same over the explicit facts of a state, of any engine."""
-        if isinstance(state, SparkState) and state.workspace is self._place:
+        if isinstance(state, SparkState) and state.workspace is self._workspace:
             return state.recompute(rules, graph, settings)
         return self.materialise(rules, graph, state.explicit(), settings)

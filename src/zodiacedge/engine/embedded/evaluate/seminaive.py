@@ -34,7 +34,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
 from zodiacedge.plan.order import arrange, expected, repeats
-from zodiacedge.plan.variants import can_fail, needed, recursive_places
+from zodiacedge.plan.variants import can_fail, needed, recursive_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -320,7 +320,7 @@ class NodeEvaluation:
         return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)])
 
     def _recursive(self, rule: Rule) -> list[int]:
-        return recursive_places(rule, [other.head for other in self._rules.values()])
+        return recursive_positions(rule, [other.head for other in self._rules.values()])
 
     def _multiplies(self, rule: Rule) -> bool:
         """Whether a rule joins what the node derives with more: only then may a round give much more."""

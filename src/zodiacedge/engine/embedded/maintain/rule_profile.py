@@ -15,7 +15,7 @@ from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import readings, recursive_places
+from zodiacedge.plan.variants import readings, recursive_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class NodeRules:
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         # A node that derives `rdf:type` with a variable class keeps all of it in one table.
         self.typed = in_pairs(heads)
-        self.own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
+        self.own_places = {key: recursive_positions(rule, heads) for key, rule in rules.items()}
         self.recursive = any(self.own_places.values())
         # A row that holds an instance: its head, and what it needs of the node itself.
         self.widest_instance = max(len(self.instance_args(key)) for key in rules)

@@ -33,7 +33,7 @@ _Result = TypeVar("_Result")
 _LOOK_SECONDS = 0.02
 _TELL_SECONDS = 0.5
 _MOST_AT_ONCE = 4
-# A worker whose job was ended hears of it within this time.
+# A worker learns within this time that its job was cancelled.
 _LATE_SECONDS = 10.0
 
 
@@ -41,7 +41,7 @@ class TaskFolder(Protocol):
     """A folder that tasks write to."""
 
     def sweep(self, job: str) -> None:
-        """Remove what the tasks of a job wrote that came to nothing."""
+        """Remove the files of a job that failed or was cancelled."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Jobs:
 
     _scratches: WeakSet[TaskFolder] = field(default_factory=WeakSet, repr=False, compare=False)
     _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
-    """Jobs that were ended, and when."""
+    """Jobs that failed or were cancelled, and when."""
 
     @contextmanager
     def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Let somebody hear, within a `with` block, what each job is for."""
+        """Call a listener, within a `with` block, with the purpose of each job."""
         self._listeners.append(listener)
         try:
             yield
@@ -67,12 +67,12 @@ class Jobs:
             self._listeners.remove(listener)
 
     def tell_otherwise(self, listener: Callable[[str], None]) -> None:
-        """Let somebody hear what each job is for while nobody listens within a `with` block."""
+        """Call a listener with the purpose of each job while there is none of a `with` block."""
         self._otherwise.append(listener)
 
     @cached_property
     def session(self) -> SparkSession:
-        """The session, started when first asked for."""
+        """The session, started when first needed."""
         return self.cluster.session()
 
     @cached_property
@@ -92,8 +92,8 @@ class Jobs:
         self, work: Callable[[_Given], _Result], given: _Given, why: str, turn: YieldPoint = ALONE
     ) -> _Result:
         """Run one task and return its result."""
-        (found,) = self.each(work, [given], why, turn)
-        return found
+        (result,) = self.each(work, [given], why, turn)
+        return result
 
     def each(
         self,
@@ -103,16 +103,16 @@ class Jobs:
         turn: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> list[_Result]:
-        """Run one task for each thing that is given, and return their results in that order.
+        """Run one task for each input, and return their results in that order.
 
-        If one fails, the files of the others go.
+        If one fails, the files of the others are removed.
 
         Args:
-            work: What each task does.
-            given: What for.
-            why: The same in plain words.
+            work: The work of each task.
+            given: The inputs.
+            why: The purpose of the job in plain words.
             turn: Passed on while others wait.
-            watch: Called now and then with how many tasks are done.
+            watch: Called now and then with the number of tasks that are done.
         """
         if not given:
             return []
@@ -143,7 +143,7 @@ class Jobs:
         turn: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
-        """Run an action of Spark; `why` says in plain words what it is for."""
+        """Run an action of Spark; `why` is its purpose in plain words."""
         for listener in self._listeners or self._otherwise:
             listener(why)
         context = self.session.sparkContext
@@ -168,7 +168,7 @@ class Jobs:
                     watch(self._done(tag))
                     next_look = time.monotonic() + _TELL_SECONDS
         except BaseException:
-            # Others may have jobs of this group too.
+            # The group may have other jobs, too.
             context.cancelJobsWithTag(tag)
             wait((job,))
             self._ended[tag] = time.monotonic()
@@ -184,11 +184,11 @@ class Jobs:
             raise
 
     def clean_up(self, scratch: TaskFolder) -> None:
-        """Remove from a folder what jobs leave there that were ended."""
+        """Remove from a folder the files that failed and cancelled jobs leave there."""
         self._scratches.add(scratch)
 
     def _sweep(self) -> None:
-        """Remove what jobs left that were ended, and what workers wrote that heard of it late."""
+        """Remove the files of failed and cancelled jobs, and those that their workers wrote afterwards."""
         for tag, when in list(self._ended.items()):
             for scratch in list(self._scratches):
                 scratch.sweep(tag)
@@ -196,10 +196,10 @@ class Jobs:
                 self._ended.pop(tag, None)
 
     def _done(self, tag: str) -> int:
-        """Count the tasks that are done in jobs with a tag: others may have jobs in this session, too."""
+        """Count the tasks that are done in jobs with a tag; the session may have other jobs."""
         context = self.session.sparkContext
         tracker = context.statusTracker()
-        # What Python has of it knows no tags.
+        # The tracker of PySpark knows no tags.
         tagged = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
         jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
         stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)

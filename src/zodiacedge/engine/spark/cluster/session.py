@@ -37,7 +37,7 @@ _STARTING = threading.Lock()
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where Spark runs: the master's URL, and settings of Spark that go before ours."""
+    """The cluster that Spark runs on: the master's URL, and settings of Spark that override ours."""
 
     master: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def cores(session: SparkSession) -> int:
 
 def _running() -> str:
     """Return the master that Spark runs on in this process, if it does."""
-    # Who has not imported it has not started it, and need not wait for the import.
+    # Without the import it cannot have been started; importing it takes a while.
     if "pyspark" not in sys.modules:
         return ""
     from pyspark import SparkContext  # noqa: PLC0415 - heavy
@@ -99,19 +99,19 @@ def _active() -> SparkSession | None:
 
 def _started(cluster: Cluster) -> SparkSession:
     need_java()
-    # Spark looks at the version of pandas wherever Arrow goes by; we use none of its pandas.
+    # Spark checks the version of pandas wherever Arrow is used; pandas is not.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
 
     master = cluster.master or _submitted_to() or DEFAULT_MASTER
     if _is_local(master) or not os.environ.get("PYSPARK_PYTHON"):
-        # Elsewhere another one may be meant: that of an environment that was sent along.
+        # On a cluster it may be that of an environment that was shipped with the job.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = Session.builder.master(master).appName("zodiacedge")
     for name, value in {**_settings(master, ship=cluster.ship), **cluster.settings}.items():
         builder = builder.config(name, value)
-    # Spark would answer Ctrl-C by ending every job of the process: whoever waits for a job ends that one.
+    # Spark would cancel every job of the process on Ctrl-C; the thread that waits cancels its own job.
     main = threading.current_thread() is threading.main_thread()
     heard = signal.getsignal(signal.SIGINT) if main else None
     try:
@@ -136,8 +136,8 @@ def _submitted_to() -> str:
 
 
 def _cannot_start(master: str, error: Exception) -> UsageProblem:
-    told = str(getattr(error, "java_exception", "") or error)
-    reason = next((line.strip() for line in told.splitlines() if line.strip()), type(error).__name__)
+    text = str(getattr(error, "java_exception", "") or error)
+    reason = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     return UsageProblem(
         Diagnostic(
             "U019",
@@ -152,7 +152,7 @@ def _is_local(master: str) -> bool:
 
 
 def _is_here(master: str) -> bool:
-    """Whether executors are of this machine: those of a `local-cluster` are processes of it."""
+    """Whether executors run on this machine, as those of a `local-cluster` do."""
     return not master.startswith(("spark://", "k8s://", "yarn"))
 
 
@@ -163,7 +163,7 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.enableVectorizedReader": "true",
-        # Columns are ids: what Spark may guess of a file is known already.
+        # The schema of each file is known.
         "spark.sql.parquet.mergeSchema": "false",
         # Files of fingerprints are many times smaller than their rows: a relation of millions would be taken
         # for one that fits the driver, and be sent to every task.
@@ -193,7 +193,7 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
 
 
 def _has_own_logging() -> bool:
-    """Whether the user says in Spark's own place what is logged."""
+    """Whether the user has a configuration of Spark's logging."""
     home = os.environ.get("SPARK_HOME", "")
     folders = (os.environ.get("SPARK_CONF_DIR", ""), f"{home}/conf" if home else "")
     return any(folder and Path(folder, "log4j2.properties").is_file() for folder in folders)
@@ -211,7 +211,7 @@ def _kernel_cache() -> str:
 
 
 def package_archive() -> Path:
-    """Write the package into a zip archive that Python imports from, and return its place."""
+    """Write the package into a zip archive that Python imports from, and return its path."""
     root = Path(__file__).resolve().parents[3]
     folder = Path(tempfile.mkdtemp(prefix="zodiacedge-package-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -250,10 +250,10 @@ def need_java() -> None:
 
 def _java_version(program: str) -> int:
     try:
-        told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+        output = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
         return 0
-    # Java may tell first of options that it picks up from the environment.
-    version = told.stderr.partition('version "')[2].partition('"')[0]
+    # Java may first list options that it picks up from the environment.
+    version = output.stderr.partition('version "')[2].partition('"')[0]
     first = version.removeprefix("1.").partition(".")[0].partition("-")[0]
     return int(first) if first.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Files that tasks write: where they are, and how those of a task that fails are removed."""
+"""Files that tasks write: their file systems, and the removal of files of a task that fails."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# The local property of Spark that tells a task the name of its job.
+# The local property of Spark with the name of a task's job.
 JOB = "zodiacedge.job"
-# Removing a file is retried by nobody: the folder goes at the end anyway.
+# Errors that mean a file cannot be removed; it is removed with its folder in the end.
 GONE = (OSError, ValueError, pa.ArrowException)
 LOCAL = fs.LocalFileSystem()
 _NOTED: ContextVar[list[str] | None] = ContextVar("_NOTED", default=None)
 
 
 def located(uri: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a place, and the place in it."""
+    """Return the file system of a URI, and the path in it."""
     if "://" not in uri:
         return LOCAL, uri
-    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
-    return found
+    system: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
+    return system
 
 
 def note_file(path: str) -> None:
-    """Remember a file that is about to be written, so that it goes if its task fails."""
+    """Note a file that is about to be written, so that it is removed if its task fails."""
     noted = _NOTED.get()
     if noted is not None:
         noted.append(path)
@@ -37,7 +37,7 @@ def note_file(path: str) -> None:
 
 @contextmanager
 def all_or_nothing() -> Iterator[list[str]]:
-    """Yield a list that gets the places of all files written in a `with` block; they go if it fails."""
+    """Yield a list of the files written in a `with` block; they are removed if the block fails."""
     noted: list[str] = []
     token = _NOTED.set(noted)
     try:
@@ -50,10 +50,10 @@ def all_or_nothing() -> Iterator[list[str]]:
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Remove files that nobody will ever ask for."""
+    """Remove files that are not needed any more."""
     for path in paths:
         try:
-            system, place = located(path)
-            system.delete_file(place)
+            system, inner_path = located(path)
+            system.delete_file(inner_path)
         except GONE:
             continue

@@ -1,9 +1,9 @@
-"""Two versions that should have the same facts: tasks sum up files, and look closer only where sums differ.
+"""Compares two versions that should have the same facts: by checksums of files, then row by row.
 
-A task tells of each file and class how many rows it has and the sum of their hashes. What an owner has is the
-sum of the files that came less those that went. Only a relation that some owner has otherwise can be visible
-otherwise. Of such relations rows are held side by side, in parts where they are many, and a task tells how
-many are apart, and one of them.
+A task computes the number of rows of each file and class, and the sum of their hashes. The checksum of an
+owner is that of its plus files less that of its minus files. Only a relation in which the checksums of an
+owner differ can have a visible difference. Its rows are compared by tasks, partitioned where they are many;
+a task returns the number of mismatches, and one of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WHY = "comparing with another version"
 
 @dataclass(frozen=True)
 class _Pair:
-    """What a node has of a relation in two versions; what all owners have where there is no node."""
+    """The files of a node in a relation in two versions; of all owners if there is no node."""
 
     node: frozenset[str] | None
     relation: Relation
@@ -63,15 +63,15 @@ class _Pair:
         return (*self.ours, *self.theirs)
 
 
-class _Unlike(NamedTuple):
-    """Rows of a class, or of a relation, that two versions do not both have: how many, and one of them."""
+class _Difference(NamedTuple):
+    """The rows of a class or relation that only one of two versions has: how many, and one of them."""
 
     missing: int
     extra: int
     example: tuple[int, ...]
 
-    def beside(self, other: _Unlike) -> _Unlike:
-        return _Unlike(
+    def merged(self, other: _Difference) -> _Difference:
+        return _Difference(
             self.missing + other.missing, self.extra + other.extra, min(self.example, other.example)
         )
 
@@ -79,75 +79,75 @@ class _Unlike(NamedTuple):
 def mismatches(
     ours: SparkVersion, theirs: SparkVersion, nodes: Sequence[frozenset[str]], turn: YieldPoint
 ) -> Iterator[Mismatch]:
-    """Yield where two versions of one place differ: in what is visible, and in what nodes have."""
-    place = ours.workspace
+    """Yield the differences of two versions of one workspace, in visible facts and in segments."""
+    workspace = ours.workspace
     mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
-    unlike = _owners_apart(place, mine, others, turn)
+    different = _different_owners(workspace, mine, others, turn)
     wanted = set(nodes)
     all_of_ours, all_of_theirs = (
         held((state.explicit_files, *state.segments.values())) for state in (ours, theirs)
     )
     visible = [
         _Pair(None, relation, tuple(all_of_ours.get(relation, ())), tuple(all_of_theirs.get(relation, ())))
-        for relation in dict.fromkeys(pair.relation for pair in unlike)
+        for relation in dict.fromkeys(pair.relation for pair in different)
     ]
-    asked = [*visible, *(pair for pair in unlike if pair.node in wanted)]
-    lookup = Lookup(place, TermFiles(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
-    for pair, found in zip(asked, _side_by_side(place, asked, turn), strict=True):
+    asked = [*visible, *(pair for pair in different if pair.node in wanted)]
+    lookup = Lookup(workspace, TermFiles(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
+    for pair, found in zip(asked, _compare_rows(workspace, asked, turn), strict=True):
         yield from _named(pair, found, lookup)
 
 
 def mismatched_relations(ours: SparkVersion, theirs: SparkVersion, turn: YieldPoint) -> tuple[Relation, ...]:
-    """Return the relations of which some owner has other rows: no other can be visible otherwise."""
+    """Return the relations in which some owner differs: visible facts of no other can differ."""
     mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
-    unlike = _owners_apart(ours.workspace, mine, others, turn)
-    return tuple(dict.fromkeys(pair.relation for pair in unlike))
+    different = _different_owners(ours.workspace, mine, others, turn)
+    return tuple(dict.fromkeys(pair.relation for pair in different))
 
 
-def _owners_apart(place: Workspace, mine: Owners, others: Owners, turn: YieldPoint) -> list[_Pair]:
-    """Return what owners have otherwise in one version than in another."""
+def _different_owners(workspace: Workspace, mine: Owners, others: Owners, turn: YieldPoint) -> list[_Pair]:
+    """Return the owners and relations that differ between two versions."""
     pairs = [
         _Pair(owner, relation, (has.content(relation),), (should.content(relation),))
         for owner in {**mine, **others}
         for has, should in [(mine.get(owner, Segment()), others.get(owner, Segment()))]
         for relation in {**has.contents, **should.contents}
     ]
-    return _unlike(place, pairs, turn)
+    return _different(workspace, pairs, turn)
 
 
-def _named(pair: _Pair, found: Mapping[int, _Unlike], lookup: Lookup) -> Iterator[Mismatch]:
-    """Yield what was found, by predicate: classes that are no IRIs are one together."""
-    predicates: dict[Predicate, _Unlike] = {}
+def _named(pair: _Pair, found: Mapping[int, _Difference], lookup: Lookup) -> Iterator[Mismatch]:
+    """Yield differences by predicate: classes that are no IRIs are one predicate together."""
+    predicates: dict[Predicate, _Difference] = {}
     names = lookup.decode(found) if pair.relation.typed else {}
-    for one, unlike in found.items():
+    for one, difference in found.items():
         predicate = class_predicate(names[one]) if pair.relation.typed else Predicate(*pair.relation)
         known = predicates.get(predicate)
-        predicates[predicate] = unlike if known is None else known.beside(unlike)
+        predicates[predicate] = difference if known is None else known.merged(difference)
     for predicate, (missing, extra, example) in predicates.items():
         terms = lookup.decode(example)
         fact = Fact(pair.relation.name, tuple(terms[key] for key in example))
         yield Mismatch(pair.node, predicate, missing, extra, fact)
 
 
-# Sums of files.
+# Checksums of files.
 
 
-def _unlike(place: Workspace, pairs: Iterable[_Pair], turn: YieldPoint) -> list[_Pair]:
-    """Return the pairs of which both sides have different rows."""
+def _different(workspace: Workspace, pairs: Iterable[_Pair], turn: YieldPoint) -> list[_Pair]:
+    """Return the pairs whose sides have different checksums."""
     asked = [pair for pair in pairs if pair.ours != pair.theirs]
-    units = _files(asked)
-    rows = sum(unit.part.rows for unit in units)
-    if rows <= place.options.driver_rows:
-        found = [_sums(units)]
+    inputs = _files(asked)
+    rows = sum(file.part.rows for file in inputs)
+    if rows <= workspace.options.driver_rows:
+        found = [_sums(inputs)]
     else:
-        work = groups(units, lambda unit: unit.part.rows, tasks_for(place, rows))
-        found = place.jobs.each(_sums, work, _WHY, turn)
+        work = groups(inputs, lambda file: file.part.rows, tasks_for(workspace, rows))
+        found = workspace.jobs.each(_sums, work, _WHY, turn)
     sums = {path: one for some in found for path, one in some.items()}
     return [pair for pair in asked if _total(pair.ours, sums) != _total(pair.theirs, sums)]
 
 
 def _files(pairs: Iterable[_Pair]) -> list[ShuffleInput]:
-    """Return the files of some pairs, each once; the first argument tells which rows may be equal."""
+    """Return the files of pairs, each once; rows that may be equal have the same first argument."""
     found = {
         part.path: ShuffleInput(part, pair.relation, 0)
         for pair in pairs
@@ -157,8 +157,8 @@ def _files(pairs: Iterable[_Pair]) -> list[ShuffleInput]:
     return list(found.values())
 
 
-def _sums(units: Iterable[ShuffleInput]) -> dict[str, Sums]:
-    return {unit.part.path: _sum(unit.part, unit.relation) for unit in units}
+def _sums(inputs: Iterable[ShuffleInput]) -> dict[str, Sums]:
+    return {file.part.path: _sum(file.part, file.relation) for file in inputs}
 
 
 def _sum(part: DataFile, relation: Relation) -> Sums:
@@ -176,53 +176,55 @@ def _sum(part: DataFile, relation: Relation) -> Sums:
 def _total(contents: Iterable[SignedFiles], sums: Mapping[str, Sums]) -> Sums:
     found: Sums = {}
     for content in contents:
-        for came, part in content.layers:
-            sign = 1 if came else -1
+        for plus, part in content.layers:
+            sign = 1 if plus else -1
             for one, (count, total) in sums[part.path].items():
                 rows, sum_of_rows = found.get(one, (0, 0))
                 found[one] = (rows + sign * count, (sum_of_rows + sign * total) % _WORD)
     return {one: total for one, total in found.items() if total != (0, 0)}
 
 
-# Rows side by side.
+# Rows compared.
 
 
 @dataclass(frozen=True)
-class _Closer:
-    """A task: pairs to be looked at row by row."""
+class _CompareTask:
+    """A task: pairs to compare row by row."""
 
     pairs: tuple[_Pair, ...]
     share: PartitionInput | None = None
-    """What of them one part has, if not all."""
+    """The input of one partition, if not all rows are compared."""
 
 
-def _side_by_side(place: Workspace, pairs: Sequence[_Pair], turn: YieldPoint) -> list[dict[int, _Unlike]]:
-    """Return of each pair what is apart, by class or as a whole under 0."""
-    units = _files(pairs)
-    rows = sum(unit.part.rows for unit in units)
-    work = _Closer(tuple(pairs))
-    if rows <= place.options.driver_rows:
-        found = [_closer(work)]
-    elif place.options.gathers(rows):
-        found = [place.jobs.one(_closer, work, _WHY, turn)]
+def _compare_rows(
+    workspace: Workspace, pairs: Sequence[_Pair], turn: YieldPoint
+) -> list[dict[int, _Difference]]:
+    """Return the difference of each pair, by class or as a whole under 0."""
+    inputs = _files(pairs)
+    rows = sum(file.part.rows for file in inputs)
+    work = _CompareTask(tuple(pairs))
+    if rows <= workspace.options.driver_rows:
+        found = [_compare(work)]
+    elif workspace.options.gathers(rows):
+        found = [workspace.jobs.one(_compare, work, _WHY, turn)]
     else:
-        dealt = shuffle(place, units, partition_count(place, rows), turn)
-        shares = [replace(work, share=PartitionInput(blocks)) for blocks in dealt.blocks]
-        found = place.jobs.each(_closer, shares, _WHY, turn)
-    merged: list[dict[int, _Unlike]] = [{} for _ in pairs]
+        shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), turn)
+        tasks = [replace(work, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
+        found = workspace.jobs.each(_compare, tasks, _WHY, turn)
+    merged: list[dict[int, _Difference]] = [{} for _ in pairs]
     for some in found:
         for into, more in zip(merged, some, strict=True):
-            for one, unlike in more.items():
-                into[one] = into[one].beside(unlike) if one in into else unlike
+            for one, difference in more.items():
+                into[one] = into[one].merged(difference) if one in into else difference
     return merged
 
 
-def _closer(work: _Closer) -> list[dict[int, _Unlike]]:
+def _compare(work: _CompareTask) -> list[dict[int, _Difference]]:
     reader = Reader() if work.share is None else PartitionReader(work.share)
     return [_compared(reader, pair) for pair in work.pairs]
 
 
-def _compared(reader: Reader, pair: _Pair) -> dict[int, _Unlike]:
+def _compared(reader: Reader, pair: _Pair) -> dict[int, _Difference]:
     relation = pair.relation
     mine, others = (
         _signed([reader.read(relation, content) for content in side], relation)
@@ -238,12 +240,12 @@ def _compared(reader: Reader, pair: _Pair) -> dict[int, _Unlike]:
     for one, chosen in zip(each.tolist(), np.split(order, starts[1:]), strict=True):
         net = counts[chosen]
         example = tuple(rows[chosen[0]][: relation.arity].tolist())
-        found[one] = _Unlike(int(-net[net < 0].sum()), int(net[net > 0].sum()), example)
+        found[one] = _Difference(int(-net[net < 0].sum()), int(net[net > 0].sum()), example)
     return found
 
 
 def _signed(reads: Sequence[Read], relation: Relation) -> tuple[Keys, Keys]:
-    """Return rows, and how often each stands there: what several owners have stands there once."""
+    """Return rows and their counts; a row that several owners have counts once."""
     owners = [_layers(read, relation) for read in reads if read.layers]
     if len(owners) == 1:
         return owners[0]
@@ -255,6 +257,6 @@ def _signed(reads: Sequence[Read], relation: Relation) -> tuple[Keys, Keys]:
 
 def _layers(read: Read, relation: Relation) -> tuple[Keys, Keys]:
     rows = [np.stack(columns, axis=1) for _, columns in read.layers]
-    signs = [1 if came else -1 for came, _ in read.layers]
+    signs = [1 if plus else -1 for plus, _ in read.layers]
     nothing = np.zeros((0, relation.width), np.int64)
-    return np.concatenate((nothing, *rows)), np.repeat(signs, [len(one) for one in rows])
+    return np.concatenate((nothing, *rows)), np.repeat(signs, [len(piece) for piece in rows])

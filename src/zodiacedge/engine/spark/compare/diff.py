@@ -1,4 +1,4 @@
-"""What one version has and another has not: tasks compare files, and only what is apart becomes facts."""
+"""The difference of two versions: tasks compare files, and only rows that differ are decoded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], fr
     relations = mismatched_relations(before, after, ALONE)
     if not relations:
         return frozenset(), frozenset()
-    # Either version may have terms that the other never heard of.
+    # Either version may have terms that the other has not.
     terms = TermFiles(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts))))
     old, new = (owners_of(state.explicit_files, state.segments) for state in (before, after))
     sides = changes_between(after.workspace, old, new, dict.fromkeys(relations), terms)
     lookup = Lookup(after.workspace, terms)
-    came, went = (
+    inserted, deleted = (
         frozenset(
             fact
             for relation, parts in side.items()
@@ -35,4 +35,4 @@ def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], fr
         )
         for side in sides
     )
-    return came, went
+    return inserted, deleted

@@ -1,7 +1,7 @@
-"""The digest of all visible facts, summed by tasks: a count and a number of 256 bits are all that they tell.
+"""The digest of all visible facts, summed by tasks that return a count and a number of 256 bits.
 
-Facts are summed as texts, so that the digest is that of every other engine. What is little the driver reads
-itself; relations that fit one task go there, several together; the others Spark joins with their terms.
+Facts are hashed as texts, so that every engine has the same digest. Few rows the driver reads itself;
+relations that fit one task are summed there, several together; the others Spark joins with their terms.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WHY = "summing up what facts say"
 
 @dataclass(frozen=True)
 class _Owned:
-    """What several owners have of a relation."""
+    """The files of several owners of a relation."""
 
     relation: Relation
     contents: tuple[SignedFiles, ...]
@@ -44,8 +44,8 @@ class _Owned:
 
 
 @dataclass(frozen=True)
-class _Summing:
-    """A task: whole relations, to be summed."""
+class _SumTask:
+    """A task: whole relations to sum."""
 
     owned: tuple[_Owned, ...]
     terms: TermFiles
@@ -53,31 +53,35 @@ class _Summing:
 
 
 def digest(
-    place: Workspace, visible: Mapping[Relation, Sequence[SignedFiles]], terms: TermFiles, turn: YieldPoint
+    workspace: Workspace,
+    visible: Mapping[Relation, Sequence[SignedFiles]],
+    terms: TermFiles,
+    turn: YieldPoint,
 ) -> Sum:
-    """Count the facts that some owners have, each once, and add up the hashes of their texts."""
+    """Count the distinct facts of several owners, and add up the hashes of their texts."""
     owned = [_Owned(relation, tuple(contents)) for relation, contents in visible.items()]
-    if sum(one.rows for one in owned) <= place.options.driver_rows:
-        return _summed(_Summing(tuple(owned), terms, place.hashing))
+    if sum(one.rows for one in owned) <= workspace.options.driver_rows:
+        return _summed(_SumTask(tuple(owned), terms, workspace.hashing))
     # A proposition is one row, and there is nothing to join it with.
     small: list[_Owned] = []
     large: list[_Owned] = []
     for one in owned:
-        fits = one.rows <= place.options.gather_rows or not one.relation.arity
+        fits = one.rows <= workspace.options.gather_rows or not one.relation.arity
         (small if fits else large).append(one)
-    tasks = tasks_for(place, sum(one.rows for one in small))
+    tasks = tasks_for(workspace, sum(one.rows for one in small))
     work = [
-        _Summing(tuple(group), terms, place.hashing) for group in groups(small, lambda one: one.rows, tasks)
+        _SumTask(tuple(group), terms, workspace.hashing)
+        for group in groups(small, lambda one: one.rows, tasks)
     ]
-    found = place.jobs.each(_summed, work, _WHY, turn) if work else []
-    lookup = Lookup(place, terms)
+    found = workspace.jobs.each(_summed, work, _WHY, turn) if work else []
+    lookup = Lookup(workspace, terms)
     for one in large:
         frame = lookup.readable(one.relation, one.contents)
-        found += place.jobs.each_partition(_ByPlan(one.relation), frame, _WHY, turn)
+        found += workspace.jobs.each_partition(_ByPlan(one.relation), frame, _WHY, turn)
     return added(found)
 
 
-def _summed(work: _Summing) -> Sum:
+def _summed(work: _SumTask) -> Sum:
     reader, translation = Reader(), Translation({}, work.hashing)
     reads = [
         (one.relation, [reader.read(one.relation, content) for content in one.contents]) for one in work.owned
@@ -92,7 +96,7 @@ def _summed(work: _Summing) -> Sum:
 
 @dataclass(frozen=True)
 class _ByPlan:
-    """The last stage of a plan: readable rows of a relation, summed."""
+    """The last stage of a plan: sums rows of terms."""
 
     relation: Relation
 

@@ -143,15 +143,15 @@ class AggregateTask:
 
 
 def run(
-    place: Workspace, frame: DataFrame, task: ExpressionTask | AggregateTask, why: str, turn: YieldPoint
+    workspace: Workspace, frame: DataFrame, task: ExpressionTask | AggregateTask, why: str, turn: YieldPoint
 ) -> ExpressionResult:
     """Run a task on the partitions of a frame: one job."""
     rows: list[DataFile] = []
     terms: list[DataFile] = []
     dropped: Dropped | None = None
-    for result in place.jobs.each_partition(task, frame, why, turn):
-        rows += map(place.adopt, result.rows)
-        terms += map(place.adopt, result.terms)
+    for result in workspace.jobs.each_partition(task, frame, why, turn):
+        rows += map(workspace.adopt, result.rows)
+        terms += map(workspace.adopt, result.terms)
         dropped = with_more(dropped, result.dropped)
     return ExpressionResult(tuple(rows), tuple(terms), dropped)
 

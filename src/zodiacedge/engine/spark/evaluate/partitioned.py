@@ -42,11 +42,11 @@ def evaluate(
 
     `rows` is how many rows they read and are expected to derive, and decides how many parts there are.
     """
-    place, settings, turn = setting.workspace, setting.settings, setting.settings.turn
+    workspace, settings, turn = setting.workspace, setting.settings, setting.settings.turn
     rules = {key: rule for one in nodes for key, rule in one.items()}
     dealt, whole = _wanted(rules, dealing, setting)
     owners = tuple(setting.after.values())
-    parts = partition_count(place, rows)
+    parts = partition_count(workspace, rows)
     inputs = inputs_for(_all(dealt, whole), owners, owners)
     units = [
         ShuffleInput(part, relation, position, classes)
@@ -54,13 +54,13 @@ def evaluate(
         for part in {part.path: part for one in owners for part in one.content(relation).parts}.values()
         if classes is None or not classes.isdisjoint(part.classes)
     ]
-    blocks, held = shuffle(place, units, parts, turn)
+    blocks, held = shuffle(workspace, units, parts, turn)
     task_settings = TaskSettings(
-        folder=place.scratch.folder,
-        hashing=place.hashing,
+        folder=workspace.scratch.folder,
+        hashing=workspace.hashing,
         registry=settings.registry,
         limits=settings.limits,
-        policy=place.options.policy,
+        policy=workspace.options.policy,
         total=sum(segment.rows for owner, segment in setting.after.items() if owner is not None),
     )
     tasks = [
@@ -71,13 +71,13 @@ def evaluate(
         )
         for rows_of_task in blocks
     ]
-    found = place.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", turn)
+    found = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", turn)
     partitions = [result for result in found if result is not None]
     del held  # the tasks have read their blocks
     results = [Result(terms=terms) for _ in nodes]
     for result, own in zip(results, nodes, strict=True):
-        _take(place, own, partitions, result)
-    new = [place.adopt(one.segments.terms) for one in partitions if one.segments.terms.rows]
+        _take(workspace, own, partitions, result)
+    new = [workspace.adopt(one.segments.terms) for one in partitions if one.segments.terms.rows]
     if new:
         results[-1].terms = TermFiles((*terms.parts, *new))
     return results
@@ -95,9 +95,9 @@ def _wanted(
         if position is None:
             want(whole, relation, classes)
             continue
-        place = (relation, position)
-        there = dealt.get(place, frozenset())
-        dealt[place] = None if classes is None or there is None else there | classes
+        key = (relation, position)
+        there = dealt.get(key, frozenset())
+        dealt[key] = None if classes is None or there is None else there | classes
     return dealt, whole
 
 
@@ -109,7 +109,7 @@ def _all(dealt: Mapping[tuple[Relation, int], frozenset[int] | None], whole: Wan
 
 
 def _take(
-    place: Workspace, rules: Mapping[str, Rule], partitions: Sequence[RegionResult], result: Result
+    workspace: Workspace, rules: Mapping[str, Rule], partitions: Sequence[RegionResult], result: Result
 ) -> None:
     """Concatenate what the partitions derived of one node."""
     keys = frozenset(rules)
@@ -117,7 +117,7 @@ def _take(
     for partition in partitions:
         segment, report = partition.segments.changed.get(keys), partition.report
         if segment is not None:
-            for relation, content in place.adopt_segment(segment).contents.items():
+            for relation, content in workspace.adopt_segment(segment).contents.items():
                 files = result.contents.get(relation, SignedFiles())
                 result.contents[relation] = files.then(tuple(content.parts))
         for key in keys & report.dropped.keys():

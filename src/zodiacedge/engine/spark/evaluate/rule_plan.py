@@ -94,9 +94,9 @@ def bindings(
         body: The conjuncts, resolved.
         head: What is wanted.
         sources: Where atoms find their rows.
-        delta: The place of an atom, negated or not, or of an aggregate, and the rows it must match instead of
-            what it reads. For a negated atom the rows are those that it must have matched, and it is judged
-            as well.
+        delta: The position of an atom, negated or not, or of an aggregate, and the rows it must match instead
+            of those it reads. For a negated atom the rows are those that it must have matched, and it is
+            judged as well.
     """
     left = left_over(body)
     wanted = needed_columns(body, head)
@@ -108,12 +108,12 @@ def bindings(
         if body[step.position] in left:
             continue
         match step:
-            case Match(atom=atom, position=place):
-                plan.match(atom, place)
-            case Rows(position=place):
-                plan.join(plan.given(place) or sources.aggregate(step.aggregate), step.columns)
-            case Absent(atom=atom, position=place):
-                plan.without(atom, place)
+            case Match(atom=atom, position=position):
+                plan.match(atom, position)
+            case Rows(position=position):
+                plan.join(plan.given(position) or sources.aggregate(step.aggregate), step.columns)
+            case Absent(atom=atom, position=position):
+                plan.without(atom, position)
             case _:
                 raise AssertionError(step)
     kept = tuple(v for v in order if v in wanted and v not in given and v in plan.bound)
@@ -143,12 +143,12 @@ class _Plan:
         self._frame: DataFrame | None = None
         self.bound: set[Variable] = set()
 
-    def match(self, atom: Atom, place: int) -> None:
-        self.join(self.given(place) or self._sources.atom(atom), atom.args)
+    def match(self, atom: Atom, position: int) -> None:
+        self.join(self.given(position) or self._sources.atom(atom), atom.args)
 
-    def given(self, place: int) -> DataFrame | None:
-        """Return the rows that a place must match instead of what it reads, if it must."""
-        return self._delta[1] if self._delta is not None and self._delta[0] == place else None
+    def given(self, position: int) -> DataFrame | None:
+        """Return the rows that a position must match instead of what it reads, if it must."""
+        return self._delta[1] if self._delta is not None and self._delta[0] == position else None
 
     def join(self, rows: DataFrame, args: Sequence[Argument]) -> None:
         frame, found = self._matching(rows, args)
@@ -162,8 +162,8 @@ class _Plan:
             self._frame = frame_so_far.join(frame, shared) if shared else frame_so_far.crossJoin(frame)
         self.bound.update(found)
 
-    def without(self, atom: Atom, place: int) -> None:
-        given = self.given(place)
+    def without(self, atom: Atom, position: int) -> None:
+        given = self.given(position)
         if given is not None:
             self._meet(given, atom, "left_semi")
         self._meet(self._sources.absent(atom), atom, "left_anti")

@@ -1,8 +1,8 @@
-"""One hyper-node on data frames: evaluated anew, or brought up to date from what its inputs gained and lost.
+"""Semi-naive evaluation of one hyper-node on data frames.
 
-A node that is not recursive is one plan. A recursive one goes in rounds: what the last round found is at each
-recursive place in turn, and each round is written to files, so that no plan grows with the rounds and whether
-anything is new is known from the job that wrote it.
+A node that is not recursive is one plan. A recursive one is evaluated in rounds: the delta of the last round
+is read at each recursive position in turn. Each round is written to files, so that no plan grows with the
+rounds, and the job that writes it tells whether anything is new.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, S
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import can_fail, recursive_places
+from zodiacedge.plan.variants import can_fail, recursive_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,10 +38,10 @@ _MOST_FILES = 12
 
 
 def owners_of(
-    stated: Segment, segments: Mapping[frozenset[str], Segment], but: frozenset[str] = frozenset()
+    explicit_files: Segment, segments: Mapping[frozenset[str], Segment], but: frozenset[str] = frozenset()
 ) -> Owners:
     """Return explicit facts and segments, but for those of one node."""
-    found: dict[frozenset[str] | None, Segment] = {None: stated}
+    found: dict[frozenset[str] | None, Segment] = {None: explicit_files}
     found.update((keys, one) for keys, one in segments.items() if keys != but)
     return found
 
@@ -80,7 +80,7 @@ class Node:
         self._frames = Frames(setting.workspace)
         self._terms = terms
         heads = [rule.head for rule in rules.values()]
-        self._own_places = {key: recursive_places(rule, heads) for key, rule in rules.items()}
+        self._own_positions = {key: recursive_positions(rule, heads) for key, rule in rules.items()}
         self._relations = list(dict.fromkeys(Relation.of(head) for head in heads))
         self.result = Result(terms=terms)
         # A frame reads its files when its job runs: until then somebody must hold them.
@@ -89,7 +89,7 @@ class Node:
     @property
     def recursive(self) -> bool:
         """Whether the node's rules feed each other."""
-        return any(self._own_places.values())
+        return any(self._own_positions.values())
 
     # Anew.
 
@@ -129,10 +129,10 @@ class Node:
             if not self.recursive:
                 return
             heads = [
-                (Relation.of(rule.head), self._heads(key, self._new, (place, delta), counts=False))
+                (Relation.of(rule.head), self._heads(key, self._new, (position, delta), counts=False))
                 for key, rule in self._rules.items()
-                for place in self._own_places[key]
-                if (delta := self._delta_at(rule.body[place], new)) is not None
+                for position in self._own_positions[key]
+                if (delta := self._delta_at(rule.body[position], new)) is not None
             ]
             new = self._write_new(heads) if heads else {}
         found.rounds = max(found.rounds, 1)
@@ -182,7 +182,7 @@ class Node:
     def _heads(
         self, key: str, sources: Callable[[], Sources], delta: tuple[int, DataFrame] | None, *, counts: bool
     ) -> DataFrame:
-        """Return the heads of a rule's instances, with given rows at one place if there are some."""
+        """Return the heads of a rule's instances, with given rows at one position if there are some."""
         rule = self._rules[key]
         found, dropped = self._instances(rule.head, rule.body, sources(), delta)
         if counts and dropped:
@@ -215,20 +215,20 @@ class Node:
         columns: tuple[Variable, ...],
         left: tuple[Conjunct, ...],
     ) -> expressions.ExpressionResult:
-        place = self._setting.workspace
+        workspace = self._setting.workspace
         judge = ExpressionTask(
             head,
             columns,
             left,
             self._setting.keys,
             self._terms,
-            place.scratch.folder,
-            place.hashing,
+            workspace.scratch.folder,
+            workspace.hashing,
             self._setting.settings.registry,
             self._negated(left),
         )
         judged = expressions.run(
-            place, frame.distinct(), judge, "looking at values", self._setting.settings.turn
+            workspace, frame.distinct(), judge, "looking at values", self._setting.settings.turn
         )
         self._take_terms(judged.terms)
         self._held += judged.rows
@@ -275,7 +275,7 @@ class Node:
         self, key: str, aggregate: Aggregate, body: tuple[Conjunct, ...], sources: Sources
     ) -> SignedFiles:
         """Fold the bindings of an aggregate's body, or of one that has more conjuncts."""
-        place, settings = self._setting.workspace, self._setting.settings
+        workspace, settings = self._setting.workspace, self._setting.settings
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
         found, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
         if errors:
@@ -288,14 +288,14 @@ class Node:
             *(frame[named[fold.argument]].alias(f"a{n}") for n, fold in enumerate(aggregate.folds)),
         )
         grouped = (
-            chosen.repartition(place.jobs.cores, *(f"g{n}" for n in range(len(groups))))
+            chosen.repartition(workspace.jobs.cores, *(f"g{n}" for n in range(len(groups))))
             if groups
             else chosen.coalesce(1)
         )
         folding = AggregateTask(
-            aggregate, self._terms, place.scratch.folder, place.hashing, settings.registry
+            aggregate, self._terms, workspace.scratch.folder, workspace.hashing, settings.registry
         )
-        judged = expressions.run(place, grouped, folding, "folding groups", settings.turn)
+        judged = expressions.run(workspace, grouped, folding, "folding groups", settings.turn)
         self._take_terms(judged.terms)
         if judged.dropped:
             self._drop(key, judged.dropped)

@@ -118,9 +118,9 @@ class SegmentWriter:
             content = self._content(relation, kept, [(TableName(*relation), change)])
             if content is not None:
                 aggregate_rows[key] = content
-            elif keys in self._change.replaced:
+            elif keys in self._change.segments:
                 aggregate_rows[key] = kept
-        if keys in self._change.replaced:
+        if keys in self._change.segments:
             unchanged = node.files.contents
             contents = {**{r: unchanged[r] for r in by_relation if r in unchanged}, **contents}
         elif not contents and not aggregate_rows:
@@ -143,7 +143,7 @@ class SegmentWriter:
 
     def _node_change(self, keys: frozenset[str]) -> _NodeChange:
         before = self._change.before.store.segments.get(keys)
-        replaced = self._change.replaced.get(keys)
+        replaced = self._change.segments.get(keys)
         files = self._files.get(keys, Segment())
         if before is None and replaced is not None:
             return self._formed(replaced)

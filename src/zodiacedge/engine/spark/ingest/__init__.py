@@ -1,4 +1,4 @@
-"""Facts on their way in.
+"""Reading of facts.
 
 fact_delta  explicit facts that a change really inserts and deletes
 batch       facts of the next change

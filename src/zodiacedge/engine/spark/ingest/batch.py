@@ -1,7 +1,7 @@
-"""Facts on their way into or out of a state, and what they come to.
+"""Batches of facts to insert or delete, and the fact delta that two batches come to.
 
-Facts that are given as such are rows of a dictionary of the batch's own until somebody asks; facts of files
-are files of rows from the start.
+Facts given as values are rows of the batch's own dictionary until their files are needed; facts of files are
+files of rows from the start.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Rows:
     terms: TermFiles = field(default_factory=TermFiles)
     names: Names = field(default_factory=lambda: Names({}))
     from_files: bool = False
-    """Whether tasks read them from files; else they were the driver's."""
+    """Whether tasks read them from files; if not, the driver had them."""
 
     def beside(self, other: Rows) -> Rows:
         """Return both."""
@@ -61,7 +61,7 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """How many rows there are; one that stands twice counts as two."""
+        """How many rows there are, duplicates included."""
         return sum(part.rows for parts in self.parts.values() for part in parts)
 
     def predicates(self) -> Iterator[Predicate]:
@@ -75,16 +75,16 @@ class Rows:
 
 
 def class_predicate(name: Term) -> Predicate:
-    """Return the predicate of a class; one that is no IRI is no predicate of its own."""
+    """Return the predicate of a class; a class that is no IRI has none of its own."""
     return Predicate(name.value, 1) if isinstance(name, IRI) else Predicate(RDF_TYPE, 2)
 
 
 class SparkBatch:
     """Facts of one change."""
 
-    def __init__(self, place: Workspace) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         """Start with no facts."""
-        self.workspace = place
+        self.workspace = workspace
         self._given = EmbeddedBatch(Database())
         self._files = Rows()
 
@@ -94,7 +94,7 @@ class SparkBatch:
 
     def load(self, load: Load) -> None:
         """Take the facts of files."""
-        from zodiacedge.engine.spark.ingest.read_files import ingest  # noqa: PLC0415 - only who loads pays for it
+        from zodiacedge.engine.spark.ingest.read_files import ingest  # noqa: PLC0415 - needed only to load files
 
         self._files = self._files.beside(ingest(self.workspace, load))
 
@@ -110,7 +110,7 @@ class SparkBatch:
 
     @property
     def given(self) -> EmbeddedBatch:
-        """The facts that were given as such."""
+        """The facts that were given as values."""
         return self._given
 
     def predicates(self) -> frozenset[Predicate]:
@@ -125,11 +125,11 @@ class SparkBatch:
         segment = self._given.distinct()
         if not segment.tables:
             return Rows()
-        dictionary, place = self._given.store.dictionary, self.workspace
-        folder = place.scratch.folder
-        written, names = write_tables(segment, dictionary, folder, place.hashing)
-        parts = {relation: (place.adopt(part),) for relation, part in written.items()}
-        terms = place.adopt(write_terms(folder, columns_of(dictionary, place.hashing)))
+        dictionary, workspace = self._given.store.dictionary, self.workspace
+        folder = workspace.scratch.folder
+        written, names = write_tables(segment, dictionary, folder, workspace.hashing)
+        parts = {relation: (workspace.adopt(part),) for relation, part in written.items()}
+        terms = workspace.adopt(write_terms(folder, columns_of(dictionary, workspace.hashing)))
         return Rows(parts, TermFiles((terms,) if terms.rows else ()), Names(names))
 
 
@@ -158,7 +158,7 @@ def write_tables(
 
 @dataclass(frozen=True)
 class SparkFactDelta:
-    """What facts to add and to remove come to on the explicit facts of a state."""
+    """The change that facts to insert and to delete make to the explicit facts (EDB) of a state."""
 
     workspace: Workspace
     before: Segment
@@ -168,30 +168,30 @@ class SparkFactDelta:
 
     @cached_property
     def sifted(self) -> ExplicitDelta:
-        """What really comes and goes."""
+        """The rows that are really inserted and deleted."""
         relations = {**self.add.parts, **self.remove.parts}
         if not relations:
             return ExplicitDelta({}, {}, 0, 0, None, ())
-        there = {r: self.before.contents[r] for r in relations if r in self.before.contents}
+        explicit = {r: self.before.contents[r] for r in relations if r in self.before.contents}
         new_terms = TermFiles((*self.add.terms.parts, *self.remove.terms.parts))
         job = DeltaTask(
             self.add.parts,
             self.remove.parts,
-            there,
+            explicit,
             new_terms,
             self.terms_before,
             self.workspace.scratch.folder,
             self.workspace.hashing,
         )
-        compared = any(content.rows for content in there.values()) or self.terms_before.rows
+        compared = any(content.rows for content in explicit.values()) or self.terms_before.rows
         given = self.add.count + self.remove.count
-        rows = given + sum(content.rows for content in there.values())
+        rows = given + sum(content.rows for content in explicit.values())
         if not compared and not (self.add.from_files or self.remove.from_files):
-            # There is nothing to compare them with, and all of it is the driver's own.
+            # There are no facts to compare with, and the driver has all rows: no job is needed.
             with all_or_nothing():
                 found = fact_delta.run(job)
         elif min(rows - self.workspace.options.gather_rows, given - fact_delta.FEW) > 0:
-            return fact_delta.in_parts(self.workspace, job)
+            return fact_delta.run_partitioned(self.workspace, job)
         else:
             found = self.workspace.jobs.one(fact_delta.run, job, "comparing facts with those that are there")
         small = () if found.small_terms is None else (found.small_terms,)
@@ -213,14 +213,14 @@ class SparkFactDelta:
             if relation in self.sifted.whole:
                 found[relation] = SignedFiles.of(self.sifted.whole[relation])
                 continue
-            there = found.get(relation, SignedFiles())
+            existing = found.get(relation, SignedFiles())
             plus, minus = self.sifted.new.get(relation, ()), self.sifted.old.get(relation, ())
-            found[relation] = compacted(self.workspace, relation, there.then(plus, minus), ALONE)
+            found[relation] = compacted(self.workspace, relation, existing.then(plus, minus), ALONE)
         return Segment(found)
 
     @property
     def terms(self) -> TermFiles:
-        """The terms, with those that came."""
+        """The known terms and the new ones."""
         parts = self.terms_before.parts
         if self.sifted.small_terms is not None:
             small = small_parts(self.terms_before)
@@ -234,17 +234,17 @@ class SparkFactDelta:
 
     @property
     def removed(self) -> int:
-        """How many facts go."""
+        """How many facts are deleted."""
         return sum(part.rows for parts in self.sifted.old.values() for part in parts)
 
     @property
     def idle(self) -> int:
-        """How many facts to add are there already."""
+        """How many facts to insert exist already."""
         return self.sifted.idle
 
     @property
     def missing(self) -> tuple[int, Fact | None]:
-        """How many facts to remove are not there, and one of them."""
+        """How many facts to delete do not exist, and one of them."""
         return self.sifted.missing, self.sifted.example
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:

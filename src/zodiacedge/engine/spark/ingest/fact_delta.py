@@ -1,6 +1,6 @@
-"""Which facts of a change really come and go: a task that compares them with the explicit facts there are.
+"""The effective fact delta: a task compares facts to insert and to delete with the explicit facts.
 
-Terms of the change that nobody knew yet are found here too, and compared with those that are known.
+The new terms of the change are found by the same task, and compared with the known ones.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
 
-# How many facts that are not there an example is looked for among.
+# Among so many facts that do not exist the first is chosen as the example.
 _MOST_EXAMPLES = 1000
-# A relation of so many layers, and of so few rows, is written anew.
+# A relation of so many layers, and of so few rows, is rewritten.
 _LAYERS = 6
 _REWRITTEN = 50_000
-# So few facts are looked for among those there are, if those are many times as many.
+# So few facts are looked up among the explicit facts, if those are many times as many.
 FEW = 10_000
 _SHARE = 8
 
 
 @dataclass(frozen=True)
 class DeltaTask:
-    """Facts to add and to remove, and the explicit facts of their relations."""
+    """A task: facts to insert and to delete, and the explicit facts of their relations."""
 
     add: Mapping[Relation, tuple[DataFile, ...]]
     remove: Mapping[Relation, tuple[DataFile, ...]]
@@ -61,45 +61,45 @@ class DeltaTask:
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
     share: PartitionInput | None = None
-    """What of the facts one of several parts has; it leaves the terms to others."""
+    """The input of one partition, if the facts are partitioned; the terms are left to another job."""
 
 
 @dataclass(frozen=True)
 class ExplicitDelta:
-    """What facts to add and to remove come to."""
+    """The rows that a change really inserts into and deletes from the explicit facts."""
 
     new: Mapping[Relation, tuple[DataFile, ...]]
-    """The rows to add that are not there."""
+    """The rows to insert that do not exist."""
     old: Mapping[Relation, tuple[DataFile, ...]]
-    """The rows to remove that are there and are not added again."""
+    """The rows to delete that exist and are not inserted again."""
     idle: int
     missing: int
     example: Fact | None
     terms: tuple[DataFile, ...]
-    """The terms that nobody knew."""
+    """The new terms."""
     small_terms: DataFile | None = None
     """The terms of many small files, in one."""
     whole: Mapping[Relation, DataFile] = field(default_factory=dict)
-    """All rows that will be there, of relations that had become many small files."""
+    """All rows after the change, of relations that had become many small files."""
 
 
-def run(sift: DeltaTask) -> ExplicitDelta:
-    """Find out what comes and goes."""
+def run(task: DeltaTask) -> ExplicitDelta:
+    """Compute the effective delta."""
     reads: dict[Relation, tuple[Read, list[Read], list[Read]]] = {}
     looked_up: set[Relation] = set()
-    shared = None if sift.share is None else PartitionReader(sift.share)
-    for relation in {**sift.add, **sift.remove}:
+    shared = None if task.share is None else PartitionReader(task.share)
+    for relation in {**task.add, **task.remove}:
         reader = shared or Reader()
-        added = [reader.read(relation, SignedFiles.of(part)) for part in sift.add.get(relation, ())]
-        removed = [reader.read(relation, SignedFiles.of(part)) for part in sift.remove.get(relation, ())]
-        content = sift.explicit.get(relation, SignedFiles())
+        added = [reader.read(relation, SignedFiles.of(part)) for part in task.add.get(relation, ())]
+        removed = [reader.read(relation, SignedFiles.of(part)) for part in task.remove.get(relation, ())]
+        content = task.explicit.get(relation, SignedFiles())
         few = sum(len(columns[0]) for read in (*added, *removed) for _, columns in read.layers)
         if shared is None and few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
             looked_up.add(relation)
             reads[relation] = (_matching(relation, content, (*added, *removed)), added, removed)
         else:
             reads[relation] = (reader.read(relation, content), added, removed)
-    translation = Translation({}, sift.hashing)
+    translation = Translation({}, task.hashing)
     new: dict[Relation, tuple[DataFile, ...]] = {}
     old: dict[Relation, tuple[DataFile, ...]] = {}
     absent: dict[Relation, Ids] = {}
@@ -116,29 +116,29 @@ def run(sift: DeltaTask) -> ExplicitDelta:
         idle += len(coming) - len(fresh)
         leaving = coming.sift(table.sift(going.rows, present=True), present=False)
         absent[relation] = table.sift(going.rows, present=False)
-        for found, rows in ((new, fresh), (old, leaving)):
+        for side, rows in ((new, fresh), (old, leaving)):
             if len(rows):
-                part = sift.folder.write_rows(relation, _columns(translation, relation, rows))
-                found[relation] = (part,)
+                part = task.folder.write_rows(relation, _columns(translation, relation, rows))
+                side[relation] = (part,)
         whole_read = shared is None and relation not in looked_up and len(table) <= _REWRITTEN
         if whole_read and len(there.layers) >= _LAYERS and (len(fresh) or len(leaving)):
             table.delete(leaving)
             table.insert(fresh)
-            whole[relation] = sift.folder.write_rows(relation, _columns(translation, relation, table.rows))
+            whole[relation] = task.folder.write_rows(relation, _columns(translation, relation, table.rows))
     missing = sum(map(len, absent.values()))
-    example = _example(sift, absent, translation)
+    example = _example(task, absent, translation)
     if shared is not None:
         return ExplicitDelta(new, old, idle, missing, example, ())
-    fresh_terms = sift.new_terms.read() if sift.new_terms.parts else SCHEMA.empty_table()
-    terms = write_terms(sift.folder, unseen(fresh_terms, sift.terms))
-    small = small_parts(sift.terms)
-    small_terms = compact(sift.folder, small) if small else None
+    fresh_terms = task.new_terms.read() if task.new_terms.parts else SCHEMA.empty_table()
+    terms = write_terms(task.folder, unseen(fresh_terms, task.terms))
+    small = small_parts(task.terms)
+    small_terms = compact(task.folder, small) if small else None
     fresh_parts = (terms,) if terms.rows else ()
     return ExplicitDelta(new, old, idle, missing, example, fresh_parts, small_terms, whole)
 
 
 def _matching(relation: Relation, content: SignedFiles, given: Sequence[Read]) -> Read:
-    """Read of a content only what is given: where it is much, only that can matter."""
+    """Look up the given rows among many explicit facts."""
     rows = {
         row
         for read in given
@@ -160,16 +160,16 @@ def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[ND
     return [translation.keys(rows[:, n]) for n in range(relation.arity)]
 
 
-def _example(sift: DeltaTask, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
+def _example(task: DeltaTask, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
     some = {relation: rows[:_MOST_EXAMPLES] for relation, rows in absent.items() if len(rows)}
     if not some:
         return None
     keys = {relation: _columns(translation, relation, rows) for relation, rows in some.items()}
-    return _first(sift, keys)
+    return _first(task, keys)
 
 
-def _first(sift: DeltaTask, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact | None:
-    known = TermFiles((*sift.terms.parts, *sift.new_terms.parts))
+def _first(task: DeltaTask, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact | None:
+    known = TermFiles((*task.terms.parts, *task.new_terms.parts))
     asked = [column for relation, columns in keys.items() if relation.arity for column in columns]
     terms = known.decode(np.concatenate(asked)) if asked else {}
     facts = [
@@ -180,41 +180,43 @@ def _first(sift: DeltaTask, keys: Mapping[Relation, list[NDArray[np.int64]]]) ->
     return min(facts, key=format_atom, default=None)
 
 
-def in_parts(place: Workspace, sift: DeltaTask) -> ExplicitDelta:
-    """Find out what comes and goes of facts that are dealt out by their first argument: three jobs."""
-    units = [
+def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
+    """Compute the effective delta of facts that are shuffled by their first argument: three jobs."""
+    inputs = [
         ShuffleInput(part, relation, 0)
-        for relation in {**sift.add, **sift.remove}
+        for relation in {**task.add, **task.remove}
         for parts in (
-            sift.add.get(relation, ()),
-            sift.remove.get(relation, ()),
-            sift.explicit.get(relation, SignedFiles()).parts,
+            task.add.get(relation, ()),
+            task.remove.get(relation, ()),
+            task.explicit.get(relation, SignedFiles()).parts,
         )
         for part in parts
     ]
-    count = partition_count(place, sum(unit.part.rows for unit in units))
-    dealt = shuffle(place, units, count, ALONE)
-    shares = [replace(sift, share=PartitionInput(blocks)) for blocks in dealt.blocks]
-    found = place.jobs.each(run, shares, "comparing facts with those that are there")
-    new, old = (_adopted(place, sides) for sides in ([one.new for one in found], [one.old for one in found]))
-    known = merged(place, sift.new_terms, sift.terms, ALONE)
-    examples = [one.example for one in found if one.example is not None]
+    count = partition_count(workspace, sum(file.part.rows for file in inputs))
+    shuffled = shuffle(workspace, inputs, count, ALONE)
+    tasks = [replace(task, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    found = workspace.jobs.each(run, tasks, "comparing facts with those that are there")
+    new, old = (
+        _adopted(workspace, sides) for sides in ([one.new for one in found], [one.old for one in found])
+    )
+    known = merged(workspace, task.new_terms, task.terms, ALONE)
+    examples = [delta.example for delta in found if delta.example is not None]
     return ExplicitDelta(
         new,
         old,
-        sum(one.idle for one in found),
-        sum(one.missing for one in found),
+        sum(delta.idle for delta in found),
+        sum(delta.missing for delta in found),
         min(examples, key=format_atom, default=None),
-        known.parts[len(sift.terms.parts) :],
+        known.parts[len(task.terms.parts) :],
     )
 
 
 def _adopted(
-    place: Workspace, sides: Iterable[Mapping[Relation, tuple[DataFile, ...]]]
+    workspace: Workspace, sides: Iterable[Mapping[Relation, tuple[DataFile, ...]]]
 ) -> dict[Relation, tuple[DataFile, ...]]:
-    """Return what several parts found."""
+    """Adopt the files that several partitions wrote."""
     found: dict[Relation, tuple[DataFile, ...]] = {}
     for side in sides:
         for relation, parts in side.items():
-            found[relation] = (*found.get(relation, ()), *map(place.adopt, parts))
+            found[relation] = (*found.get(relation, ()), *map(workspace.adopt, parts))
     return found

@@ -1,4 +1,4 @@
-"""Files to rows, in parallel: N-Triples and N-Quads from splits of a file, other formats a file at a time.
+"""Reads files in parallel: N-Triples and N-Quads by splits of a file, other formats a file at a time.
 
 A split is a stretch of bytes; its task reads the lines that begin in it. Small files are read several by one
 task. Each task has a dictionary of its own and writes what it read as files of fingerprints, with the terms
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 _BY_LINES = frozenset({Format.NTRIPLES, Format.NQUADS})
-# A cluster with many cores reads a large file in more pieces, a small one in fewer.
+# A file is divided into at most so many splits per core.
 _TASKS_PER_CORE = 16
 # Less than this is not worth a task, if there is more to read.
 _LEAST_BYTES = 1 << 20
 # Rows of one relation that a task keeps before it makes them distinct.
 _TRIPLES_TOGETHER = 1 << 18
-# So many bad lines are told at once.
+# So many bad lines are read at once.
 _BAD_TOGETHER = 4096
 _BAD = pa.schema(
     [
@@ -105,30 +105,30 @@ class BundleResult:
     reads: tuple[FileRead, ...]
 
 
-def ingest(place: Workspace, load: Load) -> Rows:
-    """Read the files of a load on the cluster; its report tells what they gave."""
+def ingest(workspace: Workspace, load: Load) -> Rows:
+    """Read the files of a load on the cluster, and report on each of them."""
     started = time.monotonic()
     readings = load.readings()
-    splits = [split for at, one in enumerate(readings) for split in _splits(place, at, one)]
+    splits = [split for at, one in enumerate(readings) for split in _splits(workspace, at, one)]
     if not splits:
         load.conclude()
         return Rows()
     # Starting Spark takes a while, too.
     load.tell_share(0.0)
-    bundles = list(_bundles(place, splits))
-    pieces = place.jobs.each(
+    bundles = list(_bundles(workspace, splits))
+    pieces = workspace.jobs.each(
         read_bundle, bundles, "reading files", watch=lambda done: load.tell_share(done / len(bundles))
     )
     rows = Rows()
     reads: list[FileRead] = []
     for piece in pieces:
-        parts = {relation: (place.adopt(part),) for relation, part in piece.parts.items()}
-        terms = TermFiles((place.adopt(piece.terms),) if piece.terms.rows else ())
+        parts = {relation: (workspace.adopt(part),) for relation, part in piece.parts.items()}
+        terms = TermFiles((workspace.adopt(piece.terms),) if piece.terms.rows else ())
         rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
         reads += piece.reads
     for one in reads:
         # The file goes once it was read.
-        place.adopt(one.bad_lines)
+        workspace.adopt(one.bad_lines)
     for at, group in groupby(zip(splits, reads, strict=True), lambda pair: pair[0].file):
         reading_of = readings[at]
         lines = facts = 0
@@ -141,29 +141,29 @@ def ingest(place: Workspace, load: Load) -> Rows:
     return rows
 
 
-def _splits(place: Workspace, at: int, one: FileReading) -> Iterator[Split]:
-    # Tasks work in other folders; what they tell calls the file what the user called it.
+def _splits(workspace: Workspace, at: int, one: FileReading) -> Iterator[Split]:
+    # Tasks work in other folders, and messages name the file as the user named it.
     source = replace(one.source, path=one.source.path.absolute(), shown=one.source.name)
     size = source.size
     given = (at, source, one.options, one.blank_prefix)
     if isinstance(source.path, Path):
-        # Whoever may not read a file hears it before a job starts. Elsewhere asking takes its time.
+        # A local file that cannot be read is reported before a job starts; a remote one by its task.
         with reading(source.name):
             source.path.open("rb").close()
     if source.format not in _BY_LINES or source.compression or not size:
         yield Split(*given)
         return
-    most = place.jobs.cores * _TASKS_PER_CORE
-    step = max(place.options.split_bytes, -(-size // most))
+    most = workspace.jobs.cores * _TASKS_PER_CORE
+    step = max(workspace.options.split_bytes, -(-size // most))
     for start in range(0, size, step):
         yield Split(*given, start, min(start + step, size))
 
 
-def _bundles(place: Workspace, splits: Sequence[Split]) -> Iterator[Bundle]:
+def _bundles(workspace: Workspace, splits: Sequence[Split]) -> Iterator[Bundle]:
     """Yield splits that follow each other, as many together as one task reads."""
-    folder, hashing = place.scratch.folder, place.hashing
-    share = sum(split.size for split in splits) // (place.jobs.cores * _TASKS_PER_CORE)
-    enough = min(max(share, _LEAST_BYTES), place.options.split_bytes)
+    folder, hashing = workspace.scratch.folder, workspace.hashing
+    share = sum(split.size for split in splits) // (workspace.jobs.cores * _TASKS_PER_CORE)
+    enough = min(max(share, _LEAST_BYTES), workspace.options.split_bytes)
     together: list[Split] = []
     size = 0
     for split in splits:
@@ -186,7 +186,7 @@ def _take_bad_lines(one: FileReading, found: DataFile, lines: int) -> None:
 
 
 def _bad_lines(file: str, found: DataFile, lines: int, together: int) -> Iterator[BadLine]:
-    # They may be as many as there are lines, so no more than some stand in memory.
+    # They may be as many as there are lines, so only so many are in memory.
     for batch in read_batches(found.path, together):
         for row in batch.to_pylist():
             unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"

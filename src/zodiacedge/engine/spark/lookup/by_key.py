@@ -1,9 +1,8 @@
-"""Rows of large relations, looked up by key: what a small change may concern, and nothing else.
+"""Lookup of rows of large relations by key: the rows that a small change may concern, and no others.
 
-Whoever wants rows says which columns must have which values. The files of all owners are read where they are,
-in stretches, by as many tasks as it takes; the rows that match come back, up to a number that is small by
-construction. A file's rows are the same rows whoever owns it, so a content cut down file by file is the same
-content cut down: what came, what went again, and in that order.
+A lookup names columns and the values that they must have. Tasks read the files of all owners and return the
+rows that match, up to a small number. Filtering each of the signed files gives the signed files of the
+matching rows, in the same order.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
     Columns = list[Keys]
 
 Row = tuple["int | None", ...]
-"""Terms by fingerprint; None where nobody knows yet."""
+"""Fingerprints of terms; None where a term is not known yet."""
 Source = Relation | str
-"""A relation, or the key of a rule whose aggregate's rows are meant."""
+"""A relation, or the key of a rule for the rows of its aggregate."""
 Wants = dict[tuple[int, ...], set[tuple[int, ...]]]
-"""By columns, the values that they must have; no column means all rows."""
+"""The values that columns must have, by columns; no column means all rows."""
 
-# A task looks into so many row groups of a file, or into files of so many rows together.
+# A task reads so many row groups of a file, or files of so many rows together.
 _GROUPS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1 << 21
-_WHOLE: Wants = {(): {()}}
+_ALL: Wants = {(): {()}}
 
 
 class TooManyError(Exception):
@@ -53,7 +52,7 @@ class TooManyError(Exception):
 
 
 class _Stretch(NamedTuple):
-    """A part of a file, and what is wanted of it."""
+    """Row groups of a file, and the values that are looked up in them."""
 
     path: str
     width: int
@@ -63,15 +62,15 @@ class _Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class _Bundle:
-    """What one task looks into."""
+    """A task: stretches of files."""
 
     stretches: tuple[_Stretch, ...]
     most: int
 
 
 def look(bundle: _Bundle) -> list[tuple[str, Columns]] | None:
-    """Return the rows that are wanted, by file; None if they are too many."""
-    found = []
+    """Return the matching rows by file; None if they are too many."""
+    rows = []
     left = bundle.most
     for stretch in bundle.stretches:
         columns = matching(stretch.path, stretch.width, stretch.wants, left, stretch.groups)
@@ -79,22 +78,22 @@ def look(bundle: _Bundle) -> list[tuple[str, Columns]] | None:
             return None
         if len(columns[0]):
             left -= len(columns[0])
-            found.append((stretch.path, columns))
-    return found
+            rows.append((stretch.path, columns))
+    return rows
 
 
 def matching(
     path: str, width: int, wants: Wants, most: int, groups: tuple[int, int] | None = None
 ) -> Columns | None:
-    """Return the rows of a file that are wanted; None if they are more than `most`."""
+    """Return the matching rows of a file; None if they are more than `most`."""
     names = [f"c{n}" for n in range(width)]
     tests = [_Test.of(columns, values) for columns, values in wants.items()]
-    # Most row groups have nothing: what no test looks at is read only where there is something.
-    looked_at = sorted({n for columns in wants for n in columns})
-    others = [n for n in range(width) if n not in looked_at]
+    # Most row groups have no match: the other columns are read only where there is one.
+    tested = sorted({n for columns in wants for n in columns})
+    others = [n for n in range(width) if n not in tested]
     pieces: list[Columns] = []
-    system, place = located(path)
-    with system.open_input_file(place) as source:
+    system, inner_path = located(path)
+    with system.open_input_file(inner_path) as source:
         file = pq.ParquetFile(source)
 
         def read(number: int, some: Sequence[int]) -> dict[int, Keys]:
@@ -102,7 +101,7 @@ def matching(
             return {n: column.to_numpy() for n, column in zip(some, table.columns, strict=True)}
 
         for number in range(*(groups or (0, file.num_row_groups))):
-            columns = read(number, looked_at)
+            columns = read(number, tested)
             chosen = np.zeros(file.metadata.row_group(number).num_rows, np.bool_)
             for test in tests:
                 chosen |= test.mask(columns, len(chosen))
@@ -129,36 +128,36 @@ class _Test:
         return cls(columns, values, each)
 
     def mask(self, given: Mapping[int, Keys], rows: int) -> NDArray[np.bool_]:
-        """Tell of each row whether it has some of the values."""
-        found = np.ones(rows, np.bool_)
+        """Tell of each row whether it has one of the values."""
+        mask = np.ones(rows, np.bool_)
         for number, (column, values) in enumerate(zip(self.columns, self.sorted, strict=True)):
             if not number:
-                found = _among(given[column], values)
+                mask = _among(given[column], values)
                 continue
-            places = np.flatnonzero(found)
-            found[places] = _among(given[column][places], values)
+            positions = np.flatnonzero(mask)
+            mask[positions] = _among(given[column][positions], values)
         if len(self.columns) > 1 and len(self.values) > 1:
-            places = np.flatnonzero(found)
-            listed = zip(*(given[column][places].tolist() for column in self.columns), strict=True)
-            found[places] = [row in self.values for row in listed]
-        return found
+            positions = np.flatnonzero(mask)
+            listed = zip(*(given[column][positions].tolist() for column in self.columns), strict=True)
+            mask[positions] = [row in self.values for row in listed]
+        return mask
 
 
 def _among(column: Keys, values: Keys) -> NDArray[np.bool_]:
     if len(values) == 1:
         same: NDArray[np.bool_] = column == values[0]
         return same
-    places = np.searchsorted(values, column)
-    places[places == len(values)] = 0
-    found: NDArray[np.bool_] = values[places] == column
-    return found
+    positions = np.searchsorted(values, column)
+    positions[positions == len(values)] = 0
+    mask: NDArray[np.bool_] = values[positions] == column
+    return mask
 
 
 class SliceReader(Reader):
-    """Reads contents of which only some rows of each file are there."""
+    """Reads the rows of signed files that were looked up."""
 
     def __init__(self, rows: Mapping[str, Columns]) -> None:
-        """Take the rows by file; a file that is not among them has none."""
+        """Take the rows by file; a file without an entry has none."""
         super().__init__()
         self._rows = rows
 
@@ -174,15 +173,15 @@ class SliceReader(Reader):
 
 @dataclass
 class Slice:
-    """What was looked up so far."""
+    """The rows looked up so far."""
 
     workspace: Workspace
     turn: YieldPoint
     contents: Callable[[Source], Sequence[SignedFiles]]
-    """All contents of a source, of whichever owner, before the change or after it."""
+    """Returns the files of a source, of all owners, before the change and after it."""
     width: Callable[[Source], int]
     rows: dict[str, Columns] = field(default_factory=dict)
-    """The rows that were found, by file."""
+    """The matching rows by file."""
     jobs: int = 0
     count: int = 0
     _asked: dict[Source, Wants] = field(default_factory=dict)
@@ -190,28 +189,28 @@ class Slice:
 
     @property
     def most(self) -> int:
-        """How many rows may be looked up, all together."""
+        """How many rows may be looked up in all."""
         return self.workspace.options.driver_rows
 
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
-        """Whether all rows that have some values are there."""
+        """Whether all rows with the given values were looked up."""
         asked = self._asked.get(source)
         if asked is None:
             return not any(content.layers for content in self.contents(source))
         return any(
-            set(some) <= set(columns) and tuple(values[columns.index(n)] for n in some) in there
-            for some, there in asked.items()
+            set(known) <= set(columns) and tuple(values[columns.index(n)] for n in known) in known_values
+            for known, known_values in asked.items()
         )
 
     def held(self, content: SignedFiles) -> set[Row]:
-        """Return the rows of a content that were found."""
-        found: set[Row] = set()
-        for came, part in content.layers:
-            if came:
-                found |= self._listed(part)
+        """Return the rows that signed files come to, among those looked up."""
+        rows: set[Row] = set()
+        for plus, part in content.layers:
+            if plus:
+                rows |= self._listed(part)
             else:
-                found -= self._listed(part)
-        return found
+                rows -= self._listed(part)
+        return rows
 
     def _listed(self, part: DataFile) -> frozenset[Row]:
         if part.path not in self.rows:
@@ -226,7 +225,7 @@ class Slice:
     def fetch(self, wanted: Mapping[Source, Wants]) -> None:
         """Look up rows: no job if the files are small, else one.
 
-        Where there are too many nothing was looked up, and TooManyError is raised.
+        Raise TooManyError, and look nothing up, if too many rows match.
         """
         before = dict(self.rows), self.count, {source: dict(one) for source, one in self._asked.items()}
         try:
@@ -245,27 +244,27 @@ class Slice:
             ]
         total = sum(part.rows for pieces in stretches.values() for part, _ in pieces)
         small = total <= min(self.workspace.options.whole_rows, self.most - self.count)
-        for source, path, columns in self._here(stretches) if small else self._there(stretches):
+        for source, path, columns in self._by_driver(stretches) if small else self._by_tasks(stretches):
             self._take(source, path, columns)
 
     def _extended(self, source: Source, wants: Wants) -> Wants:
-        """Note what is asked for; small relations are read whole, and never asked again."""
+        """Note what is looked up; small relations are read as a whole, and only once."""
         stored = sum(part.rows for part in self._parts(source))
         if stored <= self.workspace.options.whole_rows or () in wants:
             if stored > self.most - self.count:
                 raise TooManyError(source)
-            self._asked[source] = dict(_WHOLE)
-            return _WHOLE
+            self._asked[source] = dict(_ALL)
+            return _ALL
         asked = self._asked.setdefault(source, {})
         for columns, values in wants.items():
             asked[columns] = asked.get(columns, set()) | values
         return wants
 
     def _parts(self, source: Source) -> Iterable[DataFile]:
-        found = (part for content in self.contents(source) for part in content.parts)
-        return {part.path: part for part in found if part.rows}.values()
+        parts = (part for content in self.contents(source) for part in content.parts)
+        return {part.path: part for part in parts if part.rows}.values()
 
-    def _here(
+    def _by_driver(
         self, stretches: Mapping[Source, list[tuple[DataFile, Wants]]]
     ) -> Iterator[tuple[Source, str, Columns]]:
         for source, pieces in stretches.items():
@@ -275,7 +274,7 @@ class Slice:
                     raise TooManyError(source)
                 yield source, part.path, columns
 
-    def _there(
+    def _by_tasks(
         self, stretches: Mapping[Source, list[tuple[DataFile, Wants]]]
     ) -> Iterator[tuple[Source, str, Columns]]:
         bundles, owners = [], []
@@ -286,8 +285,8 @@ class Slice:
         if not bundles:
             return
         self.jobs += 1
-        found = self.workspace.jobs.each(look, bundles, "looking up what a change may concern", self.turn)
-        for source, rows in zip(owners, found, strict=True):
+        results = self.workspace.jobs.each(look, bundles, "looking up what a change may concern", self.turn)
+        for source, rows in zip(owners, results, strict=True):
             if rows is None:
                 raise TooManyError(source)
             for path, columns in rows:
@@ -314,11 +313,11 @@ class Slice:
             yield made(tuple(waiting))
 
     def _take(self, source: Source, path: str, columns: Columns) -> None:
-        there = self.rows.get(path)
-        before = len(there[0]) if there is not None else 0
-        if there is not None:
-            # A row may be wanted for more than one reason.
-            both = [np.concatenate(pair) for pair in zip(there, columns, strict=True)]
+        known = self.rows.get(path)
+        before = len(known[0]) if known is not None else 0
+        if known is not None:
+            # A row may match several lookups.
+            both = [np.concatenate(pair) for pair in zip(known, columns, strict=True)]
             kept = np.unique(np.stack(both, axis=1), axis=0, return_index=True)[1]
             columns = [column[kept] for column in both]
         self.rows[path] = columns
@@ -329,21 +328,21 @@ class Slice:
 
 
 def _groups(part: DataFile) -> int:
-    system, place = located(part.path)
-    with system.open_input_file(place) as source:
+    system, inner_path = located(part.path)
+    with system.open_input_file(inner_path) as source:
         return int(pq.ParquetFile(source).num_row_groups)
 
 
 def _narrowed(part: DataFile, wants: Wants) -> Wants:
-    """Return what is wanted of a file; of members, only what classes it has."""
+    """Return the values to look up in a file; for `rdf:type`, only those with a class that the file has."""
     if not part.classes:
         return wants
-    found: Wants = {}
+    narrowed: Wants = {}
     for columns, values in wants.items():
         chosen = values
         if 1 in columns:
-            place = columns.index(1)
-            chosen = {one for one in values if one[place] in part.classes}
+            position = columns.index(1)
+            chosen = {row for row in values if row[position] in part.classes}
         if chosen:
-            found[columns] = chosen
-    return found
+            narrowed[columns] = chosen
+    return narrowed

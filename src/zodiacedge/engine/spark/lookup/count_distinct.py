@@ -1,7 +1,7 @@
-"""How many facts several owners have, each counted once: the largest owner's, and what the others add to it.
+"""Counts the distinct facts of several owners: those of the largest owner, and those that the others add.
 
-The rows of an owner are all different, and those of the largest are counted already. So nobody has to make
-all rows distinct: it is enough to find out which rows of the others it has too.
+The rows of one owner are distinct, and their number is known. So not all rows are compared: it is enough to
+find the rows of the other owners that the largest has, too.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Owned:
-    """What several owners have of a relation."""
+    """A task: the files of several owners of a relation."""
 
     relation: Relation
     contents: tuple[SignedFiles, ...]
     hashing: Hashing = field(default_factory=Hashing)
     share: PartitionInput | None = None
-    """What of it one part has, if not all."""
+    """The input of one partition, if not all rows are counted."""
 
 
-def count(place: Workspace, relation: Relation, contents: Sequence[SignedFiles]) -> Counts:
-    """Count the rows that some owners have, each once."""
+def count(workspace: Workspace, relation: Relation, contents: Sequence[SignedFiles]) -> Counts:
+    """Count the distinct rows of several owners."""
     held = sorted((content for content in contents if content.rows), key=lambda content: content.rows)
     if not held:
         return {}
     if len(held) == 1:
-        return _told(relation, held[0])
-    owned = Owned(relation, tuple(held), place.hashing)
+        return _known_count(relation, held[0])
+    owned = Owned(relation, tuple(held), workspace.hashing)
     stored = sum(content.stored for content in held)
-    if stored <= place.options.driver_rows:
+    if stored <= workspace.options.driver_rows:
         return count_here(owned)
-    if place.options.gathers(stored):
-        return place.jobs.one(count_here, owned, "counting facts")
-    return _count_in_parts(place, owned, stored)
+    if workspace.options.gathers(stored):
+        return workspace.jobs.one(count_here, owned, "counting facts")
+    return _count_partitioned(workspace, owned, stored)
 
 
 def count_here(owned: Owned) -> Counts:
@@ -81,17 +81,17 @@ def _by_class(translation: Translation, rows: Ids) -> Counter[int]:
     return Counter(dict(zip(translation.keys(ids).tolist(), counts.tolist(), strict=True)))
 
 
-def _told(relation: Relation, content: SignedFiles) -> Counts:
+def _known_count(relation: Relation, content: SignedFiles) -> Counts:
     return dict(content.classes()) if relation.typed else {0: content.rows}
 
 
-def _count_in_parts(place: Workspace, owned: Owned, stored: int) -> Counts:
-    """Count rows that are dealt out by their first argument: equal ones come to the same part."""
+def _count_partitioned(workspace: Workspace, owned: Owned, stored: int) -> Counts:
+    """Count rows that are shuffled by their first argument: equal rows come to the same partition."""
     files = {part.path: part for content in owned.contents for part in content.parts}
-    units = [ShuffleInput(part, owned.relation, 0) for part in files.values()]
-    dealt = shuffle(place, units, partition_count(place, stored), ALONE)
-    shares = [replace(owned, share=PartitionInput(blocks)) for blocks in dealt.blocks]
-    found: Counter[int] = Counter()
-    for counts in place.jobs.each(count_here, shares, "counting facts"):
-        found.update(counts)
-    return dict(found)
+    inputs = [ShuffleInput(part, owned.relation, 0) for part in files.values()]
+    shuffled = shuffle(workspace, inputs, partition_count(workspace, stored), ALONE)
+    tasks = [replace(owned, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    total: Counter[int] = Counter()
+    for counts in workspace.jobs.each(count_here, tasks, "counting facts"):
+        total.update(counts)
+    return dict(total)

@@ -1,7 +1,7 @@
-"""Rows back to facts, for whoever asks for them: a relation at a time, each fact once.
+"""Decodes rows of fingerprints to facts: a relation at a time, each fact once.
 
-What is small the driver reads from the files itself. What is not, Spark makes distinct and joins with the
-terms behind its fingerprints; the driver reads the files of that a batch at a time and holds no more.
+The driver reads few rows from the files itself. Many rows Spark makes distinct and joins with the terms of
+their fingerprints; the driver reads the result a batch at a time and holds no more.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 
-# So many rows become facts at once.
+# So many rows are decoded at once.
 _TOGETHER = 65_536
 _ROWS_PER_FILE = 1 << 19
-# Terms of earlier facts that are kept for the next.
+# So many decoded terms are cached.
 _MOST_TERMS = 200_000
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Reads rows, and knows what their terms are."""
+    """Reads rows and decodes their terms."""
 
     workspace: Workspace
     terms: TermFiles
@@ -61,7 +61,7 @@ class Lookup:
         choice: RowFilter = ALL,
         most: int | None = None,
     ) -> Iterator[Fact]:
-        """Yield the facts that some owners have of a relation, each once: those meant, or so many of them."""
+        """Yield the distinct facts of several owners that pass a filter, all or so many of them."""
         held = [content for content in contents if choice.held(content)]
         if sum(map(choice.stored, held)) > self.workspace.options.driver_rows and relation.arity:
             if most is None:
@@ -82,7 +82,7 @@ class Lookup:
             yield Fact(relation.name, tuple(terms[key] for key in row))
 
     def count(self, relation: Relation, contents: Iterable[SignedFiles]) -> dict[int, int]:
-        """Count the rows that some owners have, each once: by class, or as a whole under 0."""
+        """Count the distinct rows of several owners: by class, or as a whole under 0."""
         return count(self.workspace, relation, tuple(contents))
 
     def holds(self, term: Term, segment: Segment) -> bool:
@@ -97,7 +97,7 @@ class Lookup:
         )
 
     def decode(self, keys: Iterable[int]) -> Mapping[int, Term]:
-        """Return what some fingerprints stand for."""
+        """Return the terms of fingerprints."""
         known = self._known
         if len(known) > _MOST_TERMS:
             known.clear()
@@ -136,10 +136,10 @@ class Lookup:
     def readable(
         self, relation: Relation, contents: Iterable[SignedFiles], choice: RowFilter = ALL
     ) -> DataFrame:
-        """Return the rows that some owners have, each once, with what `facts_of` makes facts of."""
-        place = self.workspace
+        """Return the distinct rows of several owners with the columns of terms that `facts_of` decodes."""
+        workspace = self.workspace
         frame = self._distinct(relation, contents, choice)
-        terms = terms_frame(place, self.terms).dropDuplicates(["id"])
+        terms = terms_frame(workspace, self.terms).dropDuplicates(["id"])
         for n in range(relation.arity):
             named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
             frame = frame.join(named, f"c{n}")
@@ -158,18 +158,18 @@ class Lookup:
     def _streamed(
         self, relation: Relation, contents: Sequence[SignedFiles], choice: RowFilter
     ) -> Iterator[Fact]:
-        place = self.workspace
+        workspace = self.workspace
         frame = self.readable(relation, contents, choice)
-        writer = _Writer(place.scratch.folder)
-        written = place.jobs.each_partition(writer, frame, "looking up what facts say")
-        for part in [place.adopt(file) for file in written]:
+        writer = _Writer(workspace.scratch.folder)
+        written = workspace.jobs.each_partition(writer, frame, "looking up what facts say")
+        for part in [workspace.adopt(file) for file in written]:
             for batch in read_batches(part.path, _TOGETHER):
                 yield from facts_of(relation, batch)
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes the rows of a partition as they come, some hundred thousand into a file."""
+    """Writes the rows of a partition as they come, so many to a file."""
 
     folder: Folder
 
@@ -179,7 +179,7 @@ class _Writer:
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
-    """Yield the facts of a relation that readable rows tell."""
+    """Yield the facts of a relation from rows of terms."""
     dictionary = Dictionary()
     columns = [column.tolist() for column in enter_rows(batch, relation.arity, dictionary)]
     terms = [dictionary.decode(number) for number in range(len(dictionary))]

@@ -1,6 +1,6 @@
-"""Which rows of a relation somebody asks for: all, members of some classes, or the instances of an atom.
+"""Filters on the rows of a relation: all, members of classes, or the instances of an atom.
 
-How many members each class has is known without looking, so most questions are answered by that alone.
+The number of members of each class is known without reading a file, which answers most questions.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """What rows must have."""
+    """Conditions on rows."""
 
     classes: frozenset[int] | None = None
-    """Of members, the classes; None for all."""
+    """For `rdf:type`, the classes; None for all."""
     values: Mapping[int, int] = field(default_factory=dict)
-    """By column, the fingerprint that stands there."""
+    """The fingerprint that a column must have, by column."""
     equal: tuple[tuple[int, int], ...] = ()
-    """Columns that have the same."""
+    """Columns that must be equal."""
 
     @classmethod
     def of(cls, atom: Atom, keys: Mapping[Term, int], *, typed: bool) -> RowFilter:
-        """Return what the instances of an atom have, given the fingerprints of its terms."""
+        """Return the filter of the instances of an atom, given the fingerprints of its terms."""
         values: dict[int, int] = {}
         equal: list[tuple[int, int]] = []
         first: dict[Variable, int] = {}
@@ -48,18 +48,18 @@ class RowFilter:
         return cls(classes, values, tuple(equal))
 
     def held(self, content: SignedFiles) -> bool:
-        """Whether the counts of a content leave it open that it has such rows."""
+        """Whether files may have such rows, by their counts."""
         return content.rows > 0 and (self.classes is None or not self.classes.isdisjoint(content.classes()))
 
     def stored(self, content: SignedFiles) -> int:
-        """How many rows its files have of the classes."""
+        """Return how many rows files have of the classes."""
         if self.classes is None:
             return content.stored
         return sum(part.classes.get(key, 0) for part in content.parts for key in self.classes)
 
     @property
     def condition(self) -> str:
-        """The same in Spark's words; empty if all rows are meant."""
+        """The filter as a Spark SQL condition; empty for all rows."""
         tests = [f"c{n} = {key}" for n, key in self.values.items()]
         tests += [f"c{n} = c{m}" for n, m in self.equal]
         if self.classes is not None:
@@ -67,7 +67,7 @@ class RowFilter:
         return " and ".join(tests)
 
     def among(self, rows: Ids, translation: Translation) -> Ids:
-        """Return those of some rows, all of the classes, that are meant."""
+        """Return the rows that pass, given rows of the classes."""
         for n, key in self.values.items():
             rows = rows[rows[:, n] == translation.ids(np.array([key], np.int64))[0]]
         for n, m in self.equal:

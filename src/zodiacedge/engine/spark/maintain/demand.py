@@ -91,7 +91,7 @@ class _Table:
 
 
 class _Spot(NamedTuple):
-    """A place of a body that reads facts."""
+    """A position of a body that reads facts."""
 
     key: str
     body: tuple[Conjunct, ...]
@@ -219,7 +219,7 @@ class _Node:
             found = []
 
     def _followed(self, items: Sequence[_Item]) -> list[_Item]:
-        """Return the heads of instances that have given rows at some place."""
+        """Return the heads of instances that have given rows at some position."""
         found: list[_Item] = []
         by_kind: dict[tuple[Relation, bool], list[Row]] = {}
         for relation, row, lost in items:
@@ -295,10 +295,10 @@ class _Node:
             columns = tuple(n for n, value in enumerate(group) if value is not None)
             values = tuple(value for value in group if value is not None)
             rows = list(self._walk.table(key).matching(columns, values))
-            place = rule.body.index(aggregate)
+            position = rule.body.index(aggregate)
             for row in rows:
                 starts = self._matched(args, [row], names)
-                bindings = self._expanded(rule, rule.body, place, starts, names)
+                bindings = self._expanded(rule, rule.body, position, starts, names)
                 found += self._heads_from(rule, bindings, lost=None not in row)
         return found
 
@@ -311,7 +311,7 @@ class _Node:
     # Instances.
 
     def _at(self, spot: _Spot, rows: Sequence[Row]) -> list[_Binding]:
-        """Return the bindings of a body that have given rows at a place."""
+        """Return the bindings of a body that have given rows at a position."""
         rule = self._rules[spot.key]
         head = None if spot.inner else rule.head
         names = self._names(spot.body, head)
@@ -390,10 +390,10 @@ class _Node:
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         columns: list[int] = []
         values: list[int] = []
-        for place, arg in enumerate(args):
+        for position, arg in enumerate(args):
             value = binding[names[arg]] if isinstance(arg, Variable) else self._walk.keys[arg]
             if value is not None:
-                columns.append(place)
+                columns.append(position)
                 values.append(value)
         return tuple(columns), tuple(values)
 
@@ -433,7 +433,7 @@ class _Node:
         return [(relation, row, lost) for row in dict.fromkeys(heads)]
 
     def _names(self, body: tuple[Conjunct, ...], head: Atom | None = None) -> dict[Variable, int]:
-        """Return the places of a body's variables in its bindings."""
+        """Return the positions of a body's variables in its bindings."""
         found = self._orders.get(id(body))
         if found is None:
             seen = [v for c in body for v in variables(c)]

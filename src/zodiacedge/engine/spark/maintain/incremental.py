@@ -1,9 +1,9 @@
-"""One hyper-node on data frames, brought up to date from what its inputs gained and lost.
+"""Incremental maintenance of one hyper-node on data frames, from the deltas of its inputs.
 
-What came is put at each place of a body in turn; facts that lost an instance are looked at again. Groups that
-something moved in are folded again, and the rows that they had and have are what came and went at the place
-of the aggregate. A recursive node only grows so: what loses something must be evaluated anew, and so must
-what meets an evaluation error, because only that tells how many bindings are dropped.
+Inserted rows are read at each position of a body in turn; facts that lost an instance are derived again.
+Groups with changed rows are folded again, and their old and new rows are the delta at the position of the
+aggregate. A recursive node can only grow so: one that loses facts must be recomputed, and so must one with an
+evaluation error, because only recomputing counts the dropped bindings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Conjunct, Rule
 
-    # A rule, a place of its body, and rows that came up there.
+    # A rule, a position of its body, and rows that came up there.
     Change = tuple[str, int, DataFrame]
 
 
@@ -95,9 +95,9 @@ class MaintainedNode(Node):
             self.result.contents = start
         if self.result.dropped:
             return None
-        place, turn = self._setting.workspace, self._setting.settings.turn
+        workspace, turn = self._setting.workspace, self._setting.settings.turn
         self.result.contents = {
-            relation: compacted(place, relation, content, turn)
+            relation: compacted(workspace, relation, content, turn)
             for relation, content in self.result.contents.items()
         }
         return self.result
@@ -115,8 +115,11 @@ class MaintainedNode(Node):
 
     def _first_heads(self, gained: Sequence[Change]) -> Iterator[tuple[Relation, DataFrame]]:
         """Yield heads of instances with what came, all heads of added rules, and what else is taken over."""
-        for key, place, rows in gained:
-            yield Relation.of(self._rules[key].head), self._heads(key, self._new, (place, rows), counts=True)
+        for key, position, rows in gained:
+            yield (
+                Relation.of(self._rules[key].head),
+                self._heads(key, self._new, (position, rows), counts=True),
+            )
         for key in self._own.added:
             yield Relation.of(self._rules[key].head), self._heads(key, self._new, None, counts=True)
         for relation, content in self._own.further:
@@ -128,17 +131,17 @@ class MaintainedNode(Node):
         """Yield rules and places where rows came up that give instances, or take some away."""
         for key, rule in self._rules.items():
             if key not in self._own.added:
-                for place, rows in self._moved(rule.body, lost=lost):
-                    yield key, place, rows
+                for position, rows in self._moved(rule.body, lost=lost):
+                    yield key, position, rows
 
     def _moved(self, body: tuple[Conjunct, ...], *, lost: bool) -> Iterator[tuple[int, DataFrame]]:
-        for place, conjunct in enumerate(body):
+        for position, conjunct in enumerate(body):
             if isinstance(conjunct, Atom | Negation):
                 atom = conjunct.atom if isinstance(conjunct, Negation) else conjunct
                 # What comes under a negation takes away, what goes gives.
                 rows = self._delta(Relation.of(atom), lost=lost != isinstance(conjunct, Negation))
                 if rows is not None:
-                    yield place, rows
+                    yield position, rows
 
     def _delta(self, relation: Relation, *, lost: bool) -> DataFrame | None:
         """Return what any owner outside gained or lost of a relation; others may have it too."""
@@ -170,10 +173,10 @@ class MaintainedNode(Node):
         columns = names(relation.width)
         moved = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
         moved.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
-        place, turn = self._setting.workspace, self._setting.settings.turn
+        workspace, turn = self._setting.workspace, self._setting.settings.turn
         written = self._frames.write(together(moved), [relation] * 2, "comparing groups", turn)
         plus, minus = (written.get(tag, []) for tag in (0, 1))
-        self.result.aggregate_rows[key] = compacted(place, relation, there.then(plus, minus), turn)
+        self.result.aggregate_rows[key] = compacted(workspace, relation, there.then(plus, minus), turn)
         at = self._rules[key].body.index(aggregate)
         changes = [
             [(key, at, self._frames.parts(parts, relation.width))] if parts else [] for parts in (plus, minus)
@@ -185,9 +188,9 @@ class MaintainedNode(Node):
         head = Atom("groups to fold", aggregate.groups)
         found = []
         for lost, owners in ((True, self._setting.before), (False, self._setting.after)):
-            for place, rows in self._moved(aggregate.body, lost=lost):
+            for position, rows in self._moved(aggregate.body, lost=lost):
                 sources = self._sources(owners, {}, {})
-                frame, dropped = self._instances(head, aggregate.body, sources, (place, rows))
+                frame, dropped = self._instances(head, aggregate.body, sources, (position, rows))
                 found.append(frame)
                 if dropped:
                     self._drop(key, dropped)
@@ -211,8 +214,8 @@ class MaintainedNode(Node):
         for tag, relation in enumerate(self._relations):
             content = start.get(relation, SignedFiles())
             candidates = [
-                self._heads(key, self._old, (place, rows), counts=False)
-                for key, place, rows in lost
+                self._heads(key, self._old, (position, rows), counts=False)
+                for key, position, rows in lost
                 if Relation.of(self._rules[key].head) == relation
             ]
             if not candidates or not content.rows:

@@ -148,9 +148,9 @@ def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
     return found
 
 
-def _written(place: Workspace, relation: Relation, rows: set[Row]) -> DataFile:
+def _written(workspace: Workspace, relation: Relation, rows: set[Row]) -> DataFile:
     columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
-    return place.adopt(place.scratch.folder.write_rows(relation, columns or [np.zeros(1, np.int64)]))
+    return workspace.adopt(workspace.scratch.folder.write_rows(relation, columns or [np.zeros(1, np.int64)]))
 
 
 def _merged(demands: Iterable[Demand]) -> Demand:

@@ -1,4 +1,4 @@
-"""New terms among those that are known: each once, and none with another's fingerprint."""
+"""Merges new terms into the known ones: each once, and no two with one fingerprint."""
 
 from __future__ import annotations
 
@@ -20,38 +20,40 @@ _ENTRIES = "id long, kind tinyint, bits long, text binary"
 
 
 @dataclass(frozen=True)
-class _Merge:
+class _MergeTask:
+    """A task: new terms to compare with the known ones."""
+
     new: TermFiles
     known: TermFiles
     folder: Folder
     within: Stretch | None = None
-    """The fingerprints that one of several tasks looks at."""
+    """The range of fingerprints that one of several tasks compares."""
 
 
-def merged(place: Workspace, new: TermFiles, known: TermFiles, turn: YieldPoint) -> TermFiles:
-    """Return what is known of terms when new ones came; raise where two share a fingerprint."""
+def merged(workspace: Workspace, new: TermFiles, known: TermFiles, turn: YieldPoint) -> TermFiles:
+    """Return the known terms and the new ones; raise where two share a fingerprint."""
     if not new.rows:
         return known
     rows = new.rows + known.rows
-    work = _Merge(new, known, place.scratch.folder)
-    # A few are looked for in files that are in order.
-    if new.rows <= FEW or rows <= place.options.gather_rows:
-        found = [place.jobs.one(_compared, work, "comparing terms", turn)]
+    work = _MergeTask(new, known, workspace.scratch.folder)
+    # A few are looked up in sorted files.
+    if new.rows <= FEW or rows <= workspace.options.gather_rows:
+        written = [workspace.jobs.one(_compared, work, "comparing terms", turn)]
     else:
-        # Equal terms have equal fingerprints: every task has a stretch of them.
-        stretches = place.hashing.stretches(partition_count(place, rows))
-        shares = [replace(work, within=stretch) for stretch in stretches]
-        found = place.jobs.each(_compared, shares, "comparing terms", turn)
-    return TermFiles((*known.parts, *(place.adopt(part) for part in found if part.rows)))
+        # Equal terms have equal fingerprints: every task has a range of them.
+        stretches = workspace.hashing.stretches(partition_count(workspace, rows))
+        tasks = [replace(work, within=stretch) for stretch in stretches]
+        written = workspace.jobs.each(_compared, tasks, "comparing terms", turn)
+    return TermFiles((*known.parts, *(workspace.adopt(part) for part in written if part.rows)))
 
 
-def _compared(work: _Merge) -> DataFile:
-    """Write the terms that nobody knew yet."""
+def _compared(work: _MergeTask) -> DataFile:
+    """Write the terms that are not known yet."""
     new = work.new.read(within=work.within)
     return write_terms(work.folder, unseen(new, work.known, work.within))
 
 
-def terms_frame(place: Workspace, terms: TermFiles) -> DataFrame:
-    """Return entries of terms as a data frame."""
+def terms_frame(workspace: Workspace, terms: TermFiles) -> DataFrame:
+    """Return the entries of terms as a data frame."""
     paths = [spark_path(part.path) for part in terms.parts]
-    return place.jobs.session.read.schema(_ENTRIES).parquet(*paths)
+    return workspace.jobs.session.read.schema(_ENTRIES).parquet(*paths)

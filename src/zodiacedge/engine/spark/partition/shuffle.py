@@ -1,8 +1,8 @@
-"""Rows dealt out to parts: tasks read files of relations and write one file each, with a block per part.
+"""The shuffle: tasks hash-partition rows of relations and write one file each, with a block per partition.
 
-A part reads its block of each of them, so a row is read twice and written once, however many parts there are,
-and no Java process ever sees it. A block has the rows of one file of a relation after the other, column by
-column; how many there are is told beside it.
+A partition reads its block of each file, so a row is read twice and written once, however many partitions
+there are, and no row passes through the JVM. A block has the rows of one file of a relation after the other,
+column by column; their counts are kept by the driver.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     Classes = frozenset[int] | None
 
 _BYTES = 8
-# A part that has less than this share of what one task takes is not worth its task.
-_LEAST_SHARE = 16
-_PARTS_PER_CORE = 2
+# A partition of less than this fraction of what one task takes is not worth its task.
+_LEAST_FRACTION = 16
+_PARTITIONS_PER_CORE = 2
 
 
 @dataclass(frozen=True)
 class ShuffleInput:
-    """A file of a relation, and the position that its rows are dealt out by."""
+    """A file of a relation, and the position of its partition key."""
 
     part: DataFile
     relation: Relation
     position: int
     classes: Classes = None
-    """Of members, those of some classes only."""
+    """For `rdf:type`, the classes whose members are read; None for all."""
 
 
 @dataclass(frozen=True)
-class _Hand:
-    """A task: files to deal out to so many parts."""
+class _ShuffleTask:
+    """A task: files to divide among so many partitions."""
 
-    units: tuple[ShuffleInput, ...]
-    parts: int
+    inputs: tuple[ShuffleInput, ...]
+    partitions: int
     folder: Folder
 
 
 class _Written(NamedTuple):
-    """A file of blocks: how many rows of each unit each part has."""
+    """A file of blocks: how many rows of each input each partition has."""
 
     path: str
     counts: NDArray[np.int64]
@@ -64,7 +64,7 @@ class _Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """What one part has of the files that one task dealt out: file, relation and rows, in order."""
+    """The rows that one partition has of the files of one task: file, relation and count, in order."""
 
     path: str
     offset: int
@@ -73,96 +73,99 @@ class Block:
 
 @dataclass(frozen=True)
 class PartitionInput:
-    """What one part reads: its blocks, and the relations that it reads whole, of members some classes."""
+    """The input of one partition: its blocks, and the relations that are broadcast, `rdf:type` by classes."""
 
     blocks: tuple[Block, ...]
-    whole: Mapping[Relation, Classes] = field(default_factory=dict)
+    broadcast: Mapping[Relation, Classes] = field(default_factory=dict)
 
 
 class Shuffled(NamedTuple):
-    """The blocks of each part, and who holds their files."""
+    """The blocks of each partition, and the files that they are in."""
 
     blocks: tuple[tuple[Block, ...], ...]
     held: tuple[DataFile, ...]
 
 
-def partition_count(place: Workspace, rows: int) -> int:
-    """Return how many parts so many rows fall into: each fits one task, and every core has some."""
-    most, cores = place.options.gather_rows, place.jobs.cores
-    if not most or place.options.strategy != "choose":
-        return cores * _PARTS_PER_CORE
-    worth = -(-rows * _LEAST_SHARE // most)
+def partition_count(workspace: Workspace, rows: int) -> int:
+    """Return how many partitions so many rows need: each fits one task, and every core has some."""
+    most, cores = workspace.options.gather_rows, workspace.jobs.cores
+    if not most or workspace.options.strategy != "choose":
+        return cores * _PARTITIONS_PER_CORE
+    worth = -(-rows * _LEAST_FRACTION // most)
     return max(-(-rows // most), min(cores, worth), 1)
 
 
-def shuffle(place: Workspace, units: Sequence[ShuffleInput], parts: int, turn: YieldPoint) -> Shuffled:
-    """Deal out the rows of some files: one job."""
-    if not units:
-        return Shuffled(((),) * parts, ())
-    tasks = tasks_for(place, sum(unit.part.rows for unit in units))
-    grouped = groups(units, lambda unit: unit.part.rows, tasks)
-    hands = [_Hand(tuple(group), parts, place.scratch.folder) for group in grouped]
-    written = place.jobs.each(_dealt_out, hands, "dealing out facts", turn)
-    held = tuple(place.adopt(DataFile(one.path, int(one.counts.sum()))) for one in written)
+def shuffle(
+    workspace: Workspace, inputs: Sequence[ShuffleInput], partitions: int, turn: YieldPoint
+) -> Shuffled:
+    """Hash-partition the rows of files: one job."""
+    if not inputs:
+        return Shuffled(((),) * partitions, ())
+    grouped = groups(
+        inputs, lambda one: one.part.rows, tasks_for(workspace, sum(one.part.rows for one in inputs))
+    )
+    tasks = [_ShuffleTask(tuple(group), partitions, workspace.scratch.folder) for group in grouped]
+    written = workspace.jobs.each(_write_blocks, tasks, "shuffling facts", turn)
+    held = tuple(workspace.adopt(DataFile(file.path, int(file.counts.sum()))) for file in written)
     return Shuffled(
         tuple(
-            tuple(_block(hand, one, n) for hand, one in zip(hands, written, strict=True))
-            for n in range(parts)
+            tuple(_block(task, file, n) for task, file in zip(tasks, written, strict=True))
+            for n in range(partitions)
         ),
         held,
     )
 
 
-def _dealt_out(hand: _Hand) -> _Written:
-    """Write the rows of some files, those of one part together."""
-    counts = np.zeros((hand.parts, len(hand.units)), np.int64)
+def _write_blocks(task: _ShuffleTask) -> _Written:
+    """Write the rows of files, those of one partition together."""
+    counts = np.zeros((task.partitions, len(task.inputs)), np.int64)
     pieces: list[tuple[Columns, Keys]] = []
-    for number, unit in enumerate(hand.units):
-        columns = read_file(unit.part, unit.relation.width, unit.classes)
-        # Terms are hashes: the rest of a division is as good as any other.
-        targets = (columns[unit.position] % hand.parts).astype(np.min_scalar_type(hand.parts))
+    for number, file in enumerate(task.inputs):
+        columns = read_file(file.part, file.relation.width, file.classes)
+        # Fingerprints are hashes already.
+        targets = (columns[file.position] % task.partitions).astype(np.min_scalar_type(task.partitions))
         order = np.argsort(targets, kind="stable")
-        counts[:, number] = np.bincount(targets, minlength=hand.parts)
+        counts[:, number] = np.bincount(targets, minlength=task.partitions)
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[:, number])))
         pieces.append(([np.ascontiguousarray(column[order]) for column in columns], ends))
-    path = hand.folder.new_file("dealt")
-    system, place = located(path)
-    with system.open_output_stream(place) as stream:
-        for n in range(hand.parts):
+    path = task.folder.new_file("shuffled")
+    system, inner_path = located(path)
+    with system.open_output_stream(inner_path) as stream:
+        for n in range(task.partitions):
             for columns, ends in pieces:
                 for column in columns:
                     stream.write(column[ends[n] : ends[n + 1]])
     return _Written(path, counts)
 
 
-def _block(hand: _Hand, written: _Written, number: int) -> Block:
-    widths = np.array([unit.relation.width for unit in hand.units], np.int64)
+def _block(task: _ShuffleTask, written: _Written, number: int) -> Block:
+    widths = np.array([file.relation.width for file in task.inputs], np.int64)
     before = int((written.counts[:number] * widths).sum()) * _BYTES
     rows = tuple(
-        (unit.part.path, unit.relation, int(count))
-        for unit, count in zip(hand.units, written.counts[number], strict=True)
+        (file.part.path, file.relation, int(count))
+        for file, count in zip(task.inputs, written.counts[number], strict=True)
         if count
     )
     return Block(written.path, before, rows)
 
 
 class PartitionReader(Reader):
-    """Reads contents of which a part has some rows, and others whole."""
+    """Reads the rows of one partition: of partitioned files its own, of broadcast relations all."""
 
     def __init__(self, share: PartitionInput) -> None:
-        """Read the blocks of a part."""
+        """Read the blocks of a partition."""
         super().__init__()
-        self._whole = share.whole
-        self._dealt: dict[tuple[str, Relation], Columns] = {}
+        self._broadcast = share.broadcast
+        self._partitioned: dict[tuple[str, Relation], Columns] = {}
         for block in share.blocks:
-            self._dealt |= _read(block)
+            self._partitioned |= _read(block)
 
     def _part(self, part: DataFile, relation: Relation, classes: Classes) -> Columns:
-        del classes  # a share has no others
-        dealt = self._dealt.get((part.path, relation))
-        pieces = [] if dealt is None else [dealt]
-        if relation in self._whole:
-            pieces.append(read_file(part, relation.width, self._whole[relation]))
+        del classes  # the blocks have no others
+        own = self._partitioned.get((part.path, relation))
+        pieces = [] if own is None else [own]
+        if relation in self._broadcast:
+            pieces.append(read_file(part, relation.width, self._broadcast[relation]))
         if not pieces:
             return [np.zeros(0, np.int64) for _ in range(relation.width)]
         return pieces[0] if len(pieces) == 1 else [np.concatenate(c) for c in zip(*pieces, strict=True)]
@@ -172,13 +175,13 @@ def _read(block: Block) -> dict[tuple[str, Relation], Columns]:
     size = sum(relation.width * count for _, relation, count in block.rows)
     if not size:
         return {}
-    system, place = located(block.path)
-    with system.open_input_file(place) as source:
+    system, inner_path = located(block.path)
+    with system.open_input_file(inner_path) as source:
         values = np.frombuffer(source.read_at(size * _BYTES, block.offset), np.int64)
-    found: dict[tuple[str, Relation], Columns] = {}
+    read: dict[tuple[str, Relation], Columns] = {}
     start = 0
     for path, relation, count in block.rows:
         starts = [start + n * count for n in range(relation.width)]
-        found[path, relation] = [values[at : at + count] for at in starts]
+        read[path, relation] = [values[at : at + count] for at in starts]
         start += relation.width * count
-    return found
+    return read

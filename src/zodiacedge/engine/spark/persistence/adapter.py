@@ -54,22 +54,22 @@ class SparkPersistence:
 
     def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> SparkState:
         """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
-        place = _state(empty).workspace
-        pieces = _sound(_loaded(place, parts))
+        workspace = _state(empty).workspace
+        pieces = _sound(_loaded(workspace, parts))
         contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
         names = Names({})
         for piece in pieces:
             names = names.with_terms(piece.names)
             for holder, part in piece.rows.items():
-                contents.setdefault(holder.owner, {}).setdefault(holder, []).append(place.adopt(part))
-        terms = TermFiles(tuple(place.adopt(piece.terms) for piece in pieces if piece.terms.rows))
+                contents.setdefault(holder.owner, {}).setdefault(holder, []).append(workspace.adopt(part))
+        terms = TermFiles(tuple(workspace.adopt(piece.terms) for piece in pieces if piece.terms.rows))
         if len(terms.parts) > 1:
-            terms = merged(place, terms, TermFiles(), ALONE)
+            terms = merged(workspace, terms, TermFiles(), ALONE)
         segments = {keys: _segment(keys, told.rules, contents.pop(keys, {})) for keys in _nodes(told)}
         if contents:
             raise KeyError(next(holder for own in contents.values() for holder in own).relation.name)
         return SparkState(
-            place,
+            workspace,
             segments.pop(_NOBODY),
             segments,
             terms,
@@ -124,10 +124,10 @@ class SparkPersistence:
             ]
             for side in (effect.sifted.new, effect.sifted.old)
         ]
-        place, terms = effect.workspace, effect.terms
-        if effect.added + effect.removed <= place.options.driver_rows:
-            return tuple(list(Readable(tuple(side), terms, place.hashing)) for side in sides)
-        return tuple(_written(place, side, terms, write) for side in sides)
+        workspace, terms = effect.workspace, effect.terms
+        if effect.added + effect.removed <= workspace.options.driver_rows:
+            return tuple(list(Readable(tuple(side), terms, workspace.hashing)) for side in sides)
+        return tuple(_written(workspace, side, terms, write) for side in sides)
 
     def signatures(self, state: State, rules: Mapping[str, Rule]) -> dict[PartitionKey, object]:
         """Return of each part what tells whether it changed in this process."""
@@ -182,23 +182,25 @@ class SparkPersistence:
             yield key, PartitionFiles(tuple(some), beside[key])
 
 
-def _loaded(place: Workspace, parts: Partitions) -> list[Loaded]:
+def _loaded(workspace: Workspace, parts: Partitions) -> list[Loaded]:
     """Read files: a few here, many by tasks."""
     size = sum(parts.sizes())
     if size <= _BYTES_PER_TASK:
-        return [files.load(Loading(parts, place.scratch.folder, place.hashing))] if parts.files else []
-    return _loaded_by_tasks(place, parts)
+        return (
+            [files.load(Loading(parts, workspace.scratch.folder, workspace.hashing))] if parts.files else []
+        )
+    return _loaded_by_tasks(workspace, parts)
 
 
-def _loaded_by_tasks(place: Workspace, parts: Partitions) -> list[Loaded]:
+def _loaded_by_tasks(workspace: Workspace, parts: Partitions) -> list[Loaded]:
     """Read files by tasks of about the same size."""
     sizes = dict(zip(parts.files, parts.sizes(), strict=True))
     most = max(1, min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK)))
     work = [
-        Loading(parts.chosen(files), place.scratch.folder, place.hashing)
+        Loading(parts.chosen(files), workspace.scratch.folder, workspace.hashing)
         for files in groups(sizes, sizes.__getitem__, most)
     ]
-    return place.jobs.each(files.load, work, "reading a store")
+    return workspace.jobs.each(files.load, work, "reading a store")
 
 
 def _sound(pieces: list[Loaded]) -> list[Loaded]:
@@ -210,10 +212,10 @@ def _sound(pieces: list[Loaded]) -> list[Loaded]:
 
 
 def _written(
-    place: Workspace, held: Sequence[Held], terms: TermFiles, write: PartitionWriter
+    workspace: Workspace, held: Sequence[Held], terms: TermFiles, write: PartitionWriter
 ) -> list[tuple[PartitionKey, PartitionFile]]:
     """Write rows as files: few here, more by tasks, and what is too much for one by a plan."""
-    options = place.options
+    options = workspace.options
     small: list[Held] = []
     large: list[Held] = []
     for one in held:
@@ -222,13 +224,15 @@ def _written(
         (small if fits else large).append(one)
     rows = sum(one.rows for one in small)
     if rows <= options.driver_rows:
-        found = files.write_parts(Writing(Readable(tuple(small), terms, place.hashing), write))
+        found = files.write_parts(Writing(Readable(tuple(small), terms, workspace.hashing), write))
     else:
-        dealt = groups(small, lambda one: one.rows, place.jobs.cores)
-        work = [Writing(Readable(tuple(group), terms, place.hashing), write) for group in dealt]
-        found = [one for some in place.jobs.each(files.write_parts, work, "writing a store") for one in some]
+        dealt = groups(small, lambda one: one.rows, workspace.jobs.cores)
+        work = [Writing(Readable(tuple(group), terms, workspace.hashing), write) for group in dealt]
+        found = [
+            one for some in workspace.jobs.each(files.write_parts, work, "writing a store") for one in some
+        ]
     for one in large:
-        found += files.write_by_plan(place, one, terms, write)
+        found += files.write_by_plan(workspace, one, terms, write)
     return found
 
 

@@ -192,18 +192,18 @@ def parts_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[Par
         yield key, pa.concat_tables(tables)
 
 
-def write_by_plan(place: Workspace, held: Held, terms: TermFiles, write: PartitionWriter) -> Written:
+def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: PartitionWriter) -> Written:
     """Write rows that are too many for one task: Spark joins them with their terms."""
     relation = held.holder.relation
-    frame = Frames(place).content(relation, held.content)
+    frame = Frames(workspace).content(relation, held.content)
     if held.classes is not None:
         frame = frame.where(RowFilter(held.classes).condition)
-    named = terms_frame(place, terms).dropDuplicates(["id"])
+    named = terms_frame(workspace, terms).dropDuplicates(["id"])
     for n in range(relation.arity):
         frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
     chosen = frame.select(*(f"{column}{n}" for n in range(relation.arity) for column in "kbt"))
     task = _PlanWriter(held.holder, write)
-    written = place.jobs.each_partition(task, chosen, "writing a store")
+    written = workspace.jobs.each_partition(task, chosen, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:
         # A join would pass over what has no term, and the store would lose it.
         raise AssertionError("a fingerprint stands for nothing")

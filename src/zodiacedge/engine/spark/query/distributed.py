@@ -1,4 +1,4 @@
-"""A query on more than one task holds: its body as a plan, its answers as files, in order in the end."""
+"""A query on more rows than one task takes: its body as a plan, its answers as files, sorted in the end."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class DistributedQuery:
     def answered(self, values: Mapping[Variable, Term]) -> Answer:
         """Answer the query, given a value for each parameter."""
         query, state = self._query, self._state
-        place, meter = state.workspace, Meter(self._settings.limits)
+        workspace, meter = state.workspace, Meter(self._settings.limits)
         body = query.body
         owners = owners_of(state.explicit_files, state.segments)
         terms = state.terms
         if self._parameters:
-            batch = SparkBatch(place)
+            batch = SparkBatch(workspace)
             batch.add([Fact(_GIVEN, tuple(values[v] for v in self._parameters))])
             rows = batch.rows()
             given = {relation: SignedFiles.of(*parts) for relation, parts in rows.parts.items()}
@@ -58,24 +58,24 @@ class DistributedQuery:
             terms = TermFiles((*terms.parts, *rows.terms.parts))
             body = (Atom(_GIVEN, self._parameters, query.span), *body)
         named = [*mentioned(body), *mentioned(query.columns)]
-        refuse_clash(place.keys(named) | place.hashing.keys_of(values.values()), state.terms)
+        refuse_clash(workspace.keys(named) | workspace.hashing.keys_of(values.values()), state.terms)
         if named:
             dictionary = Dictionary()
             dictionary.encode_all(dict.fromkeys(named))
-            part = write_terms(place.scratch.folder, columns_of(dictionary, place.hashing))
-            terms = TermFiles((*terms.parts, place.adopt(part)))
+            part = write_terms(workspace.scratch.folder, columns_of(dictionary, workspace.hashing))
+            terms = TermFiles((*terms.parts, workspace.adopt(part)))
 
         def watch(rounds: int, facts: int) -> None:
             del rounds, facts
             meter.look("", query.span)
 
-        setting = Setting(place, self._settings, place.keys(named), owners, owners, watch)
+        setting = Setting(workspace, self._settings, workspace.keys(named), owners, owners, watch)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         result = Node({"": rule}, setting, terms).evaluate()
-        # Terms that expressions gave: none may have the fingerprint of another one.
+        # No term that an expression made may have the fingerprint of another.
         fresh = TermFiles(result.terms.parts[len(terms.parts) :])
-        merged(place, fresh, terms, self._settings.turn)
+        merged(workspace, fresh, terms, self._settings.turn)
         relation = Relation(_ANSWERS, len(query.columns))
-        facts = Lookup(place, result.terms).facts(relation, result.contents.values())
+        facts = Lookup(workspace, result.terms).facts(relation, result.contents.values())
         found = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(found), result.dropped.get(""))

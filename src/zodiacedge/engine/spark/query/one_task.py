@@ -44,30 +44,30 @@ class QueryTask:
     limits: Limits = field(default_factory=Limits)
 
 
-def run(question: QueryTask) -> Answer:
+def run(task: QueryTask) -> Answer:
     """Answer a query."""
-    refuse_clash(question.keys, question.terms)
-    reader, translation = Reader(), Translation(question.keys, question.hashing)
-    reads = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in question.inputs}
-    real = bool(question.values) or needs_values(question.query.body)
+    refuse_clash(task.keys, task.terms)
+    reader, translation = Reader(), Translation(task.keys, task.hashing)
+    reads = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in task.inputs}
+    real = bool(task.values) or needs_values(task.query.body)
     if real:
-        translation.load_values(reader.seen(), question.terms)
+        translation.load_values(reader.seen(), task.terms)
     tables = {
         one.relation: union([read.table(translation) for read in found], one.relation.arity)
         for one, found in reads.items()
     }
     store = Database(translation.terms, segment_of(tables, translation))
-    settings = Settings(question.registry, question.limits)
-    query = EmbeddedQuery(store, question.query, tuple(question.values), settings)
-    answer = query(question.values)
-    return answer if real else _named(question, answer)
+    settings = Settings(task.registry, task.limits)
+    query = EmbeddedQuery(store, task.query, tuple(task.values), settings)
+    answer = query(task.values)
+    return answer if real else _named(task, answer)
 
 
-def _named(question: QueryTask, answer: Answer) -> Answer:
-    """Put terms in the place of the fingerprints that a query without values answers with."""
+def _named(task: QueryTask, answer: Answer) -> Answer:
+    """Decode the fingerprints in the answers of a query that was evaluated without values."""
     rows = [tuple(_key(term) for term in row) for row in answer.rows]
     keys = np.array([key for row in rows for key in row], np.int64)
-    terms = question.terms.decode(keys) | {key: term for term, key in question.keys.items()}
+    terms = task.terms.decode(keys) | {key: term for term, key in task.keys.items()}
     named = [tuple(terms[key] for key in row) for row in rows]
     return Answer(tuple(sorted(named, key=lambda row: tuple(map(order_key, row)))), answer.dropped)
 

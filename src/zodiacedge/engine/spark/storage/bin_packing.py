@@ -1,4 +1,4 @@
-"""Work of many sizes in groups of about the same: a group is one task."""
+"""Bin packing: inputs of many sizes in groups of about the same size, one for each task."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
-_Thing = TypeVar("_Thing")
-# What a task can read at once, however little it may have otherwise.
+_Item = TypeVar("_Item")
+# Rows that one task reads at least, before another task is worth its cost.
 _LEAST_ROWS = 1_000_000
 
 
-def tasks_for(place: Workspace, rows: int) -> int:
+def tasks_for(workspace: Workspace, rows: int) -> int:
     """Return how many tasks read so many rows: one for each core, more where one would have too many."""
-    return max(place.jobs.cores, -(-rows // max(place.options.gather_rows, _LEAST_ROWS)))
+    return max(workspace.jobs.cores, -(-rows // max(workspace.options.gather_rows, _LEAST_ROWS)))
 
 
-def groups(things: Iterable[_Thing], size: Callable[[_Thing], int], most: int) -> list[list[_Thing]]:
-    """Return things in groups of about the same size, no more than so many, none of them empty."""
-    ordered = sorted(things, key=size, reverse=True)
-    found: list[list[_Thing]] = [[] for _ in range(min(most, len(ordered)))]
-    taken = [(0, place) for place in range(len(found))]
-    for thing in ordered:
-        least, place = taken[0]
-        found[place].append(thing)
-        heapreplace(taken, (least + size(thing), place))
-    return [group for group in found if group]
+def groups(items: Iterable[_Item], size: Callable[[_Item], int], most: int) -> list[list[_Item]]:
+    """Return items in at most so many groups of about the same size, none of them empty."""
+    ordered = sorted(items, key=size, reverse=True)
+    bins: list[list[_Item]] = [[] for _ in range(min(most, len(ordered)))]
+    loads = [(0, number) for number in range(len(bins))]
+    for item in ordered:
+        load, number = loads[0]
+        bins[number].append(item)
+        heapreplace(loads, (load + size(item), number))
+    return [group for group in bins if group]

@@ -1,4 +1,4 @@
-"""Many small files into few: what many small changes leave behind must not slow down the next one."""
+"""Compaction of the small files that many small changes leave behind."""
 
 from __future__ import annotations
 
@@ -21,57 +21,59 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
     from zodiacedge.engine.yield_point import YieldPoint
 
-# A content of more layers than this is put together.
+# Signed files of more layers than this are compacted.
 _MOST_LAYERS = 32
 # A file of more rows than this stays as it is, if there are few of them.
 _LARGE = 1_000_000
 _MANY_LARGE = 8
-# So many small files of terms are put together.
+# So many small files of terms are compacted.
 _MANY_FILES = 16
 _SMALL = 10_000
 
 
 @dataclass(frozen=True)
-class _Small:
-    """Small files of a content that follow each other, in order."""
+class _CompactionTask:
+    """A task: small signed files that follow each other, in order."""
 
     relation: Relation
     layers: tuple[tuple[bool, DataFile], ...]
     folder: Folder
 
 
-def compacted(place: Workspace, relation: Relation, content: SignedFiles, turn: YieldPoint) -> SignedFiles:
+def compacted(
+    workspace: Workspace, relation: Relation, content: SignedFiles, turn: YieldPoint
+) -> SignedFiles:
     """Return the same rows in few files: one job, once in many changes. Large files stay as they are."""
     if len(content.layers) <= _MOST_LAYERS:
         return content
-    # What went before a large file came is not what went after it: small files stay on their side of it.
+    # Rows deleted before a large file are not those deleted after it: small files stay on their side of it.
     runs = [(kind, tuple(run)) for kind, run in groupby(content.layers, lambda one: one[1].rows > _LARGE)]
     large = sum(len(run) for kind, run in runs if kind)
     small = sum(part.rows for kind, run in runs if not kind for _, part in run)
-    if large > _MANY_LARGE or small > place.options.gather_rows:
-        frames = Frames(place)
-        rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(place.jobs.cores)
-        written = frames.write(rows, [relation], "putting small files together", turn)
+    if large > _MANY_LARGE or small > workspace.options.gather_rows:
+        frames = Frames(workspace)
+        rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(workspace.jobs.cores)
+        written = frames.write(rows, [relation], "compacting small files", turn)
         return SignedFiles.of(*written.get(0, ()))
-    work = [_Small(relation, run, place.scratch.folder) for kind, run in runs if not kind]
-    netted = iter(place.jobs.each(_netted, work, "putting small files together", turn))
-    found = SignedFiles()
+    work = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
+    netted = iter(workspace.jobs.each(_compacted, work, "compacting small files", turn))
+    files = SignedFiles()
     for kind, run in runs:
         if kind:
-            found = SignedFiles((*found.layers, *run))
+            files = SignedFiles((*files.layers, *run))
         else:
             minus, plus = next(netted)
-            found = found.then((place.adopt(plus),), (place.adopt(minus),))
-    return found
+            files = files.then((workspace.adopt(plus),), (workspace.adopt(minus),))
+    return files
 
 
-def _netted(work: _Small) -> tuple[DataFile, DataFile]:
-    """Write what goes in the end, and what comes: a row that came and went again is neither."""
-    pieces = [np.stack(read_file(part, work.relation.width), axis=1) for _, part in work.layers]
-    signs = np.repeat([1 if came else -1 for came, _ in work.layers], [len(rows) for rows in pieces])
+def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
+    """Write the rows deleted and the rows inserted in the end, without those whose signs cancel out."""
+    pieces = [np.stack(read_file(part, task.relation.width), axis=1) for _, part in task.layers]
+    signs = np.repeat([1 if plus else -1 for plus, _ in task.layers], [len(rows) for rows in pieces])
     rows, counts = consolidated(np.concatenate(pieces), signs)
     minus, plus = (
-        work.folder.write_rows(work.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
+        task.folder.write_rows(task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
         for sign in (-1, 1)
     )
     return minus, plus
@@ -85,11 +87,11 @@ def consolidated(rows: Keys, counts: Keys) -> tuple[Keys, Keys]:
 
 
 def small_parts(terms: TermFiles) -> tuple[DataFile, ...]:
-    """Return files of terms that are small, if there are many of them."""
-    found = tuple(part for part in terms.parts if part.rows <= _SMALL)
-    return found if len(found) >= _MANY_FILES else ()
+    """Return the small files of terms, if there are many of them."""
+    small = tuple(part for part in terms.parts if part.rows <= _SMALL)
+    return small if len(small) >= _MANY_FILES else ()
 
 
 def compact(folder: Folder, parts: tuple[DataFile, ...]) -> DataFile:
-    """Write the terms of some files into one."""
+    """Write the terms of several files into one."""
     return write_terms(folder, distinct(pa.concat_tables([TermFiles((part,)).read() for part in parts])))

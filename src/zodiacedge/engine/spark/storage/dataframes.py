@@ -1,8 +1,8 @@
-"""Relations as data frames, and data frames as files: what Spark itself works on.
+"""Relations as Spark data frames, and data frames as files.
 
-A frame of a relation has columns `c0`, `c1`, … of fingerprints. What several relations gain in one job is one
-frame, with a column that tells which row belongs to which; the tasks of its last stage write the files and
-return names and counts, so nothing has to be counted or collected afterwards.
+A frame of a relation has columns `c0`, `c1`, … of fingerprints. The rows that several relations gain in one
+job are one frame, tagged with their relation; the tasks of its last stage write the files and return names
+and counts, so no other job has to count or collect them.
 """
 
 from __future__ import annotations
@@ -39,70 +39,70 @@ def names(width: int) -> list[str]:
 
 
 def schema(width: int) -> str:
-    """Return the schema of so many columns, in Spark's words."""
+    """Return the schema of so many columns as Spark writes it."""
     return ", ".join(f"{name} long" for name in names(width))
 
 
 def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Put what comes together, to tables of so many rows or a batch more; the last one may be smaller."""
+    """Concatenate batches to tables of so many rows or a batch more; the last one may be smaller."""
     waiting: list[pa.RecordBatch] = []
-    there = 0
+    count = 0
     for batch in batches:
         waiting.append(batch)
-        there += batch.num_rows
-        if there >= rows:
+        count += batch.num_rows
+        if count >= rows:
             yield pa.Table.from_batches(waiting)
-            waiting, there = [], 0
-    if there:
+            waiting, count = [], 0
+    if count:
         yield pa.Table.from_batches(waiting)
 
 
 class Frames:
-    """Makes frames of contents, and files of frames."""
+    """Makes data frames of files, and files of data frames."""
 
-    def __init__(self, place: Workspace) -> None:
-        """Work where an engine does."""
-        self._place = place
+    def __init__(self, workspace: Workspace) -> None:
+        """Take the workspace that files are written in."""
+        self._workspace = workspace
 
     @property
     def session(self) -> SparkSession:
-        """Spark's session."""
-        return self._place.jobs.session
+        """The Spark session."""
+        return self._workspace.jobs.session
 
     def nothing(self, width: int) -> DataFrame:
         """Return a frame without rows."""
         return self.session.createDataFrame([], schema(width))
 
     def parts(self, parts: Iterable[DataFile], width: int) -> DataFrame:
-        """Return the rows of some files, as often as they stand there."""
+        """Return the rows of files, duplicates included."""
         paths = [spark_path(part.path) for part in parts if part.rows]
         if not paths:
             return self.nothing(width)
         # Looking the files up takes Spark longer than many a join.
-        known = self._place.frames
+        known = self._workspace.frames
         key = (width, *paths)
-        found = known.get(key)
-        if found is None:
-            # Other threads may ask and forget, too.
+        frame = known.get(key)
+        if frame is None:
+            # Other threads may use the cache at the same time.
             for oldest in list(known)[: len(known) + 1 - _MOST_KNOWN]:
                 known.pop(oldest, None)
-            found = known[key] = self.session.read.schema(schema(width)).parquet(*paths)
-        return found
+            frame = known[key] = self.session.read.schema(schema(width)).parquet(*paths)
+        return frame
 
     def content(self, relation: Relation, content: SignedFiles) -> DataFrame:
-        """Return the rows of a content, each once."""
-        plus, minus = ([part for came, part in content.layers if came is kind] for kind in (True, False))
+        """Return the rows that signed files come to, each once."""
+        plus, minus = content.plus, content.minus
         width = relation.width
         if not minus:
             return self.parts(plus, width)
-        first = [came for came, _ in content.layers]
-        if True not in first[first.index(False) :]:
+        signs = [plus for plus, _ in content.layers]
+        if True not in signs[signs.index(False) :]:
             return self.parts(plus, width).join(self.parts(minus, width), names(width), "left_anti")
-        # What went may have come again: a row is there if it came more often than it went.
-        return self._counted(plus, minus, width).where(f"{_SIGN} > 0").select(*names(width))
+        # A deleted row may be inserted again: it is there if it was inserted more often than deleted.
+        return self._consolidated(plus, minus, width).where(f"{_SIGN} > 0").select(*names(width))
 
-    def _counted(self, plus: Iterable[DataFile], minus: Iterable[DataFile], width: int) -> DataFrame:
-        """Return how much more often rows came than they went."""
+    def _consolidated(self, plus: Iterable[DataFile], minus: Iterable[DataFile], width: int) -> DataFrame:
+        """Return each row with its net count: how much more often it was inserted than deleted."""
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
         signed = [
@@ -112,7 +112,7 @@ class Frames:
         return together(signed).groupBy(*names(width)).agg(functions.sum(_SIGN).alias(_SIGN))
 
     def union(self, relation: Relation, contents: Iterable[SignedFiles]) -> DataFrame:
-        """Return the rows of several contents; those that several have stand there several times."""
+        """Return the rows of several owners; a row that several have comes several times."""
         held = [content for content in contents if content.rows]
         plain = [part for content in held if content.plain for part in content.parts]
         # Many small owners are one scan of many files.
@@ -128,9 +128,9 @@ class Frames:
         width = relation.width
         if not more or not less or after.layers[: len(before.layers)] == before.layers:
             return self.parts(more, width) if more else None, self.parts(less, width) if less else None
-        # What went out of one file may have come in another.
-        counted = self._counted(more, less, width)
-        plus, minus = (counted.where(f"{_SIGN} {sign} 0").select(*names(width)) for sign in "><")
+        # A row deleted from one file may be inserted by another.
+        net = self._consolidated(more, less, width)
+        plus, minus = (net.where(f"{_SIGN} {sign} 0").select(*names(width)) for sign in "><")
         return plus, minus
 
     def write(
@@ -141,19 +141,19 @@ class Frames:
         turn: YieldPoint,
         counted: frozenset[int] = frozenset(),
     ) -> dict[int, list[DataFile]]:
-        """Write tagged rows: the tag is the place of a row's relation in a list. One job.
+        """Write tagged rows: the tag is the position of a row's relation in a list. One job.
 
         Rows with a tag that is only `counted` are not written.
         """
-        writer = _Writer(self._place.scratch.folder, tuple(relations), counted)
+        writer = _Writer(self._workspace.scratch.folder, tuple(relations), counted)
         written: dict[int, list[DataFile]] = {}
-        for tag, file in self._place.jobs.each_partition(writer, tagged, why, turn):
-            written.setdefault(tag, []).append(self._place.adopt(file))
+        for tag, file in self._workspace.jobs.each_partition(writer, tagged, why, turn):
+            written.setdefault(tag, []).append(self._workspace.adopt(file))
         return written
 
 
 def tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
-    """Return a frame with its tag, and with as many columns as others have."""
+    """Return a frame with a tag, padded to so many columns."""
     from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
     have = len(frame.columns)
@@ -163,7 +163,7 @@ def tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
 
 def together(frames: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of several frames of equal columns."""
-    # Spark looks at a plan anew with every step: by halves, each frame takes part in few of them.
+    # Spark analyses a plan again with every step: by halves, each frame takes part in few of them.
     if len(frames) == 1:
         return frames[0]
     half = len(frames) // 2
@@ -171,7 +171,7 @@ def together(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def spark_path(path: str) -> str:
-    """Return a place as Spark names it: nothing in it is taken for a pattern."""
+    """Return a path as Spark names it: nothing in it is taken for a pattern."""
     name = _PATTERN.sub(r"\\\g<0>", path)
     # Without a scheme Spark would look in its default file system, which may be another.
     return name if "://" in path else f"file://{name}"
@@ -179,7 +179,7 @@ def spark_path(path: str) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """The last stage of a job: rows into files, names and counts out."""
+    """The last stage of a job: writes tagged rows to files, and yields their tags, names and counts."""
 
     folder: Folder
     relations: tuple[Relation, ...]

@@ -1,7 +1,7 @@
-"""Between files of fingerprints and the tables of the embedded engine, inside one task.
+"""Translation between files of fingerprints and the tables of the embedded engine, inside one task.
 
-Where rules look at values, the terms behind the fingerprints are loaded and the dictionary is a real one.
-Where they only join, it need not know what its ids stand for: fingerprints are taken as numbers.
+Where rules use values, the terms of the fingerprints are loaded into the task's dictionary. Where they only
+join, the fingerprints themselves are entered there as numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def needs_values(body: Iterable[Conjunct]) -> bool:
-    """Whether a body looks at what its terms are, and not only at which."""
+    """Whether a body uses the values of terms, and not only their identity."""
     return any(isinstance(c, Comparison | Binding | Aggregate) for c in body)
 
 
@@ -54,7 +54,7 @@ def constants(rule: Rule) -> Iterator[Term]:
 
 
 def mentioned(nodes: Iterable[Conjunct | Expression]) -> Iterator[Term]:
-    """Yield the terms that parts of a rule mention."""
+    """Yield the terms in conjuncts and expressions of a rule."""
     for node in nodes:
         match node:
             case Variable():
@@ -74,7 +74,7 @@ def mentioned(nodes: Iterable[Conjunct | Expression]) -> Iterator[Term]:
 
 
 class _Mentioned(TableTerms):
-    """Terms that rules mention go by their fingerprints, as all others do."""
+    """A term space whose constants are encoded by their fingerprints, like all other terms."""
 
     def __init__(self, keys: Mapping[Term, int]) -> None:
         super().__init__()
@@ -82,19 +82,19 @@ class _Mentioned(TableTerms):
         self._seen: dict[int, Term] = {}
 
     def constant(self, term: Term) -> int:
-        found = int(self.dictionary.encode_integers(np.array([self._keys[term]], np.int64))[0])
-        self._seen[found] = term
-        return found
+        number = int(self.dictionary.encode_integers(np.array([self._keys[term]], np.int64))[0])
+        self._seen[number] = term
+        return number
 
     def mentioned(self, number: int) -> Term | None:
         return self._seen.get(number)
 
 
 class Translation:
-    """From fingerprints to the ids of one task's dictionary, and back."""
+    """Maps fingerprints to the ids of one task's dictionary, and back."""
 
     def __init__(self, keys: Mapping[Term, int], hashing: Hashing) -> None:
-        """Start with the terms that rules mention, and know no values."""
+        """Start with the terms that rules mention, without values."""
         self._hashing = hashing
         self._keys = keys
         self.terms: TableTerms = _Mentioned(keys)
@@ -110,7 +110,7 @@ class Translation:
         return self.terms.dictionary
 
     def load_values(self, seen: Iterable[Keys], known: TermFiles) -> None:
-        """Learn what fingerprints stand for: those that are seen, and those that rules mention."""
+        """Load the terms of the fingerprints in columns, and of those that rules mention."""
         self.terms = TableTerms()
         self._index = Dictionary()
         for keys in seen:
@@ -130,7 +130,7 @@ class Translation:
         self._mention()
 
     def _mention(self) -> None:
-        # Who reads a class is found by what rules call it.
+        # The reader of a class is found by the term in its rule.
         for term in self._keys:
             self.terms.constant(term)
 
@@ -152,7 +152,7 @@ class Translation:
         return int(self.keys(np.array([number], np.int32))[0])
 
     def new_terms(self) -> pa.Table | None:
-        """Return the terms that came up in this task, if there are some."""
+        """Return the terms that this task made, if it made any."""
         if self._ids is None or len(self.dictionary) == self._loaded:
             return None
         return columns_of(self.dictionary, self._hashing, self._loaded)
@@ -178,7 +178,7 @@ class Translation:
     def tables(
         self, relation: Relation, rows: Ids, *, whole: bool = False
     ) -> Iterator[tuple[TableName, Ids]]:
-        """Yield the tables that rows of a relation go to: members by class, unless they stay together."""
+        """Yield the tables of a relation's rows: those of `rdf:type` by class, unless `whole`."""
         if not relation.typed or whole:
             yield TableName(*relation), rows
             return
@@ -193,7 +193,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Read:
-    """A content that was read: columns per layer."""
+    """Signed files that were read: a sign and columns per file."""
 
     relation: Relation
     layers: tuple[tuple[bool, Columns], ...]
@@ -205,21 +205,21 @@ class Read:
                 yield from columns
 
     def table(self, translation: Translation) -> Table:
-        """Return the rows that there are."""
-        found = Table(self.relation.arity)
-        for came, columns in self.layers:
+        """Return the rows that the files come to."""
+        table = Table(self.relation.arity)
+        for plus, columns in self.layers:
             rows = translation.rows(columns, self.relation.arity)
-            if not came:
-                found.delete(rows)
+            if not plus:
+                table.delete(rows)
             elif len(self.layers) == 1:
-                found.append_distinct(rows)
+                table.append_distinct(rows)
             else:
-                found.insert(rows)
-        return found
+                table.insert(rows)
+        return table
 
 
 class Reader:
-    """Reads contents, each file once."""
+    """Reads signed files, each file once."""
 
     def __init__(self) -> None:
         """Start with nothing read."""
@@ -227,11 +227,11 @@ class Reader:
         self._reads: list[Read] = []
 
     def read(self, relation: Relation, content: SignedFiles, classes: frozenset[int] | None = None) -> Read:
-        """Read a content; of members, those of some classes only if not of all."""
-        layers = tuple((came, self._part(part, relation, classes)) for came, part in content.layers)
-        found = Read(relation, layers)
-        self._reads.append(found)
-        return found
+        """Read signed files; for `rdf:type`, of the given classes only."""
+        layers = tuple((plus, self._part(part, relation, classes)) for plus, part in content.layers)
+        read = Read(relation, layers)
+        self._reads.append(read)
+        return read
 
     def _part(self, part: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
         key = (part.path, classes)
@@ -249,19 +249,19 @@ def union(tables: Sequence[Table], arity: int) -> Table:
     """Return the rows of several tables, each once."""
     if len(tables) == 1:
         return tables[0]
-    found = Table(arity)
+    rows = Table(arity)
     for table in tables:
-        found.insert(table.rows)
-    return found
+        rows.insert(table.rows)
+    return rows
 
 
 def segment_of(given: Mapping[Relation, Table], translation: Translation, *, whole: bool = False) -> Tables:
     """Return tables of relations as a segment of the embedded engine; `whole` keeps members in one table."""
-    found = Tables()
+    segment = Tables()
     for relation, table in given.items():
         if not relation.typed:
-            found.tables[TableName(*relation)] = table
+            segment.tables[TableName(*relation)] = table
             continue
         for name, rows in translation.tables(relation, table.rows, whole=whole):
-            found.table(name).append_distinct(rows)
-    return found
+            segment.table(name).append_distinct(rows)
+    return segment

@@ -1,9 +1,10 @@
-"""Where rows live while the process does: Parquet files of fingerprints, in a folder of the engine's own.
+"""Working files: rows of fingerprints in Parquet files, in a folder that lives as long as the process.
 
 A relation is a name and a number of arguments; members of classes are `rdf:type` with two columns. The rows
 of one owner in a relation are its `SignedFiles`: files that insert rows and files that delete rows, in order.
-A file is written once, by a task or by the driver, and removed when the driver forgets it. Tasks return names
-and counts. The folder may be anything that Arrow has a file system for and that driver and executors see.
+A file is written once, by a task or by the driver, and removed when the driver has no reference to it any
+more. Tasks return names and counts. The folder may be anything that Arrow has a file system for and that
+driver and executors see.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Relation(NamedTuple):
 
     @classmethod
     def of_rows(cls, aggregate: Aggregate) -> Relation:
-        """Return what the rows of an aggregate are kept as."""
+        """Return the relation that the rows of an aggregate are kept as."""
         return cls("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
     @property
@@ -71,7 +72,7 @@ TYPED = Relation(RDF_TYPE, 2)
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    """A file of rows: where it is, how many rows it has, and of members how many each class has."""
+    """A file of rows: its path, the number of its rows, and for `rdf:type` the number of each class."""
 
     path: str
     rows: int
@@ -80,19 +81,20 @@ class DataFile:
 
 @dataclass(frozen=True)
 class SignedFiles:
-    """What one owner has of a relation: parts that came, and parts that went again, in order."""
+    """The rows of one owner in a relation: files that insert rows and files that delete rows, in order."""
 
     layers: tuple[tuple[bool, DataFile], ...] = ()
+    """Each file with its sign: true for plus, false for minus."""
 
     @classmethod
     def of(cls, *parts: DataFile) -> SignedFiles:
-        """Return a content of parts whose rows are all different."""
+        """Return files whose rows are all different, with the sign plus."""
         return cls(tuple((True, part) for part in parts if part.rows))
 
     @cached_property
     def rows(self) -> int:
         """How many rows there are."""
-        return sum(part.rows if came else -part.rows for came, part in self.layers)
+        return sum(part.rows if plus else -part.rows for plus, part in self.layers)
 
     @property
     def stored(self) -> int:
@@ -101,12 +103,22 @@ class SignedFiles:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing went again."""
-        return all(came for came, _ in self.layers)
+        """Whether no file deletes rows."""
+        return all(plus for plus, _ in self.layers)
+
+    @property
+    def plus(self) -> list[DataFile]:
+        """The files that insert rows."""
+        return [part for plus, part in self.layers if plus]
+
+    @property
+    def minus(self) -> list[DataFile]:
+        """The files that delete rows."""
+        return [part for plus, part in self.layers if not plus]
 
     @property
     def parts(self) -> Iterator[DataFile]:
-        """All parts."""
+        """All files."""
         return (part for _, part in self.layers)
 
     def classes(self) -> Mapping[int, int]:
@@ -116,40 +128,37 @@ class SignedFiles:
     @cached_property
     def _classes(self) -> dict[int, int]:
         found: dict[int, int] = {}
-        for came, part in self.layers:
+        for plus, part in self.layers:
             for name, count in part.classes.items():
-                found[name] = found.get(name, 0) + (count if came else -count)
+                found[name] = found.get(name, 0) + (count if plus else -count)
         return {name: count for name, count in found.items() if count}
 
     def adopted(self, adopt: Callable[[DataFile], DataFile]) -> SignedFiles:
-        """Return the same, with other objects for its parts."""
-        return SignedFiles(tuple((came, adopt(part)) for came, part in self.layers))
+        """Return the same, with other objects for its files."""
+        return SignedFiles(tuple((plus, adopt(part)) for plus, part in self.layers))
 
     def moved(self, after: SignedFiles) -> tuple[list[DataFile], list[DataFile]]:
-        """Return the files that tell what came until another version, and those that tell what went.
+        """Return the files of the rows inserted until another version, and those of the rows deleted.
 
-        A row that stands on both sides did neither: it is the number of times that counts.
+        What counts is the net change: a row may be on both sides.
         """
         ours, theirs = set(self.layers), set(after.layers)
-        new = [layer for layer in after.layers if layer not in ours]
-        old = [layer for layer in self.layers if layer not in theirs]
-        more = [part for came, part in new if came] + [part for came, part in old if not came]
-        less = [part for came, part in new if not came] + [part for came, part in old if came]
-        return more, less
+        new = SignedFiles(tuple(layer for layer in after.layers if layer not in ours))
+        old = SignedFiles(tuple(layer for layer in self.layers if layer not in theirs))
+        return new.plus + old.minus, new.minus + old.plus
 
     def counted(self, after: SignedFiles) -> SegmentChange | None:
-        """Count what came and went until another version; None if only the rows themselves would tell."""
+        """Count the rows inserted and deleted until another version; None if files would have to be read."""
         if after.layers[: len(self.layers)] == self.layers:
-            new = after.layers[len(self.layers) :]
-            came = sum(part.rows for came, part in new if came)
-            return SegmentChange(came, sum(part.rows for came, part in new if not came))
+            new = SignedFiles(after.layers[len(self.layers) :])
+            return SegmentChange(*(sum(part.rows for part in side) for side in (new.plus, new.minus)))
         return None if self.rows and after.rows else SegmentChange(after.rows, self.rows)
 
     def then(self, plus: Iterable[DataFile] = (), minus: Iterable[DataFile] = ()) -> SignedFiles:
-        """Return what is there when rows that are there went and rows that are not there came."""
-        went = tuple((False, part) for part in minus if part.rows)
-        came = tuple((True, part) for part in plus if part.rows)
-        return SignedFiles((*self.layers, *went, *came))
+        """Return these files after rows that are there were deleted and rows that are not there inserted."""
+        deletes = tuple((False, part) for part in minus if part.rows)
+        inserts = tuple((True, part) for part in plus if part.rows)
+        return SignedFiles((*self.layers, *deletes, *inserts))
 
 
 NOTHING = SignedFiles()
@@ -157,7 +166,7 @@ NOTHING = SignedFiles()
 
 @dataclass(frozen=True)
 class Segment:
-    """What one owner has: explicit facts, or what a node derives and the rows of its aggregates by rule."""
+    """The files of one owner: explicit facts, or a node's facts and the rows of its aggregates by rule."""
 
     contents: Mapping[Relation, SignedFiles] = field(default_factory=dict)
     aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
@@ -168,18 +177,18 @@ class Segment:
         return sum(content.rows for content in self.contents.values())
 
     def content(self, relation: Relation) -> SignedFiles:
-        """Return what there is of a relation."""
+        """Return the files of a relation."""
         return self.contents.get(relation, NOTHING)
 
     @property
     def parts(self) -> Iterator[DataFile]:
-        """All parts."""
+        """All files."""
         for content in (*self.contents.values(), *self.aggregate_rows.values()):
             yield from content.parts
 
 
 def held(owners: Iterable[Segment]) -> dict[Relation, list[SignedFiles]]:
-    """Return what some owners have, by relation; relations that nobody has facts of are left out."""
+    """Return the files of several owners by relation; relations without rows are left out."""
     found: dict[Relation, list[SignedFiles]] = {}
     for owner in owners:
         for relation, content in owner.contents.items():
@@ -189,23 +198,23 @@ def held(owners: Iterable[Segment]) -> dict[Relation, list[SignedFiles]]:
 
 
 class Folder(NamedTuple):
-    """A folder, for tasks: they write into it and know nothing of who removes what."""
+    """A folder that tasks write into; removing files is left to the driver."""
 
     uri: str
 
     def new_file(self, kind: str, ending: str = "") -> str:
-        """Return a place for a new file; a task's has the name of its job in it."""
+        """Return the path of a new file; a task's has the name of its job in it."""
         path = f"{self.uri}/{kind}-{_job_of_this_task()}{uuid.uuid4().hex}{ending}"
         note_file(path)
         return path
 
     def write(self, table: pa.Table, kind: str) -> str:
-        """Write a table into a new file; return its place."""
+        """Write a table into a new file; return its path."""
         path = self.new_file(kind, ".parquet")
-        system, place = located(path)
+        system, inner_path = located(path)
         pq.write_table(
             table,
-            place,
+            inner_path,
             filesystem=system,
             row_group_size=_ROW_GROUP,
             compression="zstd",
@@ -215,7 +224,7 @@ class Folder(NamedTuple):
         return path
 
     def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> DataFile:
-        """Write rows of a relation, given by columns; members stand in the order of their classes."""
+        """Write rows of a relation, given by columns; members are sorted by class."""
         rows = len(columns[0])
         classes: dict[int, int] = {}
         given = list(columns)
@@ -230,25 +239,25 @@ class Folder(NamedTuple):
 
 
 class Scratch:
-    """The engine's folder: who holds a part keeps its file."""
+    """The engine's folder of working files: a file lives as long as its `DataFile` in the driver."""
 
     def __init__(self, uri: str = "") -> None:
-        """Make the folder, in the system's place for temporary files if no other is given."""
+        """Make the folder, among the system's temporary files if no other place is given."""
         if uri:
             # Other processes work in other folders.
-            place = uri if "://" in uri else str(Path(uri).absolute())
-            self.folder = Folder(f"{place.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
+            base = uri if "://" in uri else str(Path(uri).absolute())
+            self.folder = Folder(f"{base.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
         else:
             self.folder = Folder(tempfile.mkdtemp(prefix="zodiacedge-"))
         try:
-            system, place = located(self.folder.uri)
-            system.create_dir(place, recursive=True)
+            system, inner_path = located(self.folder.uri)
+            system.create_dir(inner_path, recursive=True)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise _no_scratch(uri or self.folder.uri, self.folder.uri, error) from error
         weakref.finalize(self, _remove_folder, self.folder.uri)
 
     def adopt(self, part: DataFile) -> DataFile:
-        """Keep a part's file as long as somebody holds the part."""
+        """Keep a file until its `DataFile` is garbage."""
         if part.path:
             finalizer = weakref.finalize(part, _remove_file, part.path, self)
             # The folder goes at the end, with all that is in it.
@@ -256,18 +265,18 @@ class Scratch:
         return part
 
     def sweep(self, job: str) -> None:
-        """Remove what the tasks of a job wrote that came to nothing."""
+        """Remove the files of a job that failed or was cancelled."""
         try:
-            system, place = located(self.folder.uri)
-            there = system.get_file_info(fs.FileSelector(place, allow_not_found=True))
+            system, inner_path = located(self.folder.uri)
+            files = system.get_file_info(fs.FileSelector(inner_path, allow_not_found=True))
         except GONE:
             return
-        remove_files(f"{self.folder.uri}/{one.base_name}" for one in there if job in one.base_name)
+        remove_files(f"{self.folder.uri}/{file.base_name}" for file in files if job in file.base_name)
 
 
 def _job_of_this_task() -> str:
-    """Return what `jobs` calls the job of this task; nothing in the driver."""
-    # A task has imported it, and knows where it is; the driver need not.
+    """Return the name that `jobs` gave to the job of this task; nothing in the driver."""
+    # A task has imported pyspark; the driver need not.
     context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
     task = context.get() if context else None
     job = task.getLocalProperty(JOB) if task else None
@@ -280,7 +289,7 @@ def table_of(columns: Sequence[Keys]) -> pa.Table:
 
 
 def read_file(part: DataFile, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
-    """Return a part's columns; of members, those of some classes only if not of all."""
+    """Return the columns of a file; for `rdf:type`, of the given classes only."""
     names = [f"c{n}" for n in range(width)]
     filters = None
     if classes is not None:
@@ -293,32 +302,32 @@ def read_file(part: DataFile, width: int, classes: frozenset[int] | None = None)
 
 
 def read_table(path: str, columns: Sequence[str] | None = None, filters: object = None) -> pa.Table:
-    """Read a file of the folder."""
-    system, place = located(path)
+    """Read a working file."""
+    system, inner_path = located(path)
     if filters is None:
-        with system.open_input_file(place) as source:
+        with system.open_input_file(inner_path) as source:
             return pq.ParquetFile(source).read(columns)
-    return pq.read_table(place, columns=columns, filters=filters, filesystem=system)
+    return pq.read_table(inner_path, columns=columns, filters=filters, filesystem=system)
 
 
 def read_groups(path: str) -> Iterator[pa.Table]:
-    """Yield what a file of the folder holds, a row group at a time."""
-    system, place = located(path)
-    with system.open_input_file(place) as source:
+    """Yield the rows of a file, a row group at a time."""
+    system, inner_path = located(path)
+    with system.open_input_file(inner_path) as source:
         file = pq.ParquetFile(source)
         for number in range(file.num_row_groups):
             yield file.read_row_group(number)
 
 
 def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield what a file of the folder holds, so many rows at a time."""
-    system, place = located(path)
-    with system.open_input_file(place) as source:
+    """Yield the rows of a file, so many at a time."""
+    system, inner_path = located(path)
+    with system.open_input_file(inner_path) as source:
         yield from pq.ParquetFile(source).iter_batches(rows)
 
 
 def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
-    """Return the problem of a folder that cannot be; its user knows nothing of the one below it."""
+    """Return the problem of a folder that cannot be used; the message names the one that the user named."""
     number = error.errno if isinstance(error, OSError) else None
     reason = os.strerror(number).lower() if number else str(error).replace(folder, named)
     return UsageProblem(
@@ -336,11 +345,11 @@ def _remove_file(path: str, scratch: Scratch) -> None:
 
 
 def _remove_folder(uri: str) -> None:
-    system, place = located(uri)
+    system, inner_path = located(uri)
     if system is LOCAL:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(inner_path, ignore_errors=True)
         return
     try:
-        system.delete_dir(place)
+        system.delete_dir(inner_path)
     except GONE:
         return

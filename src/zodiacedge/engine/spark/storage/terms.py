@@ -1,9 +1,9 @@
-"""Terms as fingerprints, and the files that tell what a fingerprint stands for.
+"""Fingerprints of terms, and the files that map fingerprints back to terms.
 
-A fingerprint is a hash, the same in every process, so nobody counts and nobody asks. Two terms with one
-fingerprint would make the engine lie: whoever adds terms compares them with those that are there, and a clash
-fails the change. Terms are columns, as in the embedded engine's dictionary: a kind, and a number's bits or a
-text. Within a file they stand in the order of their fingerprints, so one is found without reading all.
+A fingerprint is a hash, the same in every process, so no counter is shared. Two terms with one fingerprint
+would make answers wrong: new terms are compared with known ones, and a clash fails the change. Terms are
+columns, as in the embedded engine's dictionary: a kind, and a number's bits or a text. A file is sorted by
+fingerprint, so that one is found without reading all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
-# So few are looked for by themselves; more are found by reading all, a row group at a time.
+# So few terms are looked up by a filter; more by reading the file, a row group at a time.
 FEW = 256
 
 
@@ -57,13 +57,13 @@ class Hashing(NamedTuple):
         return dict(zip(given, keys[ids].tolist(), strict=True)) if given else {}
 
     def stretches(self, count: int) -> list[Stretch]:
-        """Return all fingerprints that there can be, in so many stretches of the same length."""
+        """Return the range of all fingerprints, divided into so many stretches of the same length."""
         ends = [(number << self.bits) // count for number in range(count + 1)]
         return [Stretch(first, end - 1) for first, end in pairwise(ends)]
 
 
 class Stretch(NamedTuple):
-    """Fingerprints from one to another, both among them."""
+    """A range of fingerprints, both ends included."""
 
     first: int
     last: int
@@ -71,7 +71,7 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class TermFiles:
-    """All that is known of terms: files, each with what nobody else has, or has just the same."""
+    """The files of all known terms; where two files have a fingerprint, they have the same term for it."""
 
     parts: tuple[DataFile, ...] = ()
 
@@ -81,15 +81,15 @@ class TermFiles:
         return sum(part.rows for part in self.parts)
 
     def read(self, keys: Keys | None = None, within: Stretch | None = None) -> pa.Table:
-        """Return the entries of some fingerprints, or all; those that stand in several files come twice.
+        """Return the entries of the given fingerprints, or all; those in several files come several times.
 
-        `within` reads only those of a stretch of all fingerprints that there can be.
+        `within` reads only a range of fingerprints.
         """
         tables = [_entries(part, keys, within) for part in self.parts]
         return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
     def decode(self, keys: Keys) -> dict[int, Term]:
-        """Return what some fingerprints stand for."""
+        """Return the terms of fingerprints."""
         return decoded(self.read(np.unique(keys)))
 
 
@@ -100,7 +100,7 @@ def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.T
     texts = kinds <= L.K_OTHER
     ids = np.flatnonzero(texts).astype(np.int32) + np.int32(first)
     ends, data = dictionary.texts(ids)
-    # A number has no text: its place among the texts is empty.
+    # A number has an empty text.
     lengths = np.zeros(len(kinds), np.int32)
     lengths[texts] = np.diff(ends)
     offsets = np.zeros(len(kinds) + 1, np.int32)
@@ -113,7 +113,7 @@ def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.T
 
 
 def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
-    """Take the terms of a table into a dictionary; return their ids there."""
+    """Encode the terms of a table in a dictionary; return their ids there."""
     kinds = table["kind"].to_numpy()
     ids = np.empty(len(kinds), np.int32)
     bits = table["bits"].to_numpy()
@@ -121,25 +121,25 @@ def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
     if numbers.any():
         ids[numbers] = dictionary.encode_numbers(kinds[numbers], bits[numbers])
     for kind in np.unique(kinds[~numbers]).tolist():
-        places = np.flatnonzero(kinds == kind)
-        texts = table["text"].take(pa.array(places)).combine_chunks()
+        positions = np.flatnonzero(kinds == kind)
+        texts = table["text"].take(pa.array(positions)).combine_chunks()
         if isinstance(texts, pa.ChunkedArray):
             texts = pa.concat_arrays(texts.chunks)
         offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
         data = texts.buffers()[2]
         whole = data.to_pybytes()[offsets[0] : offsets[-1]] if data is not None else b""
-        ids[places] = dictionary.encode_texts(kind, np.diff(offsets).astype(np.int64), whole)
+        ids[positions] = dictionary.encode_texts(kind, np.diff(offsets).astype(np.int64), whole)
     return ids
 
 
 def enter_rows(rows: pa.Table | pa.RecordBatch, arity: int, dictionary: Dictionary) -> list[Ids]:
-    """Take rows of terms into a dictionary, each term a kind, bits and a text; return columns of ids."""
+    """Encode rows of terms in a dictionary, each term a kind, bits and a text; return columns of ids."""
     nothing = pa.array(np.zeros(rows.num_rows, np.int64))
-    found = []
+    ids = []
     for n in range(arity):
-        kind, bits, text = (rows.column(3 * n + place) for place in range(3))
-        found.append(enter(pa.table([nothing, kind, bits, text], schema=SCHEMA), dictionary))
-    return found
+        kind, bits, text = (rows.column(3 * n + position) for position in range(3))
+        ids.append(enter(pa.table([nothing, kind, bits, text], schema=SCHEMA), dictionary))
+    return ids
 
 
 def decoded(table: pa.Table) -> dict[int, Term]:
@@ -160,24 +160,24 @@ def write_terms(folder: Folder, table: pa.Table) -> DataFile:
 def unseen(new: pa.Table, known: TermFiles, within: Stretch | None = None) -> pa.Table:
     """Return those terms that are not known yet; raise where two share a fingerprint."""
     new = distinct(new)
-    there = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
-    if not len(there):
+    existing = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
+    if not len(existing):
         return new
-    kept = distinct(pa.concat_tables([there, new]))
+    kept = distinct(pa.concat_tables([existing, new]))
     if len(kept) < len(new):
         raise AssertionError(len(kept), len(new))
-    old = np.unique(there["id"].to_numpy())
+    old = np.unique(existing["id"].to_numpy())
     return new.filter(pa.array(~np.isin(new["id"].to_numpy(), old)))
 
 
 def distinct(table: pa.Table) -> pa.Table:
     """Return each term once; raise where two share a fingerprint."""
     keys = table["id"].to_numpy()
-    distinct, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    distinct, first, positions = np.unique(keys, return_index=True, return_inverse=True)
     if len(distinct) == len(keys):
         return table
-    # What has the same fingerprint must be the same.
-    firsts = table.take(pa.array(first[places]))
+    # Equal fingerprints must belong to equal terms.
+    firsts = table.take(pa.array(first[positions]))
     if not table.equals(firsts):
         raise _clash(table, firsts)
     return table.take(pa.array(first))
@@ -199,11 +199,11 @@ def shown(row: pa.Table) -> str:
 
 
 def refuse_clash(keys: Mapping[Term, int], known: TermFiles) -> None:
-    """Raise if what is known has another term with the fingerprint of one of some terms."""
-    there = known.decode(np.array(list(keys.values()), np.int64)) if keys else {}
+    """Raise if a known term has the fingerprint of another of the given terms."""
+    existing = known.decode(np.array(list(keys.values()), np.int64)) if keys else {}
     for term, key in keys.items():
-        if there.get(key, term) != term:
-            raise clash(format_term(there[key]), format_term(term))
+        if existing.get(key, term) != term:
+            raise clash(format_term(existing[key]), format_term(term))
 
 
 def clash(first: str, second: str) -> EvaluationProblem:
@@ -218,21 +218,21 @@ def clash(first: str, second: str) -> EvaluationProblem:
 
 
 def _entries(part: DataFile, keys: Keys | None, within: Stretch | None) -> pa.Table:
-    # Fingerprints stand in order: of a file, only what has some of a stretch is read.
+    # A file is sorted: only row groups with fingerprints of the range are read.
     bounds = None if within is None else [("id", ">=", within.first), ("id", "<=", within.last)]
     if keys is None:
         return read_table(part.path, filters=bounds).cast(SCHEMA)
     if len(keys) <= FEW:
         return read_table(part.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
-    # There may be many times as many as are asked for, and the driver asks too.
+    # The file may have many times as many, and the driver reads it, too.
     pieces = read_groups(part.path) if within is None else [read_table(part.path, filters=bounds)]
-    found = [one.filter(pa.array(np.isin(one["id"].to_numpy(), keys))) for one in pieces]
-    return pa.concat_tables(found).cast(SCHEMA)
+    matching = [piece.filter(pa.array(np.isin(piece["id"].to_numpy(), keys))) for piece in pieces]
+    return pa.concat_tables(matching).cast(SCHEMA)
 
 
 @dataclass(frozen=True)
 class Names:
-    """What the classes of facts are called: few, and asked for often."""
+    """The names of the classes of facts by fingerprint: few, and often needed."""
 
     known: Mapping[int, Term]
 
@@ -241,5 +241,5 @@ class Names:
         return Names({**self.known, **more}) if more.keys() - self.known.keys() else self
 
     def missing(self, keys: Iterable[int]) -> list[int]:
-        """Return those of some fingerprints that are not known."""
+        """Return the fingerprints whose names are not known."""
         return [key for key in keys if key not in self.known]

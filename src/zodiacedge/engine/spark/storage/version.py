@@ -1,4 +1,4 @@
-"""One version of a knowledge base on Spark as data: names of files and counts, never rows."""
+"""One version of a knowledge base on Spark: names of files and counts, never rows."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class SparkVersion:
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)
     rules: Mapping[str, Rule] = field(default_factory=dict)
-    """The rules by key, as far as they are known: what they were before a change matters to their heirs."""
+    """The rules by key, as far as they are known: a node's successors need those before a change."""
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
-    """How long evaluating nodes from nothing took the last time, as far as anybody knows."""
+    """How long the last evaluation of nodes from scratch took, as far as it is known."""
     counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
-    """How many rows of a relation nodes derive, each once, by class or under 0: what a task told already."""
+    """How many distinct rows of a relation nodes derive, by class or under 0, where a task counted them."""
 
     def named(self, keys: Iterable[int]) -> Mapping[int, Term]:
-        """Return what classes are called."""
+        """Return the names of classes."""
         asked = self.names.missing(keys)
         if asked:
-            found = self.terms.decode(np.array(asked, np.int64))
-            return self.names.with_terms(found).known
+            terms = self.terms.decode(np.array(asked, np.int64))
+            return self.names.with_terms(terms).known
         return self.names.known

@@ -1,4 +1,4 @@
-"""Where an engine works: its cluster, its folder, its fingerprints, and how nodes are evaluated."""
+"""The workspace of an engine: its cluster, its folder of working files, its fingerprints and options."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ STRATEGIES = ("choose", "gathered", "partitioned", "rounds")
 
 @dataclass(frozen=True)
 class Options:
-    """How nodes are evaluated."""
+    """Options of evaluation."""
 
     strategy: str = "choose"
     """One of `STRATEGIES`: by shape and size, or always the same where it can be."""
     gather_rows: int = 4_000_000
-    """What one task may read and write: rows of all relations together."""
+    """How many rows one task may read and write, of all relations together."""
     driver_rows: int = 100_000
-    """What the driver reads from files itself when somebody asks, and what a small change may look up."""
+    """How many rows the driver reads from files itself, and how many a small change may look up."""
     look_up_from: int = 500_000
-    """Where nodes read at least so many rows, those that a small change concerns are looked up by key."""
+    """Where nodes read at least so many rows, the rows that a small change concerns are looked up by key."""
     whole_rows: int = 10_000
-    """Where there are no more rows than this, they are read whole rather than looked up."""
+    """A relation of no more rows than this is read as a whole rather than looked up."""
     split_bytes: int = 32 << 20
-    """How much of a file of N-Triples one task reads."""
+    """How many bytes of a file of N-Triples one task reads."""
     policy: Policy = field(default_factory=Policy)
 
     def __post_init__(self) -> None:
-        """Refuse a way that there is not."""
+        """Refuse an unknown strategy."""
         if self.strategy not in STRATEGIES:
             raise UsageProblem(
                 Diagnostic(
@@ -51,13 +51,13 @@ class Options:
             )
 
     def gathers(self, rows: int) -> bool:
-        """Whether one task may have so many rows; none may where another way is asked for."""
+        """Whether one task may have so many rows; none may if another strategy is asked for."""
         return self.strategy == "gathered" or (self.strategy == "choose" and rows <= self.gather_rows)
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """What all versions of a knowledge base share."""
+    """The resources that all versions of a knowledge base share."""
 
     jobs: Jobs
     scratch_uri: str = ""
@@ -66,13 +66,13 @@ class Workspace:
 
     @cached_property
     def scratch(self) -> Scratch:
-        """The folder, made when first asked for."""
-        found = Scratch(self.scratch_uri)
-        self.jobs.clean_up(found)
-        return found
+        """The folder of working files, made when first needed."""
+        scratch = Scratch(self.scratch_uri)
+        self.jobs.clean_up(scratch)
+        return scratch
 
     def keys(self, terms: Iterable[Term]) -> dict[Term, int]:
-        """Return the fingerprints of terms that rules mention: there are few of them, asked for often."""
+        """Return the fingerprints of terms that rules mention; they are cached, being few."""
         given = list(terms)
         known = self._keys
         new = [term for term in given if term not in known]
@@ -82,7 +82,7 @@ class Workspace:
 
     @cached_property
     def frames(self) -> dict[tuple[object, ...], DataFrame]:
-        """Frames of files that were asked for lately, by the names of the files, which never mean others."""
+        """The data frames that were used lately, by the names of their files."""
         return {}
 
     @cached_property
@@ -90,11 +90,11 @@ class Workspace:
         return {}
 
     def adopt(self, part: DataFile) -> DataFile:
-        """Keep the file of a part that a task wrote as long as somebody holds the part."""
+        """Keep a file that a task wrote until its `DataFile` is garbage."""
         return self.scratch.adopt(part)
 
     def adopt_segment(self, segment: Segment, kept: Iterable[DataFile] = ()) -> Segment:
-        """Keep the files of a segment that came back from a task; parts that are known stay who they are."""
+        """Keep the files of a segment that a task returned; those of `kept` keep their `DataFile`."""
         adopt = _Adoption({part.path: part for part in kept}, self.scratch)
         return Segment(
             {relation: content.adopted(adopt) for relation, content in segment.contents.items()},
@@ -108,5 +108,5 @@ class _Adoption:
     scratch: Scratch
 
     def __call__(self, part: DataFile) -> DataFile:
-        found = self.known.get(part.path)
-        return found if found is not None else self.scratch.adopt(part)
+        known = self.known.get(part.path)
+        return known if known is not None else self.scratch.adopt(part)

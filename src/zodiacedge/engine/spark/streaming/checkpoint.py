@@ -1,7 +1,7 @@
-"""Which files Spark noted as a batch of a stream, before it handed them over: read from its checkpoint.
+"""The files of a batch of a stream, as Spark wrote them to its checkpoint before it delivered the batch.
 
-Spark passes over files that are gone when their batch comes, so what it hands over may be less than it noted.
-A batch ends at a place in the source's log of files; the batch before it ended where it begins.
+Spark skips files that were removed before their batch was delivered, so a batch may have fewer files than its
+checkpoint. A batch ends at an offset in the source's log of files, and begins where the last one ended.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def noted_files(checkpoint: Path, number: int) -> frozenset[str]:
-    """Return the addresses of the files of a batch, written as they are read; raise ValueError if unknown."""
+def checkpointed_files(checkpoint: Path, number: int) -> frozenset[str]:
+    """Return the addresses of the files of a batch, unquoted; raise ValueError if unknown."""
     begin = _end(checkpoint, number - 1) if number else -1
-    places = range(begin + 1, _end(checkpoint, number) + 1)
-    return frozenset(path for place in places for path in _files(checkpoint, place))
+    offsets = range(begin + 1, _end(checkpoint, number) + 1)
+    return frozenset(path for offset in offsets for path in _files(checkpoint, offset))
 
 
 def _end(checkpoint: Path, number: int) -> int:
-    """Return the place in the source's log that a batch ends with."""
+    """Return the offset in the source's log that a batch ends at."""
     *_, last = _lines(checkpoint / "offsets" / str(number))
     found = last["logOffset"]
     if not isinstance(found, int):
@@ -31,17 +31,17 @@ def _end(checkpoint: Path, number: int) -> int:
     return found
 
 
-def _files(checkpoint: Path, place: int) -> Iterator[str]:
+def _files(checkpoint: Path, offset: int) -> Iterator[str]:
     folder = checkpoint / "sources" / "0"
-    # Now and then all places so far are noted together.
-    single, together = folder / str(place), folder / f"{place}.compact"
-    for line in _lines(together if together.exists() else single):
-        if line["batchId"] == place:
+    # Now and then Spark compacts all offsets so far into one file.
+    single, compact = folder / str(offset), folder / f"{offset}.compact"
+    for line in _lines(compact if compact.exists() else single):
+        if line["batchId"] == offset:
             yield unquote(str(line["path"]))
 
 
 def _lines(path: Path) -> Iterator[dict[str, object]]:
-    """Yield the documents of a file, the first line of which tells the version of the format."""
+    """Yield the JSON documents of a file; its first line is the version of the format."""
     try:
         _, *lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:

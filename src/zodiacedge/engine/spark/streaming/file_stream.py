@@ -1,8 +1,8 @@
-"""Files that arrive in a folder, in numbered batches: what Structured Streaming is asked for.
+"""A stream of the files that arrive in a folder, in numbered batches, by Spark Structured Streaming.
 
-Spark finds new files, writes down which of them are batch number n before it hands them over, and writes down
-that the batch is done when whoever takes it returns. After a crash the batches that were begun and not done
-come again, each with the same files. What a file holds is left to who takes the batch.
+Spark finds new files, writes to its checkpoint which of them are batch number n before it delivers them, and
+writes that the batch is done when its consumer returns. After a crash the batches that were begun and not
+done are delivered again, each with the same files. Reading the files is left to the consumer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.storage.dataframes import spark_path
-from zodiacedge.engine.spark.streaming.checkpoint import noted_files
+from zodiacedge.engine.spark.streaming.checkpoint import checkpointed_files
 from zodiacedge.errors import Diagnostic, StoreProblem
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
 _LOOK_SECONDS = 0.1
-# A file that comes late may be old: none is passed over for its age.
+# A file that arrives late may be old: none is skipped for its age.
 _ANY_AGE = "36500d"
 
 
 @dataclass(frozen=True)
 class Landing:
-    """Where files arrive, which of them are meant, and where Spark keeps what it knows."""
+    """The folder where files arrive, the pattern of their names, and the folder of Spark's checkpoint."""
 
     folder: Path
     pattern: str
@@ -46,24 +46,24 @@ class Landing:
 
 @dataclass(frozen=True)
 class Batch:
-    """Files that arrived: the stream, the number of the batch in it, and where they are."""
+    """Files that arrived: the stream, the number of the batch in it, and their paths."""
 
     stream: str
     number: int
     files: tuple[Path, ...]
     gone: tuple[Path, ...] = ()
-    """Files that arrived with them, and were taken away before their batch came."""
+    """Files that arrived with them, and were removed before their batch was delivered."""
 
 
 class _StoppedError(Exception):
-    """A batch that comes when nobody takes one any more: it comes again with the next start."""
+    """A batch that is delivered after the stop: it is delivered again with the next start."""
 
 
 class Arrivals:
-    """Hands over batches of files, one after the other, until it is stopped or there are no more."""
+    """Delivers batches of files, one after the other, until it is stopped or there are no more."""
 
     def __init__(self, jobs: Jobs, landing: Landing, take: Callable[[Batch], None]) -> None:
-        """Say who takes batches; nothing starts yet."""
+        """Take the consumer of batches; nothing starts yet."""
         self._jobs = jobs
         self._landing = landing
         self._take = take
@@ -73,9 +73,9 @@ class Arrivals:
         self._ended = threading.Event()
 
     def follow(self, seconds: float | None) -> None:
-        """Take what is there and what comes, looking every so many seconds; without them, what is there.
+        """Deliver the files that exist and, if an interval in seconds is given, those that arrive later.
 
-        What taking a batch raises is raised here. Ctrl-C lets a batch that is being taken come to its end.
+        An exception of the consumer is raised here. Ctrl-C waits for the end of a batch under way.
         """
         with _silence(self._jobs.session):
             query = self._started(seconds)
@@ -96,7 +96,7 @@ class Arrivals:
         reader = reader.option("maxFileAge", _ANY_AGE)
         if landing.most_files is not None:
             reader = reader.option("maxFilesPerTrigger", landing.most_files)
-        # Only names go through Spark: a column that nobody asks for is not read.
+        # Only names go through Spark: a column that is not selected is not read.
         names = reader.load(spark_path(str(landing.folder.resolve()))).select("path")
         writer = names.writeStream.option("checkpointLocation", _uri(landing.checkpoint))
         writer = writer.foreachBatch(self._taken)
@@ -108,10 +108,10 @@ class Arrivals:
         files = {_path(row["path"]) for row in frame.collect()}
         with self._taking:
             if self._stopped:
-                # Whatever returns is noted as done.
+                # A batch whose consumer returns counts as done.
                 raise _StoppedError
             try:
-                gone = {_path(one) for one in self._noted(number)} - files
+                gone = {_path(one) for one in self._checkpointed(number)} - files
                 if files or gone:
                     stream = stream_of(self._landing.checkpoint)
                     self._take(Batch(stream, number, tuple(sorted(files)), tuple(sorted(gone))))
@@ -119,9 +119,9 @@ class Arrivals:
                 self._problem = problem
                 raise
 
-    def _noted(self, number: int) -> frozenset[str]:
+    def _checkpointed(self, number: int) -> frozenset[str]:
         try:
-            return noted_files(self._landing.checkpoint, number)
+            return checkpointed_files(self._landing.checkpoint, number)
         except (ValueError, KeyError) as problem:
             raise _ended(self._landing.folder, problem) from problem
 
@@ -143,7 +143,7 @@ class Arrivals:
 
 @contextmanager
 def _silence(session: SparkSession) -> Iterator[None]:
-    """Keep Spark from telling at length of problems that are raised."""
+    """Keep Spark from logging problems that are raised."""
     bridge = logging.getLogger("py4j.clientserver")
     level = bridge.level
     bridge.setLevel(logging.CRITICAL + 1)
@@ -157,12 +157,11 @@ def _silence(session: SparkSession) -> Iterator[None]:
 
 def stream_of(checkpoint: Path) -> str:
     """Return the name that Spark gave to a stream when it was first started."""
-    found = json.loads((checkpoint / "metadata").read_bytes())["id"]
-    return str(found)
+    return str(json.loads((checkpoint / "metadata").read_bytes())["id"])
 
 
 def _uri(path: Path) -> str:
-    """Return a place as Hadoop writes it: letters as they are."""
+    """Return the URI of a path as Hadoop writes it: without quoting."""
     return f"file://{path.resolve()}"
 
 
