@@ -122,7 +122,7 @@ class SparkPersistence:
                 Held(Holder("explicit", _NOBODY, relation), SignedFiles.of(*parts))
                 for relation, parts in side.items()
             ]
-            for side in (effect.sifted.new, effect.sifted.old)
+            for side in (effect.effective_delta.inserted, effect.effective_delta.deleted)
         ]
         workspace, terms = effect.workspace, effect.terms
         if effect.added + effect.removed <= workspace.options.driver_rows:
