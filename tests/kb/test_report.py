@@ -102,7 +102,7 @@ def test_a_large_change_is_a_few_lines_too() -> None:
 
 
 def test_the_reason_for_a_way_is_told_whole() -> None:
-    parts = "in parts: 5,000 rows, one task takes 4,000; tc by argument 1"
+    parts = "partitioned: 5,000 rows, one task takes 4,000; tc by argument 1"
     task = "maintained, in one task on 17 rows, looked up by key: 600,000 rows in all"
     nodes = (
         NodeRun(("t", "b"), 3, 5, 0.1, parts),
@@ -111,7 +111,7 @@ def test_the_reason_for_a_way_is_told_whole() -> None:
         NodeRun(("w",), 1, 2, 0.1, "evaluated, much changed"),
     )
     assert str(replace(report({}, {}), nodes=nodes)).splitlines()[4:] == [
-        "visited: 4 hyper-nodes (in parts 2, maintained 1, evaluated 1)",
+        "visited: 4 hyper-nodes (partitioned 2, maintained 1, evaluated 1)",
         f"{parts} (t, b, u)",
         f"{task} (v)",
     ]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = "zodiac embedded"
 # A way through a closure that is shown beside the one that is chosen.
-_WAYS = {"partitioned": f"{SPARK}, in parts"}
+_WAYS = {"partitioned": f"{SPARK}, partitioned"}
 _CLOSURES = ("closure-dense", "closure-sparse", "closure")
 
 
