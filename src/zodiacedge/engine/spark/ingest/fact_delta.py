@@ -60,7 +60,7 @@ class DeltaTask:
     terms: TermFiles
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
-    share: PartitionInput | None = None
+    partition: PartitionInput | None = None
     """The input of one partition, if the facts are partitioned; the terms are left to another job."""
 
 
@@ -104,7 +104,7 @@ class _Reads(NamedTuple):
 
 def run(task: DeltaTask) -> ExplicitDelta:
     """Compute the effective delta."""
-    partition = None if task.share is None else PartitionReader(task.share)
+    partition = None if task.partition is None else PartitionReader(task.partition)
     reads = {relation: _read(task, relation, partition) for relation in {**task.add, **task.remove}}
     translation = Translation({}, task.hashing)
     inserted: dict[Relation, tuple[DataFile, ...]] = {}
@@ -221,7 +221,7 @@ def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
     ]
     count = partition_count(workspace, sum(file.part.rows for file in inputs))
     shuffled = shuffle(workspace, inputs, count, ALONE)
-    tasks = [replace(task, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
     deltas = workspace.jobs.each(run, tasks, "comparing facts with those that are there")
     inserted = _adopted(workspace, [delta.inserted for delta in deltas])
     deleted = _adopted(workspace, [delta.deleted for delta in deltas])

@@ -162,8 +162,8 @@ def _splits(workspace: Workspace, at: int, one: FileReading) -> Iterator[Split]:
 def _bundles(workspace: Workspace, splits: Sequence[Split]) -> Iterator[Bundle]:
     """Yield splits that follow each other, as many together as one task reads."""
     folder, hashing = workspace.scratch.folder, workspace.hashing
-    share = sum(split.size for split in splits) // (workspace.jobs.cores * _TASKS_PER_CORE)
-    enough = min(max(share, _LEAST_BYTES), workspace.options.split_bytes)
+    even = sum(split.size for split in splits) // (workspace.jobs.cores * _TASKS_PER_CORE)
+    enough = min(max(even, _LEAST_BYTES), workspace.options.split_bytes)
     together: list[Split] = []
     size = 0
     for split in splits:

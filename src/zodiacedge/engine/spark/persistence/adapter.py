@@ -226,8 +226,8 @@ def _written(
     if rows <= options.driver_rows:
         found = files.write_parts(Writing(Readable(tuple(small), terms, workspace.hashing), write))
     else:
-        dealt = groups(small, lambda one: one.rows, workspace.jobs.cores)
-        work = [Writing(Readable(tuple(group), terms, workspace.hashing), write) for group in dealt]
+        grouped = groups(small, lambda one: one.rows, workspace.jobs.cores)
+        work = [Writing(Readable(tuple(group), terms, workspace.hashing), write) for group in grouped]
         found = [
             one for some in workspace.jobs.each(files.write_parts, work, "writing a store") for one in some
         ]
