@@ -19,10 +19,10 @@ from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter
-from zodiacedge.engine.spark.storage.compaction import compacted, small_parts
+from zodiacedge.engine.spark.storage.compaction import compacted, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import Names, TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles, columns_of, write_terms
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
@@ -46,7 +46,7 @@ class Rows:
 
     parts: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
-    names: Names = field(default_factory=lambda: Names({}))
+    names: ClassNames = field(default_factory=lambda: ClassNames({}))
     from_files: bool = False
     """Whether tasks read them from files; if not, the driver had them."""
 
@@ -102,7 +102,7 @@ class SparkBatch:
         """Take files of rows that a task wrote, the terms in them, and the names of their classes."""
         adopted = {relation: (self.workspace.adopt(part),) for relation, part in parts.items()}
         known = TermFiles((self.workspace.adopt(terms),) if terms.rows else ())
-        self._files = self._files.beside(Rows(adopted, known, Names(names), from_files=True))
+        self._files = self._files.beside(Rows(adopted, known, ClassNames(names), from_files=True))
 
     def merge(self, other: SparkBatch) -> None:
         """Take the facts of another batch."""
@@ -130,7 +130,7 @@ class SparkBatch:
         written, names = write_tables(segment, dictionary, folder, workspace.hashing)
         parts = {relation: (workspace.adopt(part),) for relation, part in written.items()}
         terms = workspace.adopt(write_terms(folder, columns_of(dictionary, workspace.hashing)))
-        return Rows(parts, TermFiles((terms,) if terms.rows else ()), Names(names))
+        return Rows(parts, TermFiles((terms,) if terms.rows else ()), ClassNames(names))
 
 
 def write_tables(
@@ -199,7 +199,7 @@ class SparkFactDelta:
         return delta
 
     @property
-    def names(self) -> Names:
+    def names(self) -> ClassNames:
         """The names of the classes among the facts."""
         return self.add.names.with_terms(self.remove.names.known)
 
@@ -222,7 +222,7 @@ class SparkFactDelta:
         """The known terms and the new ones."""
         parts, delta = self.terms_before.parts, self.effective_delta
         if delta.small_terms is not None:
-            small = small_parts(self.terms_before)
+            small = small_files(self.terms_before)
             parts = (*(part for part in parts if part not in small), delta.small_terms)
         return TermFiles((*parts, *delta.terms))
 

@@ -20,7 +20,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
     partition_count,
     shuffle,
 )
-from zodiacedge.engine.spark.storage.compaction import compact, small_parts
+from zodiacedge.engine.spark.storage.compaction import compact, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, TermFiles, unseen, write_terms
@@ -136,7 +136,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
         return ExplicitDelta(inserted, deleted, idle, missing, example, ())
     new_terms = task.new_terms.read() if task.new_terms.parts else SCHEMA.empty_table()
     terms = write_terms(task.folder, unseen(new_terms, task.terms))
-    small = small_parts(task.terms)
+    small = small_files(task.terms)
     small_terms = compact(task.folder, small) if small else None
     fresh = (terms,) if terms.rows else ()
     return ExplicitDelta(inserted, deleted, idle, missing, example, fresh, small_terms, rewritten)

@@ -23,7 +23,7 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
 from zodiacedge.engine.spark.ingest.batch import Rows, write_tables
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
-from zodiacedge.engine.spark.storage.terms import Hashing, Names, TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import ClassNames, Hashing, TermFiles, columns_of, write_terms
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import reading
 from zodiacedge.io.read import fact_batches
@@ -124,7 +124,7 @@ def ingest(workspace: Workspace, load: Load) -> Rows:
     for piece in pieces:
         parts = {relation: (workspace.adopt(part),) for relation, part in piece.parts.items()}
         terms = TermFiles((workspace.adopt(piece.terms),) if piece.terms.rows else ())
-        rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
+        rows = rows.beside(Rows(parts, terms, ClassNames(piece.names), from_files=True))
         reads += piece.reads
     for one in reads:
         # The file goes once it was read.

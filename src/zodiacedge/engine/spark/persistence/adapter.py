@@ -15,7 +15,7 @@ from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Load
 from zodiacedge.engine.spark.state import SparkState, SparkUncommitted
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import Names, TermFiles
+from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles
 from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SparkPersistence:
         workspace = _state(empty).workspace
         pieces = _sound(_loaded(workspace, parts))
         contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
-        names = Names({})
+        names = ClassNames({})
         for piece in pieces:
             names = names.with_terms(piece.names)
             for holder, part in piece.rows.items():
