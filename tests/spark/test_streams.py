@@ -15,7 +15,7 @@ from spark.arriving import farm, landing, names, reading
 from spark.conftest import CLUSTER
 from store.conftest import bucket, code, endpoint
 from zodiacedge.cli.app import zodiac
-from zodiacedge.engine.spark.streaming.file_stream import Arrivals, Landing
+from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
 from zodiacedge.errors import LoadProblem, StoreProblem, UsageProblem
 from zodiacedge.pipeline.stream import Applied, Reading, Stream
 
@@ -118,12 +118,12 @@ def test_a_batch_that_comes_when_nobody_takes_one_any_more_comes_again(
     (landing / "a.nt").write_text(reading(1, 40))
     taken: list[Batch] = []
     place = Landing(landing.resolve(), "*.nt", tmp_path / "noted")
-    stopped = Arrivals(spark.jobs, place, taken.append)
+    stopped = FileStream(spark.jobs, place, taken.append)
     # As Ctrl-C leaves it for a moment, before Spark hears of it.
     stopped._stopped = True
     stopped.follow(None)
     assert taken == []
-    Arrivals(spark.jobs, place, taken.append).follow(None)
+    FileStream(spark.jobs, place, taken.append).follow(None)
     assert [batch.number for batch in taken] == [0]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.session import Cluster
-from zodiacedge.engine.spark.streaming.file_stream import Arrivals, Landing
+from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
 from zodiacedge.errors import Diagnostic, StoreProblem
 from zodiacedge.io.sources import EXTENSIONS, Format, relation_name
 from zodiacedge.io.streams import COMPRESSIONS
@@ -125,7 +125,7 @@ class Stream:
         Ctrl-C ends it between two batches.
         """
         landing = Landing(self._folder, self._pattern, self._checkpoint, self._reading.most_files)
-        Arrivals(self._jobs, landing, self._take).follow(seconds)
+        FileStream(self._jobs, landing, self._take).follow(seconds)
 
     def _take(self, batch: Batch) -> None:
         done = self._kb.streams.get(batch.stream, -1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
     from zodiacedge.terms import Term
 
-# So many members are dealt out to their classes at once.
+# So many members are grouped by class at once.
 _TOGETHER = 65_536
 
 

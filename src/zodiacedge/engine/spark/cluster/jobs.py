@@ -1,7 +1,7 @@
 """Spark jobs: how they are started, watched and cancelled.
 
 A thread that waits for a job lets others work in the engine meanwhile, and cancels the job if it is
-interrupted. How tasks answer is told in `task_result`.
+interrupted. `task_result` says how tasks answer.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class _CompareTask:
     """A task: pairs to compare row by row."""
 
     pairs: tuple[_Pair, ...]
-    share: PartitionInput | None = None
+    partition: PartitionInput | None = None
     """The input of one partition, if not all rows are compared."""
 
 
@@ -209,7 +209,7 @@ def _compare_rows(
         found = [workspace.jobs.one(_compare, work, _WHY, turn)]
     else:
         shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), turn)
-        tasks = [replace(work, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
+        tasks = [replace(work, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
         found = workspace.jobs.each(_compare, tasks, _WHY, turn)
     merged: list[dict[int, _Difference]] = [{} for _ in pairs]
     for some in found:
@@ -220,7 +220,7 @@ def _compare_rows(
 
 
 def _compare(work: _CompareTask) -> list[dict[int, _Difference]]:
-    reader = Reader() if work.share is None else PartitionReader(work.share)
+    reader = Reader() if work.partition is None else PartitionReader(work.partition)
     return [_compared(reader, pair) for pair in work.pairs]
 
 

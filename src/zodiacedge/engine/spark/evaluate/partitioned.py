@@ -1,8 +1,8 @@
-"""Nodes in parts that never need each other (`dealing`): one job deals their facts out, one runs all parts.
+"""Evaluation of nodes by hash partitions (`plan.partition`): one job shuffles facts, one evaluates them.
 
-Each part is a region of its own for the embedded engine (`region`): it runs recursions to their end, and
-nodes one after the other, without asking anybody. No fact is in two parts, so what parts derive is put
-together by naming their files.
+Each partition is a region of its own for the embedded engine (`embedded_task`): it runs fixpoints to their
+end, and nodes one after the other, without another shuffle. No fact is in two partitions, so their results
+are concatenated by listing their files.
 """
 
 from __future__ import annotations
@@ -36,25 +36,29 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    nodes: Sequence[Mapping[str, Rule]], dealing: Partitioning, setting: Setting, terms: TermFiles, rows: int
+    nodes: Sequence[Mapping[str, Rule]],
+    partitioning: Partitioning,
+    setting: Setting,
+    terms: TermFiles,
+    rows: int,
 ) -> list[Result]:
-    """Evaluate nodes from nothing, in topological order: two jobs.
+    """Evaluate nodes from scratch, in topological order: two jobs.
 
-    `rows` is how many rows they read and are expected to derive, and decides how many parts there are.
+    `rows` is how many rows they read and are expected to derive, and decides how many partitions there are.
     """
     workspace, settings, turn = setting.workspace, setting.settings, setting.settings.turn
     rules = {key: rule for one in nodes for key, rule in one.items()}
-    dealt, whole = _wanted(rules, dealing, setting)
+    partitioned, broadcast = _wanted(rules, partitioning, setting)
     owners = tuple(setting.after.values())
-    parts = partition_count(workspace, rows)
-    inputs = inputs_for(_all(dealt, whole), owners, owners)
-    units = [
+    count = partition_count(workspace, rows)
+    inputs = inputs_for(_all(partitioned, broadcast), owners, owners)
+    shuffled = [
         ShuffleInput(part, relation, position, classes)
-        for (relation, position), classes in dealt.items()
+        for (relation, position), classes in partitioned.items()
         for part in {part.path: part for one in owners for part in one.content(relation).parts}.values()
         if classes is None or not classes.isdisjoint(part.classes)
     ]
-    blocks, held = shuffle(workspace, units, parts, turn)
+    blocks, held = shuffle(workspace, shuffled, count, turn)
     task_settings = TaskSettings(
         folder=workspace.scratch.folder,
         hashing=workspace.hashing,
@@ -66,7 +70,7 @@ def evaluate(
     tasks = [
         RegionTask(
             program=RegionProgram(rules, setting.keys),
-            inputs=RegionInputs(inputs, terms, partition=PartitionInput(rows_of_task, whole)),
+            inputs=RegionInputs(inputs, terms, partition=PartitionInput(rows_of_task, broadcast)),
             settings=task_settings,
         )
         for rows_of_task in blocks
@@ -84,26 +88,26 @@ def evaluate(
 
 
 def _wanted(
-    rules: Mapping[str, Rule], dealing: Partitioning, setting: Setting
+    rules: Mapping[str, Rule], partitioning: Partitioning, setting: Setting
 ) -> tuple[dict[tuple[Relation, int], frozenset[int] | None], Wanted]:
-    """Return what is dealt out by which position, and what is read whole; of `rdf:type` which classes."""
-    dealt: dict[tuple[Relation, int], frozenset[int] | None] = {}
-    whole: Wanted = {}
+    """Return which relations are partitioned, by which positions, and which are broadcast, with classes."""
+    partitioned: dict[tuple[Relation, int], frozenset[int] | None] = {}
+    broadcast: Wanted = {}
     for source in dict.fromkeys(reads(rules.values())):
-        relation, position = Relation(source.name, source.arity), dealing.positions[source]
+        relation, position = Relation(source.name, source.arity), partitioning.positions[source]
         classes = None if source.member_of is None else frozenset({setting.keys[source.member_of]})
         if position is None:
-            want(whole, relation, classes)
+            want(broadcast, relation, classes)
             continue
         key = (relation, position)
-        there = dealt.get(key, frozenset())
-        dealt[key] = None if classes is None or there is None else there | classes
-    return dealt, whole
+        known = partitioned.get(key, frozenset())
+        partitioned[key] = None if classes is None or known is None else known | classes
+    return partitioned, broadcast
 
 
-def _all(dealt: Mapping[tuple[Relation, int], frozenset[int] | None], whole: Wanted) -> Wanted:
-    found = dict(whole)
-    for (relation, _), classes in dealt.items():
+def _all(partitioned: Mapping[tuple[Relation, int], frozenset[int] | None], broadcast: Wanted) -> Wanted:
+    found = dict(broadcast)
+    for (relation, _), classes in partitioned.items():
         want(found, relation, classes)
     return found
 

@@ -19,10 +19,10 @@ from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter
-from zodiacedge.engine.spark.storage.compaction import compacted, small_parts
+from zodiacedge.engine.spark.storage.compaction import compacted, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import Names, TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles, columns_of, write_terms
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
@@ -46,7 +46,7 @@ class Rows:
 
     parts: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
-    names: Names = field(default_factory=lambda: Names({}))
+    names: ClassNames = field(default_factory=lambda: ClassNames({}))
     from_files: bool = False
     """Whether tasks read them from files; if not, the driver had them."""
 
@@ -102,7 +102,7 @@ class SparkBatch:
         """Take files of rows that a task wrote, the terms in them, and the names of their classes."""
         adopted = {relation: (self.workspace.adopt(part),) for relation, part in parts.items()}
         known = TermFiles((self.workspace.adopt(terms),) if terms.rows else ())
-        self._files = self._files.beside(Rows(adopted, known, Names(names), from_files=True))
+        self._files = self._files.beside(Rows(adopted, known, ClassNames(names), from_files=True))
 
     def merge(self, other: SparkBatch) -> None:
         """Take the facts of another batch."""
@@ -130,7 +130,7 @@ class SparkBatch:
         written, names = write_tables(segment, dictionary, folder, workspace.hashing)
         parts = {relation: (workspace.adopt(part),) for relation, part in written.items()}
         terms = workspace.adopt(write_terms(folder, columns_of(dictionary, workspace.hashing)))
-        return Rows(parts, TermFiles((terms,) if terms.rows else ()), Names(names))
+        return Rows(parts, TermFiles((terms,) if terms.rows else ()), ClassNames(names))
 
 
 def write_tables(
@@ -167,14 +167,14 @@ class SparkFactDelta:
     remove: Rows
 
     @cached_property
-    def sifted(self) -> ExplicitDelta:
+    def effective_delta(self) -> ExplicitDelta:
         """The rows that are really inserted and deleted."""
         relations = {**self.add.parts, **self.remove.parts}
         if not relations:
             return ExplicitDelta({}, {}, 0, 0, None, ())
         explicit = {r: self.before.contents[r] for r in relations if r in self.before.contents}
         new_terms = TermFiles((*self.add.terms.parts, *self.remove.terms.parts))
-        job = DeltaTask(
+        task = DeltaTask(
             self.add.parts,
             self.remove.parts,
             explicit,
@@ -189,63 +189,62 @@ class SparkFactDelta:
         if not compared and not (self.add.from_files or self.remove.from_files):
             # There are no facts to compare with, and the driver has all rows: no job is needed.
             with all_or_nothing():
-                found = fact_delta.run(job)
+                delta = fact_delta.run(task)
         elif min(rows - self.workspace.options.gather_rows, given - fact_delta.FEW) > 0:
-            return fact_delta.run_partitioned(self.workspace, job)
+            return fact_delta.run_partitioned(self.workspace, task)
         else:
-            found = self.workspace.jobs.one(fact_delta.run, job, "comparing facts with those that are there")
-        small = () if found.small_terms is None else (found.small_terms,)
-        for parts in (*found.new.values(), *found.old.values(), found.whole.values(), found.terms, small):
-            for part in parts:
-                self.workspace.adopt(part)
-        return found
+            delta = self.workspace.jobs.one(fact_delta.run, task, "comparing facts with those that are there")
+        for part in delta.files:
+            self.workspace.adopt(part)
+        return delta
 
     @property
-    def names(self) -> Names:
+    def names(self) -> ClassNames:
         """The names of the classes among the facts."""
         return self.add.names.with_terms(self.remove.names.known)
 
     @cached_property
     def after(self) -> Segment:
         """The explicit facts as they will be."""
-        found = dict(self.before.contents)
-        for relation in {**self.sifted.new, **self.sifted.old}:
-            if relation in self.sifted.whole:
-                found[relation] = SignedFiles.of(self.sifted.whole[relation])
+        files, delta = dict(self.before.contents), self.effective_delta
+        for relation in {**delta.inserted, **delta.deleted}:
+            if relation in delta.rewritten:
+                files[relation] = SignedFiles.of(delta.rewritten[relation])
                 continue
-            existing = found.get(relation, SignedFiles())
-            plus, minus = self.sifted.new.get(relation, ()), self.sifted.old.get(relation, ())
-            found[relation] = compacted(self.workspace, relation, existing.then(plus, minus), ALONE)
-        return Segment(found)
+            after = files.get(relation, SignedFiles()).then(
+                delta.inserted.get(relation, ()), delta.deleted.get(relation, ())
+            )
+            files[relation] = compacted(self.workspace, relation, after, ALONE)
+        return Segment(files)
 
     @property
     def terms(self) -> TermFiles:
         """The known terms and the new ones."""
-        parts = self.terms_before.parts
-        if self.sifted.small_terms is not None:
-            small = small_parts(self.terms_before)
-            parts = (*(part for part in parts if part not in small), self.sifted.small_terms)
-        return TermFiles((*parts, *self.sifted.terms))
+        parts, delta = self.terms_before.parts, self.effective_delta
+        if delta.small_terms is not None:
+            small = small_files(self.terms_before)
+            parts = (*(part for part in parts if part not in small), delta.small_terms)
+        return TermFiles((*parts, *delta.terms))
 
     @property
     def added(self) -> int:
         """How many facts are new."""
-        return sum(part.rows for parts in self.sifted.new.values() for part in parts)
+        return sum(part.rows for parts in self.effective_delta.inserted.values() for part in parts)
 
     @property
     def removed(self) -> int:
         """How many facts are deleted."""
-        return sum(part.rows for parts in self.sifted.old.values() for part in parts)
+        return sum(part.rows for parts in self.effective_delta.deleted.values() for part in parts)
 
     @property
     def idle(self) -> int:
         """How many facts to insert exist already."""
-        return self.sifted.idle
+        return self.effective_delta.idle
 
     @property
     def missing(self) -> tuple[int, Fact | None]:
         """How many facts to delete do not exist, and one of them."""
-        return self.sifted.missing, self.sifted.example
+        return self.effective_delta.missing, self.effective_delta.example
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
         """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""

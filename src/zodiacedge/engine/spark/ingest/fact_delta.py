@@ -6,7 +6,7 @@ The new terms of the change are found by the same task, and compared with the kn
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
     partition_count,
     shuffle,
 )
-from zodiacedge.engine.spark.storage.compaction import compact, small_parts
+from zodiacedge.engine.spark.storage.compaction import compact, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, TermFiles, unseen, write_terms
@@ -29,7 +29,7 @@ from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_atom
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,7 +60,7 @@ class DeltaTask:
     terms: TermFiles
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
-    share: PartitionInput | None = None
+    partition: PartitionInput | None = None
     """The input of one partition, if the facts are partitioned; the terms are left to another job."""
 
 
@@ -68,9 +68,9 @@ class DeltaTask:
 class ExplicitDelta:
     """The rows that a change really inserts into and deletes from the explicit facts."""
 
-    new: Mapping[Relation, tuple[DataFile, ...]]
+    inserted: Mapping[Relation, tuple[DataFile, ...]]
     """The rows to insert that do not exist."""
-    old: Mapping[Relation, tuple[DataFile, ...]]
+    deleted: Mapping[Relation, tuple[DataFile, ...]]
     """The rows to delete that exist and are not inserted again."""
     idle: int
     missing: int
@@ -79,62 +79,89 @@ class ExplicitDelta:
     """The new terms."""
     small_terms: DataFile | None = None
     """The terms of many small files, in one."""
-    whole: Mapping[Relation, DataFile] = field(default_factory=dict)
+    rewritten: Mapping[Relation, DataFile] = field(default_factory=dict)
     """All rows after the change, of relations that had become many small files."""
+
+    @property
+    def files(self) -> Iterator[DataFile]:
+        """All files of the delta."""
+        for parts in (*self.inserted.values(), *self.deleted.values(), self.terms):
+            yield from parts
+        yield from self.rewritten.values()
+        if self.small_terms is not None:
+            yield self.small_terms
+
+
+class _Reads(NamedTuple):
+    """The rows of a relation: explicit facts, facts to insert and facts to delete."""
+
+    explicit: Read
+    insert: list[Read]
+    delete: list[Read]
+    is_complete: bool
+    """Whether all explicit facts were read."""
 
 
 def run(task: DeltaTask) -> ExplicitDelta:
     """Compute the effective delta."""
-    reads: dict[Relation, tuple[Read, list[Read], list[Read]]] = {}
-    looked_up: set[Relation] = set()
-    shared = None if task.share is None else PartitionReader(task.share)
-    for relation in {**task.add, **task.remove}:
-        reader = shared or Reader()
-        added = [reader.read(relation, SignedFiles.of(part)) for part in task.add.get(relation, ())]
-        removed = [reader.read(relation, SignedFiles.of(part)) for part in task.remove.get(relation, ())]
-        content = task.explicit.get(relation, SignedFiles())
-        few = sum(len(columns[0]) for read in (*added, *removed) for _, columns in read.layers)
-        if shared is None and few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
-            looked_up.add(relation)
-            reads[relation] = (_matching(relation, content, (*added, *removed)), added, removed)
-        else:
-            reads[relation] = (reader.read(relation, content), added, removed)
+    partition = None if task.partition is None else PartitionReader(task.partition)
+    reads = {relation: _read(task, relation, partition) for relation in {**task.add, **task.remove}}
     translation = Translation({}, task.hashing)
-    new: dict[Relation, tuple[DataFile, ...]] = {}
-    old: dict[Relation, tuple[DataFile, ...]] = {}
+    inserted: dict[Relation, tuple[DataFile, ...]] = {}
+    deleted: dict[Relation, tuple[DataFile, ...]] = {}
+    rewritten: dict[Relation, DataFile] = {}
     absent: dict[Relation, Ids] = {}
-    whole: dict[Relation, DataFile] = {}
     idle = 0
-    for relation, (there, added, removed) in reads.items():
-        table = there.table(translation)
-        coming, going = Table(relation.arity), Table(relation.arity)
-        for target, given in ((coming, added), (going, removed)):
-            for read in given:
-                for _, columns in read.layers:
-                    target.insert(translation.rows(columns, relation.arity))
-        fresh = table.sift(coming.rows, present=False)
-        idle += len(coming) - len(fresh)
-        leaving = coming.sift(table.sift(going.rows, present=True), present=False)
-        absent[relation] = table.sift(going.rows, present=False)
-        for side, rows in ((new, fresh), (old, leaving)):
+
+    def write(relation: Relation, rows: Ids) -> DataFile:
+        return task.folder.write_rows(relation, _columns(translation, relation, rows))
+
+    for relation, read in reads.items():
+        table = read.explicit.table(translation)
+        insert, delete = (_distinct(side, relation, translation) for side in (read.insert, read.delete))
+        new = table.sift(insert.rows, present=False)
+        old = insert.sift(table.sift(delete.rows, present=True), present=False)
+        absent[relation] = table.sift(delete.rows, present=False)
+        idle += len(insert) - len(new)
+        for side, rows in ((inserted, new), (deleted, old)):
             if len(rows):
-                part = task.folder.write_rows(relation, _columns(translation, relation, rows))
-                side[relation] = (part,)
-        whole_read = shared is None and relation not in looked_up and len(table) <= _REWRITTEN
-        if whole_read and len(there.layers) >= _LAYERS and (len(fresh) or len(leaving)):
-            table.delete(leaving)
-            table.insert(fresh)
-            whole[relation] = task.folder.write_rows(relation, _columns(translation, relation, table.rows))
-    missing = sum(map(len, absent.values()))
-    example = _example(task, absent, translation)
-    if shared is not None:
-        return ExplicitDelta(new, old, idle, missing, example, ())
-    fresh_terms = task.new_terms.read() if task.new_terms.parts else SCHEMA.empty_table()
-    terms = write_terms(task.folder, unseen(fresh_terms, task.terms))
-    small = small_parts(task.terms)
+                side[relation] = (write(relation, rows),)
+        fragmented = len(read.explicit.layers) >= _LAYERS and len(table) <= _REWRITTEN
+        if read.is_complete and fragmented and (len(new) or len(old)):
+            table.delete(old)
+            table.insert(new)
+            rewritten[relation] = write(relation, table.rows)
+    missing, example = sum(map(len, absent.values())), _example(task, absent, translation)
+    if partition is not None:
+        return ExplicitDelta(inserted, deleted, idle, missing, example, ())
+    new_terms = task.new_terms.read() if task.new_terms.parts else SCHEMA.empty_table()
+    terms = write_terms(task.folder, unseen(new_terms, task.terms))
+    small = small_files(task.terms)
     small_terms = compact(task.folder, small) if small else None
-    fresh_parts = (terms,) if terms.rows else ()
-    return ExplicitDelta(new, old, idle, missing, example, fresh_parts, small_terms, whole)
+    fresh = (terms,) if terms.rows else ()
+    return ExplicitDelta(inserted, deleted, idle, missing, example, fresh, small_terms, rewritten)
+
+
+def _read(task: DeltaTask, relation: Relation, partition: PartitionReader | None) -> _Reads:
+    reader = partition or Reader()
+    insert, delete = (
+        [reader.read(relation, SignedFiles.of(part)) for part in side.get(relation, ())]
+        for side in (task.add, task.remove)
+    )
+    content = task.explicit.get(relation, SignedFiles())
+    few = sum(len(columns[0]) for read in (*insert, *delete) for _, columns in read.layers)
+    if partition is None and few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
+        explicit = _matching(relation, content, (*insert, *delete))
+        return _Reads(explicit, insert, delete, is_complete=False)
+    return _Reads(reader.read(relation, content), insert, delete, is_complete=partition is None)
+
+
+def _distinct(reads: Iterable[Read], relation: Relation, translation: Translation) -> Table:
+    table = Table(relation.arity)
+    for read in reads:
+        for _, columns in read.layers:
+            table.insert(translation.rows(columns, relation.arity))
+    return table
 
 
 def _matching(relation: Relation, content: SignedFiles, given: Sequence[Read]) -> Read:
@@ -194,18 +221,17 @@ def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
     ]
     count = partition_count(workspace, sum(file.part.rows for file in inputs))
     shuffled = shuffle(workspace, inputs, count, ALONE)
-    tasks = [replace(task, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
-    found = workspace.jobs.each(run, tasks, "comparing facts with those that are there")
-    new, old = (
-        _adopted(workspace, sides) for sides in ([one.new for one in found], [one.old for one in found])
-    )
+    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    deltas = workspace.jobs.each(run, tasks, "comparing facts with those that are there")
+    inserted = _adopted(workspace, [delta.inserted for delta in deltas])
+    deleted = _adopted(workspace, [delta.deleted for delta in deltas])
     known = merged(workspace, task.new_terms, task.terms, ALONE)
-    examples = [delta.example for delta in found if delta.example is not None]
+    examples = [delta.example for delta in deltas if delta.example is not None]
     return ExplicitDelta(
-        new,
-        old,
-        sum(delta.idle for delta in found),
-        sum(delta.missing for delta in found),
+        inserted,
+        deleted,
+        sum(delta.idle for delta in deltas),
+        sum(delta.missing for delta in deltas),
         min(examples, key=format_atom, default=None),
         known.parts[len(task.terms.parts) :],
     )

@@ -23,7 +23,7 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.spark.ingest.batch import Rows, write_tables
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
-from zodiacedge.engine.spark.storage.terms import Hashing, Names, TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import ClassNames, Hashing, TermFiles, columns_of, write_terms
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import reading
 from zodiacedge.io.read import fact_batches
@@ -124,7 +124,7 @@ def ingest(workspace: Workspace, load: Load) -> Rows:
     for piece in pieces:
         parts = {relation: (workspace.adopt(part),) for relation, part in piece.parts.items()}
         terms = TermFiles((workspace.adopt(piece.terms),) if piece.terms.rows else ())
-        rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
+        rows = rows.beside(Rows(parts, terms, ClassNames(piece.names), from_files=True))
         reads += piece.reads
     for one in reads:
         # The file goes once it was read.
@@ -162,8 +162,8 @@ def _splits(workspace: Workspace, at: int, one: FileReading) -> Iterator[Split]:
 def _bundles(workspace: Workspace, splits: Sequence[Split]) -> Iterator[Bundle]:
     """Yield splits that follow each other, as many together as one task reads."""
     folder, hashing = workspace.scratch.folder, workspace.hashing
-    share = sum(split.size for split in splits) // (workspace.jobs.cores * _TASKS_PER_CORE)
-    enough = min(max(share, _LEAST_BYTES), workspace.options.split_bytes)
+    even = sum(split.size for split in splits) // (workspace.jobs.cores * _TASKS_PER_CORE)
+    enough = min(max(even, _LEAST_BYTES), workspace.options.split_bytes)
     together: list[Split] = []
     size = 0
     for split in splits:

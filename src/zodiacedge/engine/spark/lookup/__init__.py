@@ -1,7 +1,7 @@
-"""Rows found by key, filtered, decoded and counted.
+"""Lookup of rows by key, filters, decoding and counting.
 
-row_filter      which rows of a relation are asked for
-count_distinct  distinct facts of several owners
+row_filter      filters on the rows of a relation
+count_distinct  the number of distinct facts of several owners
 decode          fingerprints back to facts
 by_key          rows of large relations by key
 """

@@ -41,7 +41,7 @@ class Owned:
     relation: Relation
     contents: tuple[SignedFiles, ...]
     hashing: Hashing = field(default_factory=Hashing)
-    share: PartitionInput | None = None
+    partition: PartitionInput | None = None
     """The input of one partition, if not all rows are counted."""
 
 
@@ -63,7 +63,7 @@ def count(workspace: Workspace, relation: Relation, contents: Sequence[SignedFil
 
 def count_here(owned: Owned) -> Counts:
     """Count rows by reading all of them."""
-    reader = Reader() if owned.share is None else PartitionReader(owned.share)
+    reader = Reader() if owned.partition is None else PartitionReader(owned.partition)
     translation = Translation({}, owned.hashing)
     relation = owned.relation
     *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)
@@ -90,7 +90,7 @@ def _count_partitioned(workspace: Workspace, owned: Owned, stored: int) -> Count
     files = {part.path: part for content in owned.contents for part in content.parts}
     inputs = [ShuffleInput(part, owned.relation, 0) for part in files.values()]
     shuffled = shuffle(workspace, inputs, partition_count(workspace, stored), ALONE)
-    tasks = [replace(owned, share=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    tasks = [replace(owned, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
     total: Counter[int] = Counter()
     for counts in workspace.jobs.each(count_here, tasks, "counting facts"):
         total.update(counts)

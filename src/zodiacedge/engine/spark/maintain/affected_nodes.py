@@ -29,7 +29,7 @@ def changed_relations(explicit: ExplicitDelta, deleted: Iterable[Segment]) -> Wa
         deleted: The segments of nodes that the change deletes.
     """
     changed: Wanted = {}
-    for side in (explicit.new, explicit.old):
+    for side in (explicit.inserted, explicit.deleted):
         for relation, files in side.items():
             classes = frozenset(key for file in files for key in file.classes)
             want(changed, relation, classes if relation.typed else None)

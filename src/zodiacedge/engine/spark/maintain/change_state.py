@@ -46,7 +46,7 @@ class ChangeState:
         self.explicit_files = self.effect.after
         self.segments = {keys: segment for keys, segment in before.segments.items() if keys in self.nodes}
         deleted = [segment for keys, segment in before.segments.items() if keys not in self.nodes]
-        self.changed_at_first = changed_relations(self.effect.sifted, deleted)
+        self.changed_at_first = changed_relations(self.effect.effective_delta, deleted)
         self.dropped = {key: dropped for key, dropped in before.dropped.items() if key in self.rules}
         self.same_functions = self.settings.registry is before.registry
 

@@ -146,7 +146,7 @@ def net_of(
         explicit_only = (was[0], will[0])
         was, will = ([content for content in side if content.rows] for side in (was, will))
         if all(content in explicit_only for content in (*was, *will)):
-            for side, files in ((inserted, explicit.new), (deleted, explicit.old)):
+            for side, files in ((inserted, explicit.inserted), (deleted, explicit.deleted)):
                 if relation in files:
                     side[relation] = files[relation]
         elif not was and len(will) == 1 and will[0].plain:

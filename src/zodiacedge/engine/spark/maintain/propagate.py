@@ -158,7 +158,7 @@ class _Propagation:
             seconds={keys: seconds for keys, seconds in self.seconds.items() if keys in state.nodes},
             counted=self.counted,
         )
-        explicit, changed, keys, net = state.effect.sifted, self.changed, state.keys, self.net
+        explicit, changed, keys, net = state.effect.effective_delta, self.changed, state.keys, self.net
         if net is not None:
             return after, SparkNetChange(after, lambda: net)
         # The net change may be larger than all the rest: it is compared when a user asks.

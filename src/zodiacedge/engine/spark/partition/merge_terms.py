@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.partition.shuffle import partition_count
 from zodiacedge.engine.spark.storage.dataframes import spark_path
-from zodiacedge.engine.spark.storage.terms import FEW, Stretch, TermFiles, unseen, write_terms
+from zodiacedge.engine.spark.storage.terms import FEW, FingerprintRange, TermFiles, unseen, write_terms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,7 +26,7 @@ class _MergeTask:
     new: TermFiles
     known: TermFiles
     folder: Folder
-    within: Stretch | None = None
+    within: FingerprintRange | None = None
     """The range of fingerprints that one of several tasks compares."""
 
 
@@ -41,8 +41,8 @@ def merged(workspace: Workspace, new: TermFiles, known: TermFiles, turn: YieldPo
         written = [workspace.jobs.one(_compared, work, "comparing terms", turn)]
     else:
         # Equal terms have equal fingerprints: every task has a range of them.
-        stretches = workspace.hashing.stretches(partition_count(workspace, rows))
-        tasks = [replace(work, within=stretch) for stretch in stretches]
+        ranges = workspace.hashing.ranges(partition_count(workspace, rows))
+        tasks = [replace(work, within=range_) for range_ in ranges]
         written = workspace.jobs.each(_compared, tasks, "comparing terms", turn)
     return TermFiles((*known.parts, *(workspace.adopt(part) for part in written if part.rows)))
 

@@ -152,12 +152,12 @@ def _block(task: _ShuffleTask, written: _Written, number: int) -> Block:
 class PartitionReader(Reader):
     """Reads the rows of one partition: of partitioned files its own, of broadcast relations all."""
 
-    def __init__(self, share: PartitionInput) -> None:
+    def __init__(self, partition: PartitionInput) -> None:
         """Read the blocks of a partition."""
         super().__init__()
-        self._broadcast = share.broadcast
+        self._broadcast = partition.broadcast
         self._partitioned: dict[tuple[str, Relation], Columns] = {}
-        for block in share.blocks:
+        for block in partition.blocks:
             self._partitioned |= _read(block)
 
     def _part(self, part: DataFile, relation: Relation, classes: Classes) -> Columns:

@@ -15,7 +15,7 @@ from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Load
 from zodiacedge.engine.spark.state import SparkState, SparkUncommitted
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import Names, TermFiles
+from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles
 from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SparkPersistence:
         workspace = _state(empty).workspace
         pieces = _sound(_loaded(workspace, parts))
         contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
-        names = Names({})
+        names = ClassNames({})
         for piece in pieces:
             names = names.with_terms(piece.names)
             for holder, part in piece.rows.items():
@@ -122,7 +122,7 @@ class SparkPersistence:
                 Held(Holder("explicit", _NOBODY, relation), SignedFiles.of(*parts))
                 for relation, parts in side.items()
             ]
-            for side in (effect.sifted.new, effect.sifted.old)
+            for side in (effect.effective_delta.inserted, effect.effective_delta.deleted)
         ]
         workspace, terms = effect.workspace, effect.terms
         if effect.added + effect.removed <= workspace.options.driver_rows:
@@ -226,8 +226,8 @@ def _written(
     if rows <= options.driver_rows:
         found = files.write_parts(Writing(Readable(tuple(small), terms, workspace.hashing), write))
     else:
-        dealt = groups(small, lambda one: one.rows, workspace.jobs.cores)
-        work = [Writing(Readable(tuple(group), terms, workspace.hashing), write) for group in dealt]
+        grouped = groups(small, lambda one: one.rows, workspace.jobs.cores)
+        work = [Writing(Readable(tuple(group), terms, workspace.hashing), write) for group in grouped]
         found = [
             one for some in workspace.jobs.each(files.write_parts, work, "writing a store") for one in some
         ]

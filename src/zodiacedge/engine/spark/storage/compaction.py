@@ -86,7 +86,7 @@ def consolidated(rows: Keys, counts: Keys) -> tuple[Keys, Keys]:
     return distinct_rows[net != 0], net[net != 0]
 
 
-def small_parts(terms: TermFiles) -> tuple[DataFile, ...]:
+def small_files(terms: TermFiles) -> tuple[DataFile, ...]:
     """Return the small files of terms, if there are many of them."""
     small = tuple(part for part in terms.parts if part.rows <= _SMALL)
     return small if len(small) >= _MANY_FILES else ()

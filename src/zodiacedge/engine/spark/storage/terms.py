@@ -56,13 +56,13 @@ class Hashing(NamedTuple):
         keys = self.keys(dictionary)
         return dict(zip(given, keys[ids].tolist(), strict=True)) if given else {}
 
-    def stretches(self, count: int) -> list[Stretch]:
-        """Return the range of all fingerprints, divided into so many stretches of the same length."""
+    def ranges(self, count: int) -> list[FingerprintRange]:
+        """Return the range of all fingerprints, divided into so many of the same length."""
         ends = [(number << self.bits) // count for number in range(count + 1)]
-        return [Stretch(first, end - 1) for first, end in pairwise(ends)]
+        return [FingerprintRange(first, end - 1) for first, end in pairwise(ends)]
 
 
-class Stretch(NamedTuple):
+class FingerprintRange(NamedTuple):
     """A range of fingerprints, both ends included."""
 
     first: int
@@ -80,7 +80,7 @@ class TermFiles:
         """How many entries the files have."""
         return sum(part.rows for part in self.parts)
 
-    def read(self, keys: Keys | None = None, within: Stretch | None = None) -> pa.Table:
+    def read(self, keys: Keys | None = None, within: FingerprintRange | None = None) -> pa.Table:
         """Return the entries of the given fingerprints, or all; those in several files come several times.
 
         `within` reads only a range of fingerprints.
@@ -157,7 +157,7 @@ def write_terms(folder: Folder, table: pa.Table) -> DataFile:
     return DataFile(folder.write(table.sort_by("id"), "terms"), len(table))
 
 
-def unseen(new: pa.Table, known: TermFiles, within: Stretch | None = None) -> pa.Table:
+def unseen(new: pa.Table, known: TermFiles, within: FingerprintRange | None = None) -> pa.Table:
     """Return those terms that are not known yet; raise where two share a fingerprint."""
     new = distinct(new)
     existing = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
@@ -217,7 +217,7 @@ def clash(first: str, second: str) -> EvaluationProblem:
     )
 
 
-def _entries(part: DataFile, keys: Keys | None, within: Stretch | None) -> pa.Table:
+def _entries(part: DataFile, keys: Keys | None, within: FingerprintRange | None) -> pa.Table:
     # A file is sorted: only row groups with fingerprints of the range are read.
     bounds = None if within is None else [("id", ">=", within.first), ("id", "<=", within.last)]
     if keys is None:
@@ -231,14 +231,14 @@ def _entries(part: DataFile, keys: Keys | None, within: Stretch | None) -> pa.Ta
 
 
 @dataclass(frozen=True)
-class Names:
+class ClassNames:
     """The names of the classes of facts by fingerprint: few, and often needed."""
 
     known: Mapping[int, Term]
 
-    def with_terms(self, more: Mapping[int, Term]) -> Names:
+    def with_terms(self, more: Mapping[int, Term]) -> ClassNames:
         """Return these names and more."""
-        return Names({**self.known, **more}) if more.keys() - self.known.keys() else self
+        return ClassNames({**self.known, **more}) if more.keys() - self.known.keys() else self
 
     def missing(self, keys: Iterable[int]) -> list[int]:
         """Return the fingerprints whose names are not known."""

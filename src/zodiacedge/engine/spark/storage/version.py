@@ -9,7 +9,7 @@ import numpy as np
 
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Names, TermFiles
+from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class SparkVersion:
     explicit_files: Segment = field(default_factory=Segment)
     segments: Mapping[frozenset[str], Segment] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
-    names: Names = field(default_factory=lambda: Names({}))
+    names: ClassNames = field(default_factory=lambda: ClassNames({}))
     introduced: frozenset[Term] = frozenset()
     """Terms that rules mention, as far as the files of terms are known to have them."""
     runs: tuple[NodeRun, ...] = ()

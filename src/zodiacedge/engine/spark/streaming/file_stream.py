@@ -59,7 +59,7 @@ class _StoppedError(Exception):
     """A batch that is delivered after the stop: it is delivered again with the next start."""
 
 
-class Arrivals:
+class FileStream:
     """Delivers batches of files, one after the other, until it is stopped or there are no more."""
 
     def __init__(self, jobs: Jobs, landing: Landing, take: Callable[[Batch], None]) -> None:
