@@ -151,7 +151,7 @@ def test_a_program_in_parts(options: Options, make_engine: Callable[[Options], S
         assert (told[0].inserted, told[0].deleted) == (told[1].inserted, told[1].deleted), text
         if change.report is told[1] and text.startswith(PROGRAM):
             strategy = {node.rules[0]: node.strategy for node in told[0].nodes}
-            assert strategy["r1"].startswith("in parts: "), strategy
+            assert strategy["r1"].startswith("partitioned: "), strategy
             assert strategy["r1"].endswith("knows by argument 1"), strategy
 
 
@@ -218,7 +218,7 @@ def test_parts_cost_two_jobs_however_many_nodes(make_engine: Callable[[Options],
             change.add_rules(rules)
         if kb is found:
             assert jobs_so_far(engine) - before == 2
-            assert {node.strategy.partition(":")[0] for node in change.report.nodes} == {"in parts"}
+            assert {node.strategy.partition(":")[0] for node in change.report.nodes} == {"partitioned"}
     assert found.facts() == expected.facts()
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.yield_point import YieldPoint
@@ -222,6 +224,15 @@ class EmbeddedUncommitted:
     def dropped(self) -> Mapping[str, Dropped]:
         """Bindings that evaluation errors dropped, by rule key."""
         return self.work.dropped
+
+    @property
+    def replaced(self) -> Mapping[frozenset[str], Segment]:
+        """The segments that are recomputed or new, by the rules of their node."""
+        return self.work.segments
+
+    def overlays(self, segment: Segment) -> tuple[Mapping[Relation, Overlay], Mapping[str, Overlay]]:
+        """Return what the tables of a segment gain and lose, and what its aggregates' rows do."""
+        return self.draft.gains(segment)
 
     def _shapes(self) -> dict[frozenset[str], NodeRules]:
         known = self.before.shapes

@@ -17,6 +17,7 @@ from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Database, Relation, Segment, by_class
+from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.parts import PartitionKey
 from zodiacedge.engine.persistence import BadPartitionError
@@ -62,8 +63,6 @@ _WRITTEN_TOGETHER = 1 << 16
 # Parts of fewer rows are read together.
 _SMALL = 1 << 10
 _NOBODY: frozenset[str] = frozenset()
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
 
 
 # From tables to parts
@@ -98,7 +97,8 @@ def signatures(state: EmbeddedState) -> dict[PartitionKey, tuple[int, int]]:
     for key, relation, rows in pieces(state):
         count, total = found.get(key, (0, 0))
         if len(rows):
-            found[key] = count + len(rows), (total + _sum(relation, rows)) % 2**64
+            total += int(row_hashes(rows.T, len(rows), relation.member_of + 2).sum(dtype=np.uint64))
+            found[key] = count + len(rows), total % 2**64
     return found
 
 
@@ -165,14 +165,6 @@ def _owned(
 def _key(store: Database, kind: Kind, owner: frozenset[str], relation: Relation) -> PartitionKey:
     name, arity = store.predicate(relation)
     return PartitionKey(kind, owner, name, arity)
-
-
-def _sum(relation: Relation, rows: Ids) -> int:
-    mixed = np.full(len(rows), relation.member_of + 2, np.uint64)
-    for column in rows.T:
-        mixed = (mixed ^ column.astype(np.uint64)) * _PRIME
-        mixed ^= mixed >> _HALF
-    return int(np.sum(mixed * _PRIME, dtype=np.uint64))
 
 
 def _batch(dictionary: Dictionary, rows: Ids) -> pa.Table:

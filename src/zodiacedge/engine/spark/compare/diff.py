@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.spark.compare.checksums import mismatched_relations
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.lookup.decode import Lookup
-from zodiacedge.engine.spark.maintain.visible import changes_between
+from zodiacedge.engine.spark.maintain.net_change import changes_between
 from zodiacedge.engine.spark.storage.files import SignedFiles
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.engine.yield_point import ALONE

@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
-from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables, manifest_row
+from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
 from zodiacedge.engine.spark.storage.files import (
     DataFile,
@@ -45,7 +45,6 @@ _TOGETHER = 65_536
 _ROWS_PER_FILE = 1 << 19
 # Terms of earlier facts that are kept for the next.
 _MOST_TERMS = 200_000
-_MANIFEST = "tag int, path string, rows long, classes string"
 
 
 @dataclass(frozen=True)
@@ -162,11 +161,8 @@ class Lookup:
         place = self.workspace
         frame = self.readable(relation, contents, choice)
         writer = _Writer(place.scratch.folder)
-        told = place.jobs.run(
-            lambda: frame.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
-        )
-        parts = [place.adopt(DataFile(row["path"], row["rows"])) for row in told]
-        for part in parts:
+        written = place.jobs.each_partition(writer, frame, "looking up what facts say")
+        for part in [place.adopt(file) for file in written]:
             for batch in read_batches(part.path, _TOGETHER):
                 yield from facts_of(relation, batch)
 
@@ -177,9 +173,9 @@ class _Writer:
 
     folder: Folder
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[DataFile]:
         for table in in_tables(batches, _ROWS_PER_FILE):
-            yield manifest_row(0, DataFile(self.folder.write(table, "facts"), len(table)))
+            yield DataFile(self.folder.write(table, "facts"), len(table))
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:

@@ -7,7 +7,6 @@ is too much for one task by a plan that joins rows with their terms.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
     Written = list[tuple[PartitionKey, PartitionFile]]
 
-_MANIFEST = "told string"
 # So many rows become one file, where a plan writes them.
 _ROWS_PER_FILE = 1 << 20
 
@@ -204,16 +202,11 @@ def write_by_plan(place: Workspace, held: Held, terms: TermFiles, write: Partiti
         frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
     chosen = frame.select(*(f"{column}{n}" for n in range(relation.arity) for column in "kbt"))
     task = _PlanWriter(held.holder, write)
-    told = place.jobs.run(lambda: chosen.mapInArrow(task, _MANIFEST).collect(), "writing a store")
-    found: Written = []
-    for row in told:
-        one = json.loads(row["told"])
-        key = PartitionKey(held.holder.kind, held.holder.owner, one["predicate"], one["arity"])
-        found.append((key, PartitionFile(one["path"], one["bytes"], one["rows"])))
-    if sum(file.rows for _, file in found) != held.expected:
+    written = place.jobs.each_partition(task, chosen, "writing a store")
+    if sum(file.rows for _, file in written) != held.expected:
         # A join would pass over what has no term, and the store would lose it.
         raise AssertionError("a fingerprint stands for nothing")
-    return found
+    return written
 
 
 @dataclass(frozen=True)
@@ -223,20 +216,12 @@ class _PlanWriter:
     holder: Holder
     write: PartitionWriter
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[PartitionKey, PartitionFile]]:
         for given in in_tables(batches, _ROWS_PER_FILE):
             yield from self._written(given)
 
-    def _written(self, given: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _written(self, given: pa.Table) -> Iterator[tuple[PartitionKey, PartitionFile]]:
         terms = TableTerms()
         entered = enter_rows(given, self.holder.relation.arity, terms.dictionary)
         for key, table in parts_of(self.holder, np.stack(entered, axis=1), terms):
-            file = self.write(key, table)
-            told = {
-                "predicate": key.predicate,
-                "arity": key.arity,
-                "path": file.path,
-                "bytes": file.bytes,
-                "rows": file.rows,
-            }
-            yield pa.RecordBatch.from_pydict({"told": pa.array([json.dumps(told)], pa.string())})
+            yield key, self.write(key, table)
