@@ -57,7 +57,7 @@ def altered(
 
     A graph that came from the one before in one step knows them; otherwise all nodes are looked at.
     """
-    step = after.step
+    step = after.delta
     if step and before is not None and step.before() is before:
         fresh = [frozenset(node.rules) for node in step.fresh]
         homes = {key: frozenset(node.rules) for node in step.former for key in node.rules}
