@@ -1,4 +1,4 @@
-"""What can go wrong, as data.
+"""Diagnostics as data, and the exceptions that carry them.
 
 The exception tree::
 
@@ -12,8 +12,8 @@ The exception tree::
     ├── StoreProblem            a store that cannot be opened, read or written
     └── UsageProblem            a call or an option that makes no sense
 
-A `Diagnostic` has a stable code (`docs/diagnostics.md` lists them), says what is wrong and what to
-do, and knows where. This module renders diagnostics as text; only the command line prints them.
+A `Diagnostic` has a stable code (`docs/diagnostics.md` lists them), a message, a note with the remedy and
+a source span. This module renders diagnostics as text; only the command line prints them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "hint"]
 
-# Of a longer source line only the stretch around the marker is shown.
-_WIDEST = 110
+# Longer source lines are clipped to the text around the marker.
+_MAX_WIDTH = 110
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        # Where each line starts, and where one behind the last would.
+        # The offset of each line, and the offset behind the last line.
         starts = [0]
         for line in self.text.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
@@ -62,30 +62,30 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a source: half-open character offsets."""
+    """A range of characters in a source: half-open offsets."""
 
     source: Source
     start: int
     end: int
 
     def __repr__(self) -> str:
-        """Show the place as a person would write it: file:line:column."""
+        """Return the position as `file:line:column`."""
         line, column = self.source.position(self.start)
         return f"{self.source.name}:{line}:{column}"
 
     def to(self, other: Span) -> Span:
-        """Return the span from the start of this one to the end of the other."""
+        """Return the span from the start of this span to the end of another."""
         return Span(self.source, self.start, other.end)
 
     @property
     def text(self) -> str:
-        """The source text of this stretch."""
+        """The source text of the span."""
         return self.source.text[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: a stable code, what is wrong, what to do about it, and where."""
+    """A finding: its stable code, the message, a note with the remedy, and its position."""
 
     code: str
     message: str
@@ -95,9 +95,9 @@ class Diagnostic:
     related: tuple[tuple[str, Span], ...] = ()
 
     def render(self) -> str:
-        """Return the finding as text: place, source line with a marker, what is wrong, what to do."""
-        place = f"{self.span!r}: " if self.span else ""
-        parts = [f"{place}{self.severity} {self.code}: {self.message}"]
+        """Return the finding as text: position, message, source line with a marker, note."""
+        position = f"{self.span!r}: " if self.span else ""
+        parts = [f"{position}{self.severity} {self.code}: {self.message}"]
         if self.span:
             parts += _marked(self.span)
         for label, span in self.related:
@@ -109,7 +109,7 @@ class Diagnostic:
 
     def to_dict(self) -> dict[str, object]:
         """Return the finding as plain values for JSON."""
-        found: dict[str, object] = {
+        fields: dict[str, object] = {
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
@@ -117,36 +117,36 @@ class Diagnostic:
         }
         if self.span:
             line, column = self.span.source.position(self.span.start)
-            found |= {"file": self.span.source.name, "line": line, "column": column}
-        return found
+            fields |= {"file": self.span.source.name, "line": line, "column": column}
+        return fields
 
 
 def _marked(span: Span) -> list[str]:
     line, column = span.source.position(span.start)
-    whole = span.source.line(line).replace("\t", " ")
-    first = max(0, min(column - 1 - _WIDEST // 3, len(whole) - _WIDEST))
-    text = whole[first : first + _WIDEST]
+    full = span.source.line(line).replace("\t", " ")
+    first = max(0, min(column - 1 - _MAX_WIDTH // 3, len(full) - _MAX_WIDTH))
+    text = full[first : first + _MAX_WIDTH]
     if first:
         text = f"…{text[1:]}"
-    if first + _WIDEST < len(whole):
+    if first + _MAX_WIDTH < len(full):
         text = f"{text[:-1]}…"
-    place = column - 1 - first
-    width = max(1, min(span.end - span.start, len(text) - place))
+    offset = column - 1 - first
+    width = max(1, min(span.end - span.start, len(text) - offset))
     gutter = f"{line:>5} | "
-    return [f"{gutter}{text}", " " * (len(gutter) + place) + "^" * width]
+    return [f"{gutter}{text}", " " * (len(gutter) + offset) + "^" * width]
 
 
 class ZodiacError(Exception):
-    """Anything a user can cause. `diagnostics` holds every finding."""
+    """An error that a user can cause. `diagnostics` holds every finding."""
 
     def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
-        """Take one finding or several."""
-        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
-        self.diagnostics: tuple[Diagnostic, ...] = found
-        super().__init__(found)
+        """Store one or more findings."""
+        findings = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = findings
+        super().__init__(findings)
 
     def __str__(self) -> str:
-        """Return the findings as text; thousands are found before anybody reads one."""
+        """Render the findings. They are rendered late: most are never printed."""
         return "\n".join(d.render() for d in self.diagnostics)
 
 
@@ -183,11 +183,11 @@ class UsageProblem(ZodiacError):
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with what it counts: `1 argument`, `2 arguments`."""
+    """Return a number with its noun: `1 argument`, `2 arguments`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def nearest(name: str, known: Sequence[str], likeness: float = 0.75) -> str | None:
-    """Return the known name most like the given one, if one is close enough to suggest."""
-    found = get_close_matches(name, known, n=1, cutoff=likeness)
-    return found[0] if found else None
+def nearest(name: str, known: Sequence[str], cutoff: float = 0.75) -> str | None:
+    """Return the known name most similar to a name, or None if none is similar enough."""
+    matches = get_close_matches(name, known, n=1, cutoff=cutoff)
+    return matches[0] if matches else None

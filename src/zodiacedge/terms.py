@@ -1,10 +1,9 @@
-"""IRIs, blank nodes and literals: what they are, when they are equal, how they are ordered.
+"""Terms: IRIs, blank nodes and literals, their equality and their total order.
 
-Numeric, boolean and dateTime literals are canonical from the moment they are made by `literal`: such
-a term is its datatype and its value. `value_of` gives a literal's value to comparisons and
-arithmetic, `order_key` the total order of the language, `from_python` and `to_python` cross the
-border to the host's own values. How terms are written is left to `language.printer` for programs and
-to `io.cells` for tables.
+`literal` makes numeric, boolean and dateTime literals canonical: two are equal if datatype and value
+are. `value_of` returns a literal's value for comparisons and arithmetic, `order_key` the key of the
+language's total order; `from_python` and `to_python` convert from and to Python values. The text form of
+terms is left to `language.printer` for programs and to `io.formats.cells` for tables.
 """
 
 from __future__ import annotations
@@ -74,18 +73,18 @@ class IRI:
 
 @dataclass(frozen=True, slots=True)
 class BlankNode:
-    """A node without a name; the label is local to the data it came with."""
+    """A blank node; its label is local to the data that it was loaded with."""
 
     label: str
 
     def __hash__(self) -> int:
-        """Return another hash than that of the IRI with the same text: sums of hashes tell facts apart."""
+        """Return another hash than the IRI of the same text: states are compared by sums of hashes."""
         return hash(("_:", self.label))
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal in canonical form. Make one with `literal`, `string` or `from_python`."""
+    """A literal in canonical form; made by `literal`, `string` or `from_python`."""
 
     lexical: str
     datatype: str = XSD_STRING
@@ -96,12 +95,12 @@ Term = IRI | BlankNode | Literal
 
 
 def is_iri(value: str) -> bool:
-    """Whether a text holds only characters that an IRI may hold."""
+    """Whether a text holds only characters that are allowed in an IRI."""
     return not _IRI_FORBIDDEN.search(value)
 
 
 def iri(value: str) -> IRI:
-    """Return the IRI of a name; characters that no IRI may hold are refused."""
+    """Return the IRI of a name; refuse characters that are not allowed in an IRI."""
     bad = _IRI_FORBIDDEN.search(value)
     if bad:
         raise LoadProblem(
@@ -142,7 +141,7 @@ def boolean(value: bool) -> Literal:  # noqa: FBT001 - the value itself, not a s
 
 
 def date_time(value: datetime) -> Literal:
-    """Return the xsd:dateTime of a moment; one without a time zone is in UTC."""
+    """Return the xsd:dateTime of a datetime; without a time zone it is taken as UTC."""
     moment = _in_utc(value) or value
     text = moment.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
@@ -150,10 +149,10 @@ def date_time(value: datetime) -> Literal:
 
 
 def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
-    """Return the literal of a lexical form and a datatype, canonical where the type has values here.
+    """Return the literal of a lexical form and a datatype, canonical if the datatype is supported.
 
-    A form that its datatype does not allow, or a value beyond 64 bits, is kept as it is written: a
-    term without a value.
+    A form that its datatype does not allow, or a value beyond 64 bits, is kept as written: such a
+    term has no value.
     """
     if datatype == XSD_STRING:
         return Literal(lexical)
@@ -172,7 +171,7 @@ def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
         if text in {"true", "1", "false", "0"}:
             return boolean(text in {"true", "1"})
     elif datatype == XSD_DATETIME:
-        moment = _moment(text)
+        moment = _parse_date_time(text)
         if moment is not None:
             return date_time(moment)
     return Literal(lexical, datatype)
@@ -180,7 +179,7 @@ def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
 
 @lru_cache(maxsize=65536)
 def value_of(term: Term) -> Value | None:
-    """Return the value that comparisons and arithmetic see, or None where a term has none."""
+    """Return a term's value for comparisons and arithmetic, or None if it has none."""
     if not isinstance(term, Literal):
         return None
     match term.datatype:
@@ -193,7 +192,7 @@ def value_of(term: Term) -> Value | None:
         case t if t == XSD_BOOLEAN:
             return {"true": True, "false": False}.get(term.lexical)
         case t if t == XSD_DATETIME:
-            return _moment(term.lexical)
+            return _parse_date_time(term.lexical)
         case _:
             return None
 
@@ -227,7 +226,7 @@ def from_python(value: object) -> Term:
     match value:
         case IRI() | BlankNode():
             return value
-        case Literal(lexical=text) if _whole(text):
+        case Literal(lexical=text) if _is_well_formed(text):
             return value
         case bool():
             return boolean(value)
@@ -235,13 +234,13 @@ def from_python(value: object) -> Term:
             return integer(int(value))
         case float() if math.isfinite(value):
             return double(value)
-        case str() if _whole(value):
-            return string(str.__str__(value))  # a kind of str may show itself otherwise
+        case str() if _is_well_formed(value):
+            return string(str.__str__(value))  # a subclass may override __str__
         case datetime() if (moment := _in_utc(value)) is not None:
             return date_time(moment)
         case Decimal() if value.is_finite():
             return literal(format(value, "f"), XSD_DECIMAL)
-        case _ if (number := _of_numpy(value)) is not None:
+        case _ if (number := _numpy_scalar(value)) is not None:
             return from_python(number)
         case str() | Literal():
             reason = "a string holds half of a surrogate pair"
@@ -257,17 +256,17 @@ def from_python(value: object) -> Term:
 
 
 def to_python(term: Term) -> Value | Term:
-    """Return a literal's value as Python's own, and any other term as it is."""
+    """Return a literal's value as a Python value, and any other term unchanged."""
     value = value_of(term)
     return term if value is None else value
 
 
-def _whole(text: str) -> bool:
+def _is_well_formed(text: str) -> bool:
     return text.isascii() or not _SURROGATE.search(text)
 
 
-def _of_numpy(value: object) -> float | None:
-    # What models return, known by its form: NumPy need not be loaded for it.
+def _numpy_scalar(value: object) -> float | None:
+    # A NumPy scalar, recognised by its attributes so that NumPy need not be loaded.
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     item = getattr(value, "item", None)
     if getattr(value, "shape", None) != () or item is None:
@@ -284,7 +283,7 @@ def _in_utc(value: datetime) -> datetime | None:
 
 
 def _in_64_bits(text: str) -> bool:
-    # Leading zeros are no reason to refuse a number, but a megabyte of digits is not worth parsing.
+    # Leading zeros are allowed; the length check avoids parsing a megabyte of digits.
     digits = text.lstrip("+-").lstrip("0")
     return bool(_INTEGER.fullmatch(text)) and len(digits) <= 19 and INTEGER_MIN <= _int(text) <= INTEGER_MAX
 
@@ -301,17 +300,17 @@ def _finite(text: str, form: re.Pattern[str]) -> float | None:
 
 
 def _double_text(value: float) -> str:
-    # The shortest digits that read back as the same double, in XSD's canonical shape: 2.55E1.
+    # The shortest digits that read back as the same double, in XSD's canonical form: 2.55E1.
     if value == 0:
         return "0.0E0"
     mantissa, _, power = float.__repr__(value).partition("e")
     sign = "-" if mantissa[0] == "-" else ""
-    whole, _, part = mantissa.lstrip("-").partition(".")
-    digits = whole if part == "0" else whole + part
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = whole if fraction == "0" else whole + fraction
     leading = digits.lstrip("0")
     exponent = int(power or 0) + len(whole) - 1 - (len(digits) - len(leading))
-    shown = leading.rstrip("0")
-    return f"{sign}{shown[0]}.{shown[1:] or '0'}E{exponent}"
+    significant = leading.rstrip("0")
+    return f"{sign}{significant[0]}.{significant[1:] or '0'}E{exponent}"
 
 
 def _decimal_text(value: float) -> str:
@@ -322,12 +321,12 @@ def _decimal_text(value: float) -> str:
     return text if "." in text else text + ".0"
 
 
-def _moment(text: str) -> datetime | None:
-    found = _DATETIME.fullmatch(text)
-    if not found:
+def _parse_date_time(text: str) -> datetime | None:
+    parsed = _DATETIME.fullmatch(text)
+    if not parsed:
         return None
-    year, month, day, hour, minute, second = (int(g) for g in found.groups()[:6])
-    fraction, zone = found.group(7), found.group(8)
+    year, month, day, hour, minute, second = (int(g) for g in parsed.groups()[:6])
+    fraction, zone = parsed.group(7), parsed.group(8)
     midnight = hour == 24 and minute == second == 0 and not (fraction or "").strip(".0")
     try:
         moment = datetime(year, month, day, 0 if midnight else hour, minute, second, tzinfo=UTC)

@@ -479,7 +479,7 @@ def test_a_compressed_file_is_read_in_batches_with_its_findings(tmp_path: Path) 
     assert one.findings.kept[0] == BadLine(
         str(path), 50_001, "column 1: the subject of a triple must be an IRI or a blank node", 700_000, "bad"
     )
-    assert one.meter.bytes == path.stat().st_size
+    assert one.counter.bytes == path.stat().st_size
 
 
 def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:

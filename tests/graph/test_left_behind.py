@@ -53,8 +53,8 @@ def test_nothing_of_removed_rules_stays_in_the_tables() -> None:
     for pattern in (*shape.positive, *shape.negative, shape.head):
         assert not list(graph.rules.bodies.unifying(pattern))
         assert not list(graph.rules.heads.unifying(pattern))
-    assert not graph.rules.bodies._shelves
-    assert not graph.rules.heads._shelves
+    assert not graph.rules.bodies._indexes
+    assert not graph.rules.heads._indexes
     assert not len(graph.rules.positive)
     assert not len(graph.rules.negative)
     assert not len(graph.rules.writers)

@@ -64,7 +64,8 @@ def test_the_running_example_has_four_hyper_nodes(original: HyperGraph) -> None:
 def test_the_running_example_has_both_kinds_of_dependency(original: HyperGraph) -> None:
     # "solid and dotted arrows respectively correspond to positive and negative dependencies. [It] can be
     # separated into two graphs: one with only positive dependencies [...] and another [...] negative"
-    kinds = {negative for key in original.homes for _, negative in original.rules.edges_from(key)}
+    shapes = original.rules.shapes.values()
+    kinds = {negative for shape in shapes for _, _, negative in original.rules.readers(shape.head)}
     assert kinds == {False, True}
 
 
@@ -182,7 +183,10 @@ def test_r18_is_a_leaf_of_rule_set_2() -> None:
     graph, change = HyperGraph.build(rules).update({"r18": r18})
     (formed,) = change.formed
     assert change.plan() == (graph.nodes[formed.node],)
-    assert {graph.nodes[n].rules for n in graph.predecessors(formed.node).all} == {("r15",), ("r16",)}
+    assert {graph.nodes[edge.source].rules for edge in graph.edges() if edge.target == formed.node} == {
+        ("r15",),
+        ("r16",),
+    }
 
 
 def test_adding_r3_to_rule_set_2_merges_it_with_r2() -> None:

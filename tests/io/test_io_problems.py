@@ -53,7 +53,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def denied(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(streams._Counted, "readinto", denied)
+    monkeypatch.setattr(streams._CountingFile, "readinto", denied)
     problem("I002", lambda: read_all(tmp_path / "f.nt"), "f.nt may not be read")
 
 
@@ -133,7 +133,7 @@ def test_a_read_that_the_system_breaks_off(tmp_path: Path, monkeypatch: pytest.M
     def broken(*_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(streams._Counted, "readinto", broken)
+    monkeypatch.setattr(streams._CountingFile, "readinto", broken)
     problem("I019", lambda: read_all(tmp_path / "f.nt"), "cannot be read: input/output error")
 
 
@@ -206,7 +206,7 @@ def test_an_interrupted_export_leaves_the_one_before_it_whole(tmp_path: Path) ->
 
     def interrupted() -> None:
         with staged_export(tmp_path) as export:
-            export.place("p.csv").write_text("new\n")
+            export.staged_path("p.csv").write_text("new\n")
             export.add(Predicate("p", 1), "p.csv", 1)
             raise KeyboardInterrupt
 

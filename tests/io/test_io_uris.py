@@ -15,7 +15,7 @@ from pyarrow import fs
 import zodiacedge as ze
 from store.conftest import bucket, endpoint
 from zodiacedge.errors import LoadProblem
-from zodiacedge.io import expand, places, read, read_all, write_facts
+from zodiacedge.io import expand, paths, read, read_all, write_facts
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import integer, string
 
@@ -210,7 +210,7 @@ def test_what_arrow_says_is_one_message(
         def get_file_info(self, _: object) -> NoReturn:
             raise OSError(f"When reading for key 'f.nt' in bucket 'b': {said}")
 
-    monkeypatch.setattr(places.Remote, "_system", lambda _: Broken())
+    monkeypatch.setattr(paths.RemotePath, "_system", lambda _: Broken())
     problem(code, lambda: read(address), words)
 
 

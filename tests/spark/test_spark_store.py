@@ -323,7 +323,7 @@ def test_versions_are_compared_by_tasks_and_exported_some_facts_at_a_time(
 
     for name in ("visible", "derived", "explicit"):
         monkeypatch.setattr(SparkState, name, listed)
-    monkeypatch.setattr(ordered, "_MOST", 100)
+    monkeypatch.setattr(ordered, "_MAX_ROWS", 100)
     for one, name in ((memory, "embedded"), (kb, "spark")):
         export(one, str(tmp_path / name), "jsonl", everything=False)
     for path in (tmp_path / "embedded").iterdir():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Progress
     from zodiacedge.errors import Diagnostic
-    from zodiacedge.io import Progress as LoadProgress
+    from zodiacedge.io import LoadProgress
 
 _COLOURS = {"error": "red", "warning": "yellow", "hint": "cyan"}
 

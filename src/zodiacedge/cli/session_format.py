@@ -229,7 +229,7 @@ class _Cutter:
 
     def _statement(self, start: int) -> int:
         self._scanner.position = start
-        self._scanner.to_statement_end()
+        self._scanner.skip_statement()
         return self._scanner.position
 
 

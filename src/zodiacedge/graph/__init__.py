@@ -1,19 +1,19 @@
-"""The rule dependency graph and its hyper-nodes, kept up to date as rules come and go (Algorithms 1 to 4).
+"""The rule dependency graph (RDG) and its hyper-nodes (HRDG), maintained under rule changes (Algorithms 1-4).
 
-`HyperGraph.build(rules)` makes a graph from rules by key; `graph.update(added, removed)` returns the
+`HyperGraph.build(rules)` builds a graph from rules by key; `graph.update(added, removed)` returns the
 next graph and a `GraphChange`, or raises `StratificationProblem` and leaves the graph as it was.
 
     patterns  an index of atoms that unify
-    rdg       the rule dependency graph: which rules feed which
+    rdg       the rule dependency graph (RDG): which rules read what a rule derives
     digraph   strongly connected components and topological order of any graph
-    draft     an order under construction: hyper-nodes merge and split
-    stratify  negative edges in a cycle are refused
-    change    what became of the hyper-nodes
-    hrdg      the hyper rule dependency graph
+    draft     dynamic topological order: hyper-nodes merge and split
+    stratify  refuses negative edges in a cycle
+    change    lineage of hyper-nodes, directly impacted nodes (DIHN)
+    hrdg      the hyper rule dependency graph (HRDG)
     draw      the graph as text, DOT, JSON and SVG
 """
 
-from zodiacedge.graph.change import GraphChange, Lineage
+from zodiacedge.graph.change import GraphChange, NodeLineage
 from zodiacedge.graph.draft import HyperNode
 from zodiacedge.graph.hrdg import Edge, HyperGraph, Neighbours
 
@@ -22,6 +22,6 @@ __all__ = [
     "GraphChange",
     "HyperGraph",
     "HyperNode",
-    "Lineage",
     "Neighbours",
+    "NodeLineage",
 ]

@@ -1,7 +1,7 @@
 """Directed graphs of small integers: strongly connected components and topological order.
 
-A graph is a list of successor lists. Nothing here recurses, so a chain of a million vertices is as
-good as any other graph. What the vertices stand for is left to the callers.
+A graph is a list of successor lists. The functions are iterative, so long chains do not overflow the
+stack.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def components(graph: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the strongly connected components, each after all that it leads to (Tarjan)."""
+    """Return the strongly connected components in reverse topological order (Tarjan)."""
     unseen = 0
     index = [unseen] * len(graph)
     low = [unseen] * len(graph)
-    done = len(graph) + 1  # larger than any index, so a finished vertex lowers nobody
+    done = len(graph) + 1  # larger than any index, so a finished vertex lowers no other
     count = 0
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     stack: list[int] = []
     for start in range(len(graph)):
         if index[start]:
@@ -52,35 +52,35 @@ def components(graph: Sequence[Sequence[int]]) -> list[list[int]]:
                         component.append(member)
                         if member == vertex:
                             break
-                    found.append(component)
-    return found
+                    result.append(component)
+    return result
 
 
 def ordered_components(graph: Sequence[Sequence[int]], priority: Sequence[int]) -> list[list[int]]:
-    """Return the components in topological order; among those that are ready, lowest priority first.
+    """Return the components in topological order; among ready ones, lowest priority first.
 
     A component's priority is the lowest among its vertices.
     """
-    found = components(graph)
+    unordered = components(graph)
     home = [0] * len(graph)
-    for number, component in enumerate(found):
+    for number, component in enumerate(unordered):
         for vertex in component:
             home[vertex] = number
-    targets = [{home[target] for vertex in component for target in graph[vertex]} for component in found]
-    waiting = [0] * len(found)
-    for number, leads_to in enumerate(targets):
-        leads_to.discard(number)
-        for target in leads_to:
+    targets = [{home[target] for vertex in component for target in graph[vertex]} for component in unordered]
+    waiting = [0] * len(unordered)
+    for number, successors in enumerate(targets):
+        successors.discard(number)
+        for target in successors:
             waiting[target] += 1
-    urgency = [min(priority[vertex] for vertex in component) for component in found]
-    ready = [(urgency[number], number) for number, count in enumerate(waiting) if count == 0]
+    priorities = [min(priority[vertex] for vertex in component) for component in unordered]
+    ready = [(priorities[number], number) for number, count in enumerate(waiting) if count == 0]
     heapify(ready)
     order: list[list[int]] = []
     while ready:
         _, number = heappop(ready)
-        order.append(found[number])
+        order.append(unordered[number])
         for target in targets[number]:
             waiting[target] -= 1
             if waiting[target] == 0:
-                heappush(ready, (urgency[target], target))
+                heappush(ready, (priorities[target], target))
     return order

@@ -1,11 +1,11 @@
-"""Hyper-nodes in the making: a topological order that takes one group of rules more.
+"""A draft of hyper-nodes: a dynamic topological order into which groups of rules are inserted.
 
 Ranks are integers with wide gaps, unique, and lower at the tail of every edge than at its head. A new
-group goes between the highest rank that leads to it and the lowest that it leads to. Only where these
-cross is there anything to search, and only between the two (Pearce and Kelly's dynamic topological
-order): groups that both lead to the new one and are led to by it close a cycle and join it, the
-others trade ranks among themselves. A draft is made for one change and thrown away; names of nodes,
-and what a change means for the old ones, are left to `hrdg`.
+group is inserted between the highest rank of its predecessors and the lowest of its successors. Only if
+these cross is a search necessary, and only between the two (Pearce and Kelly's dynamic topological order):
+nodes that both reach the new group and are reachable from it form a cycle and are merged with it, the
+others exchange ranks. A draft is made for one change and discarded; ids of nodes and their lineage are
+left to `hrdg`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ GAP = 1 << 64
 class HyperNode:
     """A strongly connected component of the rule dependency graph.
 
-    Rules stand in the order they came. Edges go from lower to higher rank; ranks have gaps and mean
-    nothing else.
+    Rules are in insertion order. Edges go from lower to higher rank; ranks have gaps and no other meaning.
     """
 
     id: int
@@ -40,12 +39,12 @@ class HyperNode:
 
     @property
     def name(self) -> str:
-        """The node's name for people: `hn3`."""
+        """The node's display name: `hn3`."""
         return f"hn{self.id}"
 
 
-class Draft:
-    """A mutable copy of a graph's nodes. New ones have negative ids until the change is settled."""
+class GraphDraft:
+    """A mutable copy of a graph's nodes. New nodes have negative ids until the change is complete."""
 
     def __init__(
         self, rules: RuleGraph, nodes: CowDict[int, HyperNode], homes: CowDict[str, int], ranks: list[int]
@@ -59,33 +58,33 @@ class Draft:
         self._last_id = 0
 
     def drop(self, node: int) -> None:
-        """Take a node out."""
-        gone = self.nodes.pop(node)
+        """Delete a node."""
+        dropped = self.nodes.pop(node)
         self.fresh.pop(node, None)
-        for key in gone.rules:
+        for key in dropped.rules:
             del self.homes[key]
-        del self.ranks[bisect_left(self.ranks, gone.rank)]
+        del self.ranks[bisect_left(self.ranks, dropped.rank)]
 
     def shrink(self, node: int, rest: tuple[str, ...]) -> None:
-        """Take rules out of a node that stays one component; its place in the order stays good."""
+        """Delete rules of a node that stays one component; it keeps its rank."""
         old = self.nodes.pop(node)
         for key in old.rules:
             del self.homes[key]
         self._put(rest, old.rank)
 
     def insert(self, group: tuple[str, ...]) -> None:
-        """Put in rules that are one component as far as they go; merge the cycles they close."""
+        """Insert a group of rules as a node; merge it with the nodes with which it forms a cycle."""
         low = max(self._ranks_of(Walk(self.rules).backward(group)), default=None)
         high = min(self._ranks_of(Walk(self.rules).forward(group)), default=None)
         if low is None or high is None or low < high:
             self._put(group, self._slot(group, low, high))
             return
-        ahead = self._reach(Walk(self.rules).forward, group, high, low, end=low)
-        behind = self._reach(Walk(self.rules).backward, group, high, low, end=high)
-        cycle = ahead & behind
-        before = self._by_rank(behind - cycle)
-        after = self._by_rank(ahead - cycle)
-        pool = sorted(self.nodes[node].rank for node in ahead | behind)
+        reachable = self._reach(Walk(self.rules).forward, group, high, low, end=low)
+        reaching = self._reach(Walk(self.rules).backward, group, high, low, end=high)
+        cycle = reachable & reaching
+        before = self._by_rank(reaching - cycle)
+        after = self._by_rank(reachable - cycle)
+        pool = sorted(self.nodes[node].rank for node in reachable | reaching)
         members = [key for node in cycle for key in self.nodes[node].rules]
         for node in cycle:
             self.drop(node)
@@ -99,10 +98,10 @@ class Draft:
         self._put(self.rules.in_order((*group, *members)), rank)
 
     def replace_all(self, groups: Iterable[tuple[tuple[str, ...], int | None]]) -> None:
-        """Take all nodes anew, in topological order: rules, and the id of a node that stays as it is."""
+        """Replace all nodes, given in topological order: rules, and the id if the node is unchanged."""
         nodes, self.nodes, self.homes, self.ranks, self.fresh = self.nodes, CowDict(), CowDict(), [], {}
-        for place, (group, known) in enumerate(groups):
-            rank = (place + 1) * GAP
+        for index, (group, known) in enumerate(groups):
+            rank = (index + 1) * GAP
             self.ranks.append(rank)
             if known is None:
                 self._put(group, rank)
@@ -118,7 +117,7 @@ class Draft:
         self.homes.update(dict.fromkeys(group, node))
 
     def _ranks_of(self, keys: Iterable[str]) -> Iterator[int]:
-        # Rules of the change that have no home yet are met again when it is their turn.
+        # Rules of the change without a node yet are visited when they are inserted.
         homes, nodes = self.homes, self.nodes
         for key in keys:
             home = homes.get(key)
@@ -144,7 +143,7 @@ class Draft:
                 rank = self.nodes[home].rank
                 if lowest <= rank <= highest:
                     seen.add(home)
-                    # What lies beyond the node at the end is out of range: it need not be entered.
+                    # Nodes beyond the node at the end are out of range.
                     if rank != end:
                         waiting.append(self.nodes[home].rules)
         return seen
@@ -153,8 +152,8 @@ class Draft:
         return sorted(nodes, key=lambda node: self.nodes[node].rank)
 
     def _reassign(self, nodes: list[int], ranks: list[int]) -> None:
-        # The ranks come from the nodes in motion themselves, so `self.ranks` is the same set afterwards,
-        # except for those that merged nodes gave back, which `drop` took out.
+        # The ranks are those of the reordered nodes, so `self.ranks` is the same set afterwards, except
+        # for those of merged nodes, which `drop` removed.
         for node in nodes:
             del self.ranks[bisect_left(self.ranks, self.nodes[node].rank)]
         for node, rank in zip(nodes, ranks, strict=True):
@@ -163,7 +162,7 @@ class Draft:
             insort(self.ranks, rank)
 
     def _slot(self, group: tuple[str, ...], low: int | None, high: int | None) -> int:
-        # Where one side is open the end of the order is as good as any place, and never crowded.
+        # Without a bound on one side, the rank goes to that end of the order, where there is always room.
         if high is None:
             rank = (self.ranks[-1] if self.ranks else 0) + GAP
             self.ranks.append(rank)
@@ -171,14 +170,14 @@ class Draft:
             rank = self.ranks[0] - GAP
             self.ranks.insert(0, rank)
         else:
-            found = self._free(group, low, high)
-            if found is None:
-                places = bisect_left(self.ranks, low), bisect_left(self.ranks, high)
+            free = self._free(group, low, high)
+            if free is None:
+                indexes = bisect_left(self.ranks, low), bisect_left(self.ranks, high)
                 self._relabel()
-                found = self._free(group, *(self.ranks[place] for place in places))
-            if found is None:
+                free = self._free(group, *(self.ranks[index] for index in indexes))
+            if free is None:
                 raise AssertionError("a fresh gap has room")
-            rank = found
+            rank = free
             insort(self.ranks, rank)
         return rank
 
@@ -186,16 +185,16 @@ class Draft:
         return self._slot(group, self.nodes[before].rank, self.nodes[after].rank)
 
     def _free(self, group: tuple[str, ...], low: int, high: int) -> int | None:
-        # A hash spreads neighbours over the gap; halving it each time would fill it after 64 of them.
+        # A hash spreads ranks over the gap; repeated halving would fill it after 64 insertions.
         width = high - low - 1
         rank = low + 1 + (crc32(group[0].encode()) * width >> 32)
-        place = bisect_left(self.ranks, rank)
-        while rank < high and place < len(self.ranks) and self.ranks[place] == rank:
-            rank, place = rank + 1, place + 1
+        index = bisect_left(self.ranks, rank)
+        while rank < high and index < len(self.ranks) and self.ranks[index] == rank:
+            rank, index = rank + 1, index + 1
         return rank if rank < high else None
 
     def _relabel(self) -> None:
-        fresh = {node.rank: (place + 1) * GAP for place, node in enumerate(self._all_by_rank())}
+        fresh = {node.rank: (index + 1) * GAP for index, node in enumerate(self._all_by_rank())}
         self.nodes = CowDict((id_, replace(node, rank=fresh[node.rank])) for id_, node in self.nodes.items())
         self.ranks = list(fresh.values())
 

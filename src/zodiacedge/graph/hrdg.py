@@ -1,8 +1,8 @@
-"""The hyper rule dependency graph: components of the rule dependency graph, in topological order.
+"""The hyper rule dependency graph (HRDG): components of the rule dependency graph, in topological order.
 
-A `HyperGraph` is a value. `update` takes rules out and in and returns a new graph, with what became
-of each node; a change that it refuses has touched nothing. Small changes go through a `Draft`, rule by
-rule; large ones take all components anew and compare.
+A `HyperGraph` is a value. `update` removes and adds rules and returns a new graph with the lineage of its
+nodes; if it refuses the change, nothing changes. Small changes go through a `GraphDraft`, rule by rule;
+large ones recompute all components and compare.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
-from zodiacedge.graph.change import GraphChange, Lineage
-from zodiacedge.graph.draft import Draft, HyperNode
+from zodiacedge.graph.change import GraphChange, NodeLineage
+from zodiacedge.graph.draft import GraphDraft, HyperNode
 from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from zodiacedge.graph.change import Fate
     from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
 
-# One rule more costs up to a pass over the node it joins, a rebuild one pass over everything.
-_FEW = 16
-_SHARE = 64
-# Below this, taking components outright is no dearer than asking first whether that is needed.
-_LARGE = 16
+# Adding a rule costs up to a pass over the node that it joins, a rebuild one pass over all rules.
+_MAX_INCREMENTAL = 16
+_INCREMENTAL_FRACTION = 64
+# In smaller nodes, recomputing components is no slower than a test whether that is necessary.
+_LARGE_NODE = 16
 
 
 class Neighbours(NamedTuple):
-    """The nodes at the other end of a node's edges, in topological order."""
+    """The neighbours of a node by kind of edge, in topological order."""
 
     positive: tuple[int, ...]
     negative: tuple[int, ...]
@@ -55,8 +55,8 @@ class Edge(NamedTuple):
     via: tuple[Predicate, ...]
 
 
-class Step(NamedTuple):
-    """What is not the same in two graphs: the nodes that only the later one has, and only the earlier one."""
+class NodeDelta(NamedTuple):
+    """Difference of two graphs: the nodes of the later one only, and of the earlier one only."""
 
     before: ref[HyperGraph]
     fresh: tuple[HyperNode, ...]
@@ -65,7 +65,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HyperGraph:
-    """Rules, their hyper-nodes, and the order of these. Make one with `build` or from `HyperGraph()`."""
+    """Rules, their hyper-nodes and the topological order; made by `build` or from `HyperGraph()`."""
 
     rules: RuleGraph = field(default_factory=RuleGraph)
     nodes: CowDict[int, HyperNode] = field(default_factory=CowDict)
@@ -74,12 +74,12 @@ class HyperGraph:
     ranks: Sequence[int] = ()
     """All ranks in use, sorted."""
     next_id: int = 1
-    step: Step | None = None
-    """How it came from the graph before it."""
+    delta: NodeDelta | None = None
+    """Difference to the graph that it was updated from."""
 
     @classmethod
     def build(cls, rules: Mapping[str, Rule]) -> HyperGraph:
-        """Return the graph of some rules; ids count up from 1 in topological order."""
+        """Return the graph of some rules; ids increase from 1 in topological order."""
         return cls().update(rules)[0]
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class HyperGraph:
         return len(self.nodes)
 
     def __repr__(self) -> str:
-        """Show the size only: graphs are large."""
+        """Return the size only: graphs are large."""
         return f"<HyperGraph of {len(self.rules)} rules in {len(self.nodes)} hyper-nodes>"
 
     @cached_property
@@ -105,40 +105,31 @@ class HyperGraph:
 
     def successors(self, node: int) -> Neighbours:
         """Return the nodes with a rule that reads what this node derives."""
-        found: tuple[set[int], set[int]] = (set(), set())
+        nodes: tuple[set[int], set[int]] = (set(), set())
         for head in {self.rules.shapes[key].head for key in self.nodes[node].rules}:
             for reader, _, negative in self.rules.readers(head):
-                found[negative].add(self.homes[reader])
-        return self._neighbours(node, found)
-
-    def predecessors(self, node: int) -> Neighbours:
-        """Return the nodes with a rule that derives what this node reads."""
-        shapes = [self.rules.shapes[key] for key in self.nodes[node].rules]
-        reads = {p for s in shapes for p in s.positive}, {p for s in shapes for p in s.negative}
-        positive, negative = (
-            {self.homes[key] for body in bodies for key in self.rules.deriving(body)} for bodies in reads
-        )
-        return self._neighbours(node, (positive, negative))
+                nodes[negative].add(self.homes[reader])
+        return self._neighbours(node, nodes)
 
     def readers(self, atom: Atom | Fact) -> Neighbours:
-        """Return the nodes that have an atom which can match the given one."""
-        found: tuple[set[int], set[int]] = (set(), set())
+        """Return the nodes with a body atom that unifies with an atom."""
+        nodes: tuple[set[int], set[int]] = (set(), set())
         for reader, _, negative in self.rules.readers(pattern_of(atom)):
-            found[negative].add(self.homes[reader])
-        return self._neighbours(None, found)
+            nodes[negative].add(self.homes[reader])
+        return self._neighbours(None, nodes)
 
     def recursive(self, node: int) -> bool:
-        """Whether the node's rules can feed each other or themselves."""
+        """Whether the node's rules read what they derive."""
         rules = self.nodes[node].rules
         shape = self.rules.shapes[rules[0]]
         return len(rules) > 1 or any(unify(shape.head, p) for p in (*shape.positive, *shape.negative))
 
     def defines(self, node: int) -> tuple[Predicate, ...]:
-        """Return the predicates of the node's heads, as people see them."""
+        """Return the predicates of the node's heads, as users write them."""
         return tuple(dict.fromkeys(self.rule(key).head.predicate for key in self.nodes[node].rules))
 
     def edges(self) -> Iterator[Edge]:
-        """Yield the hyper edges in topological order. There may be very many: they are not stored."""
+        """Yield the hyper edges in topological order. They are computed: there may be very many."""
         for node in self.order:
             via: dict[tuple[int, bool], dict[Predicate, None]] = {}
             for head in dict.fromkeys(self.rules.shapes[key].head for key in node.rules):
@@ -152,7 +143,7 @@ class HyperGraph:
                     yield Edge(node.id, target, negative, tuple(via[target, negative]))
 
     def plan(self, starts: Iterable[int]) -> tuple[HyperNode, ...]:
-        """Return the given nodes and all that they lead to, in topological order (Algorithm 4)."""
+        """Return some nodes and all nodes reachable from them, in topological order (Algorithm 4)."""
         seen = set(starts)
         waiting = list(seen)
         walk = Walk(self.rules)
@@ -167,50 +158,50 @@ class HyperGraph:
     def update(
         self, added: Mapping[str, Rule], removed: Iterable[str] = ()
     ) -> tuple[HyperGraph, GraphChange]:
-        """Return the graph without the removed rules and with the added ones, and what became of nodes.
+        """Return the graph without the removed rules and with the added ones, and the lineage of nodes.
 
-        A rule in both lists is added. A key that is there already changes nothing but the way its rule
-        is written; one to remove that is not there, nothing at all. Raises StratificationProblem if a
-        negative edge would stand inside a node.
+        A rule in both lists is added. Adding a key that exists only changes how its rule is written;
+        removing one that does not exist changes nothing. Raises StratificationProblem if a negative edge
+        would be inside a node.
         """
         shapes = self.rules.shapes
-        come = {key: rule for key, rule in added.items() if key not in shapes}
-        gone = dict.fromkeys(key for key in removed if key in shapes and key not in added)
+        inserted = {key: rule for key, rule in added.items() if key not in shapes}
+        deleted = dict.fromkeys(key for key in removed if key in shapes and key not in added)
         rewritten = {k: rule for k, rule in added.items() if k in shapes and shapes[k].rule != rule}
         rules = self.rules.renamed(rewritten) if rewritten else self.rules
-        if not come and not gone:
+        if not inserted and not deleted:
             graph = replace(self, rules=rules)
             return graph, GraphChange(self, graph, (), (), (), ())
-        rules = rules.changed(come, gone)
-        draft = self._draft(rules, gone, come)
-        graph, lineages = self._settle(draft, come)
-        dirty = self._ranked({self.homes[key] for key in gone})
-        dropped = tuple(node for node in dirty if all(key in gone for key in node.rules))
+        rules = rules.changed(inserted, deleted)
+        draft = self._draft(rules, deleted, inserted)
+        graph, lineages = self._settle(draft, inserted)
+        dirty = self._ranked({self.homes[key] for key in deleted})
+        dropped = tuple(node for node in dirty if all(key in deleted for key in node.rules))
         parents = {parent for line in lineages for parent in line.parents}
-        step = Step(
+        delta = NodeDelta(
             ref(self),
             tuple(graph.nodes[line.node] for line in lineages),
             (*(self.nodes[parent] for parent in parents), *dropped),
         )
-        graph = replace(graph, step=step)
-        return graph, GraphChange(self, graph, tuple(come), tuple(gone), lineages, dropped)
+        graph = replace(graph, delta=delta)
+        return graph, GraphChange(self, graph, tuple(inserted), tuple(deleted), lineages, dropped)
 
-    def _draft(self, rules: RuleGraph, gone: Collection[str], come: Collection[str]) -> Draft:
-        draft = Draft(rules, self.nodes.copy(), self.homes.copy(), list(self.ranks))
-        torn: dict[int, list[str]] = {}
-        for key in gone:
-            torn.setdefault(self.homes[key], []).append(key)
-        parts = {node: self._parts(rules, node, lost) for node, lost in torn.items()}
+    def _draft(self, rules: RuleGraph, deleted: Collection[str], inserted: Collection[str]) -> GraphDraft:
+        draft = GraphDraft(rules, self.nodes.copy(), self.homes.copy(), list(self.ranks))
+        losses: dict[int, list[str]] = {}
+        for key in deleted:
+            losses.setdefault(self.homes[key], []).append(key)
+        parts = {node: self._parts(rules, node, lost) for node, lost in losses.items()}
         groups = [group for node in parts if len(parts[node]) > 1 for group in parts[node]]
-        groups += [(key,) for key in come]
-        # A first graph is taken whole, too, however small: its nodes are then numbered as rules came.
-        if not self.nodes or len(groups) > max(_FEW, len(rules) // _SHARE):
-            everything = rules.components(rules.shapes.keys())
-            draft.replace_all((group, self._unaltered(group)) for group in everything)
+        groups += [(key,) for key in inserted]
+        # A first graph is built at once, however small: its nodes are then numbered in topological order.
+        if not self.nodes or len(groups) > max(_MAX_INCREMENTAL, len(rules) // _INCREMENTAL_FRACTION):
+            components = rules.components(rules.shapes.keys())
+            draft.replace_all((group, self._unchanged(group)) for group in components)
             return draft
-        for node, left in parts.items():
-            if len(left) == 1:
-                draft.shrink(node, left[0])
+        for node, remaining in parts.items():
+            if len(remaining) == 1:
+                draft.shrink(node, remaining[0])
             else:
                 draft.drop(node)
         for group in groups:
@@ -218,25 +209,27 @@ class HyperGraph:
         return draft
 
     def _parts(self, rules: RuleGraph, node: int, lost: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the components of what is left of a node."""
+        """Return the components of the remaining rules of a node."""
         rest = tuple(key for key in self.nodes[node].rules if key in rules.shapes)
-        # Most rules of a large node are not what holds it together, and that is soon seen.
-        if len(lost) == 1 and len(rest) > _LARGE:
+        # A large node mostly stays connected without a rule, and that is quick to test.
+        if len(lost) == 1 and len(rest) > _LARGE_NODE:
             shape = self.rules.shapes[next(iter(lost))]
             if rules.connected_without(shape, frozenset(rest)):
                 return [rest]
         return rules.components(rest)
 
-    def _unaltered(self, group: tuple[str, ...]) -> int | None:
+    def _unchanged(self, group: tuple[str, ...]) -> int | None:
         home = self.homes.get(group[0])
         return home if home is not None and self.nodes[home].rules == group else None
 
-    def _settle(self, draft: Draft, come: Collection[str]) -> tuple[HyperGraph, tuple[Lineage, ...]]:
-        """Check the new nodes, give them their ids, and say where they come from."""
+    def _settle(
+        self, draft: GraphDraft, inserted: Collection[str]
+    ) -> tuple[HyperGraph, tuple[NodeLineage, ...]]:
+        """Check the new nodes, assign their ids, and return the graph with their lineage."""
         fresh = sorted((draft.nodes[node] for node in draft.fresh), key=lambda node: node.rank)
-        shares = [Counter(self.homes[key] for key in node.rules if key not in come) for node in fresh]
+        shares = [Counter(self.homes[key] for key in node.rules if key not in inserted) for node in fresh]
         children = Counter(parent for share in shares for parent in share)
-        names, next_id = _names(shares, self.next_id)
+        ids, next_id = _assign_ids(shares, self.next_id)
         fates: list[Fate] = []
         for node, share in zip(fresh, shares, strict=True):
             if not share:
@@ -248,39 +241,39 @@ class HyperGraph:
         grown = [n for n, fate in zip(fresh, fates, strict=True) if fate in {"formed", "merged"}]
         check_stratified(draft.rules, [node.rules for node in grown])
         lineages = []
-        for node, share, fate, name in zip(fresh, shares, fates, names, strict=True):
+        for node, share, fate, id_ in zip(fresh, shares, fates, ids, strict=True):
             del draft.nodes[node.id]
-            new = tuple(key for key in node.rules if key in come)
-            lineages.append(Lineage(name, fate, tuple(sorted(share)), node.rules, new))
-        for node, name in zip(fresh, names, strict=True):
-            draft.nodes[name] = replace(node, id=name)
-            draft.homes.update(dict.fromkeys(node.rules, name))
+            new = tuple(key for key in node.rules if key in inserted)
+            lineages.append(NodeLineage(id_, fate, tuple(sorted(share)), node.rules, new))
+        for node, id_ in zip(fresh, ids, strict=True):
+            draft.nodes[id_] = replace(node, id=id_)
+            draft.homes.update(dict.fromkeys(node.rules, id_))
         graph = HyperGraph(draft.rules, draft.nodes, draft.homes, draft.ranks, next_id)
         return graph, tuple(lineages)
 
-    def _neighbours(self, node: int | None, found: tuple[set[int], set[int]]) -> Neighbours:
-        for some in found:
-            some.discard(-1 if node is None else node)
-        positive, negative = (tuple(n.id for n in self._ranked(some)) for some in found)
+    def _neighbours(self, node: int | None, nodes_by_sign: tuple[set[int], set[int]]) -> Neighbours:
+        for nodes in nodes_by_sign:
+            nodes.discard(-1 if node is None else node)
+        positive, negative = (tuple(n.id for n in self._ranked(nodes)) for nodes in nodes_by_sign)
         return Neighbours(positive, negative)
 
     def _ranked(self, nodes: Iterable[int]) -> tuple[HyperNode, ...]:
         return tuple(sorted((self.nodes[node] for node in nodes), key=lambda node: node.rank))
 
 
-def _names(shares: list[Counter[int]], next_id: int) -> tuple[list[int], int]:
-    """Return an id for each new node: that of the parent it shares most with, or one never used."""
+def _assign_ids(shares: list[Counter[int]], next_id: int) -> tuple[list[int], int]:
+    """Return an id for each new node: that of the parent with most rules in common, or an unused one."""
     claims = sorted(
-        (-shared, parent, place) for place, share in enumerate(shares) for parent, shared in share.items()
+        (-shared, parent, index) for index, share in enumerate(shares) for parent, shared in share.items()
     )
-    names: dict[int, int] = {}
+    ids: dict[int, int] = {}
     taken: set[int] = set()
-    for _, parent, place in claims:
-        if place not in names and parent not in taken:
-            names[place] = parent
+    for _, parent, index in claims:
+        if index not in ids and parent not in taken:
+            ids[index] = parent
             taken.add(parent)
-    for place in range(len(shares)):
-        if place not in names:
-            names[place] = next_id
+    for index in range(len(shares)):
+        if index not in ids:
+            ids[index] = next_id
             next_id += 1
-    return [names[place] for place in range(len(shares))], next_id
+    return [ids[index] for index in range(len(shares))], next_id

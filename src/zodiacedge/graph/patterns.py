@@ -1,7 +1,7 @@
-"""An index of atom patterns: which of them unify with a given one.
+"""An index of atom patterns by unification.
 
-It finds them through their constants: a class among ten thousand under `rdf:type` is one look-up. What
-a pattern is, and when two unify, is `language.unify`'s.
+Patterns are looked up by their constants: a class among ten thousand under `rdf:type` is one lookup.
+Patterns and their unification are defined in `language.unify`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def carried(head: Pattern, body: Pattern) -> Predicate:
-    """Return the predicate that passes between two patterns that unify: the narrower of the two.
+    """Return the predicate of an edge between two patterns that unify: the more specific of the two.
 
-    What `rdf:type(X, Y)` passes on to a reader of the class C are facts of C.
+    A rule with head `rdf:type(X, Y)` provides facts of C to a reader of the class C.
     """
     return (head if head.mask.bit_count() >= body.mask.bit_count() else body).predicate
 
@@ -30,12 +30,12 @@ def carried(head: Pattern, body: Pattern) -> Predicate:
 _Table = dict[tuple["Term | int", ...], dict[Pattern, None]]
 
 
-class _Shelf:
+class _RelationIndex:
     """The patterns of one relation and arity.
 
-    `masks` counts the patterns per mask. A table belongs to a mask of the stored patterns and the part
-    of it that a question has constants for, too; it is made when first asked for and then kept up to
-    date. Tables follow from the patterns, so making one does not change the value.
+    `masks` counts the patterns per mask. A table belongs to a mask of stored patterns and to the positions
+    of it that are constants of the lookup too; it is built at its first use and maintained afterwards.
+    Tables are derived from the patterns, so building one does not change the value.
     """
 
     __slots__ = ("masks", "patterns", "tables")
@@ -50,42 +50,42 @@ class _Shelf:
         self.masks = masks
         self.tables = tables
 
-    def changed(self, added: Iterable[Pattern], removed: Iterable[Pattern]) -> _Shelf:
+    def changed(self, added: Iterable[Pattern], removed: Iterable[Pattern]) -> _RelationIndex:
         patterns, masks = dict(self.patterns), dict(self.masks)
         tables = {kind: dict(table) for kind, table in list(self.tables.items())}
-        # Sets shared with the old shelf are copied once per change, however many patterns it brings.
+        # Sets shared with the old value are copied once per change, however many patterns change.
         own: dict[tuple[int, int, tuple[Term | int, ...]], dict[Pattern, None]] = {}
 
         def writable(pattern: Pattern) -> Iterator[dict[Pattern, None]]:
             for (mask, shared), table in tables.items():
                 if mask == pattern.mask:
                     key = _constants(pattern, shared)
-                    mine = own.get((mask, shared, key))
-                    if mine is None:
-                        mine = own[mask, shared, key] = table[key] = dict(table.get(key, {}))
-                    yield mine
+                    members = own.get((mask, shared, key))
+                    if members is None:
+                        members = own[mask, shared, key] = table[key] = dict(table.get(key, {}))
+                    yield members
 
         for pattern in removed:
             del patterns[pattern]
             masks[pattern.mask] -= 1
-            for mine in writable(pattern):
-                del mine[pattern]
+            for members in writable(pattern):
+                del members[pattern]
         for pattern in added:
             patterns[pattern] = None
             masks[pattern.mask] = masks.get(pattern.mask, 0) + 1
-            for mine in writable(pattern):
-                mine[pattern] = None
-        for (mask, shared, key), mine in own.items():
-            if not mine:
+            for members in writable(pattern):
+                members[pattern] = None
+        for (mask, shared, key), members in own.items():
+            if not members:
                 del tables[mask, shared][key]
-        return _Shelf(patterns, {mask: count for mask, count in masks.items() if count}, tables)
+        return _RelationIndex(patterns, {mask: count for mask, count in masks.items() if count}, tables)
 
-    def matching(self, question: Pattern) -> Iterator[Pattern]:
+    def matching(self, query: Pattern) -> Iterator[Pattern]:
         for mask in self.masks:
-            shared = mask & question.mask
-            for pattern in self._table(mask, shared).get(_constants(question, shared), ()):
-                # With the shared constants equal, only a repeated variable can stand in the way.
-                if (question.linear and pattern.linear) or unify(question, pattern):
+            shared = mask & query.mask
+            for pattern in self._table(mask, shared).get(_constants(query, shared), ()):
+                # The shared constants are equal: only a repeated variable can prevent unification.
+                if (query.linear and pattern.linear) or unify(query, pattern):
                     yield pattern
 
     def _table(self, mask: int, shared: int) -> _Table:
@@ -100,33 +100,35 @@ class _Shelf:
 
 
 class PatternIndex:
-    """An immutable set of patterns that answers which of them unify with a given one."""
+    """An immutable set of patterns with lookup by unification."""
 
-    __slots__ = ("_shelves",)
+    __slots__ = ("_indexes",)
 
-    def __init__(self, shelves: CowDict[tuple[str, int], _Shelf] | None = None) -> None:
-        """Take ownership of the shelves."""
-        self._shelves: CowDict[tuple[str, int], _Shelf] = shelves if shelves is not None else CowDict()
+    def __init__(self, indexes: CowDict[tuple[str, int], _RelationIndex] | None = None) -> None:
+        """Take ownership of the tables by relation and arity."""
+        self._indexes: CowDict[tuple[str, int], _RelationIndex] = (
+            indexes if indexes is not None else CowDict()
+        )
 
-    def unifying(self, question: Pattern) -> Iterator[Pattern]:
-        """Yield the patterns that unify with the given one."""
-        shelf = self._shelves.get((question.relation, len(question.args)))
-        return shelf.matching(question) if shelf else iter(())
+    def unifying(self, query: Pattern) -> Iterator[Pattern]:
+        """Yield the patterns that unify with a pattern."""
+        index = self._indexes.get((query.relation, len(query.args)))
+        return index.matching(query) if index else iter(())
 
     def changed(self, added: Iterable[Pattern], removed: Iterable[Pattern] = ()) -> PatternIndex:
-        """Return the index with patterns that are new to it and without some that it has."""
-        moved: dict[tuple[str, int], tuple[list[Pattern], list[Pattern]]] = {}
+        """Return the index with added patterns, which must be new, and without removed ones."""
+        changes: dict[tuple[str, int], tuple[list[Pattern], list[Pattern]]] = {}
         for pattern in added:
-            moved.setdefault((pattern.relation, len(pattern.args)), ([], []))[0].append(pattern)
+            changes.setdefault((pattern.relation, len(pattern.args)), ([], []))[0].append(pattern)
         for pattern in removed:
-            moved.setdefault((pattern.relation, len(pattern.args)), ([], []))[1].append(pattern)
-        shelves = self._shelves.copy()
-        for place, (come, gone) in moved.items():
-            shelf = shelves.get(place) or _Shelf({}, {}, {})
-            shelves[place] = shelf.changed(come, gone)
-            if not shelves[place].patterns:
-                del shelves[place]
-        return PatternIndex(shelves)
+            changes.setdefault((pattern.relation, len(pattern.args)), ([], []))[1].append(pattern)
+        indexes = self._indexes.copy()
+        for signature, (inserted, deleted) in changes.items():
+            index = indexes.get(signature) or _RelationIndex({}, {}, {})
+            indexes[signature] = index.changed(inserted, deleted)
+            if not indexes[signature].patterns:
+                del indexes[signature]
+        return PatternIndex(indexes)
 
 
 def _constants(pattern: Pattern, mask: int) -> tuple[Term | int, ...]:

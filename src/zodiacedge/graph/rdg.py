@@ -1,10 +1,10 @@
-"""The rule dependency graph: which rules read what a rule derives.
+"""The rule dependency graph (RDG): which rules read what a rule derives.
 
-Its edges are never stored, because m writers and n readers of one predicate would be m × n of them.
-A rule leads to the pattern of its head, that to the body patterns it unifies with, and those to the
-rules that read them; each step is kept in a table. An edge is negative where the reader holds the
-atom under `not` or anywhere inside an aggregate. The graph is a value: a change returns a new one.
-Components and their order are left to `hrdg`.
+Edges are not stored, because m writers and n readers of one predicate would be m × n of them. There are
+tables from rules to the patterns of their heads, from these to the body patterns that unify with them, and
+from these to the rules that read them. An edge is negative if the reader has the atom under `not` or
+inside an aggregate. The graph is a value: a change returns a new one. Components and their order are left
+to `hrdg`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Pairs = list[tuple[Pattern, str]]
 
 @dataclass(frozen=True, slots=True)
 class RuleShape:
-    """A rule as the graph sees it: the patterns of its head and of what it reads."""
+    """A rule in the graph: the patterns of its head and of its body atoms."""
 
     rule: Rule
     serial: int
-    """Counts up with every rule added, so sets of rules can be listed in the order they came."""
+    """Increases with every rule added, so rules can be listed in insertion order."""
     head: Pattern
     positive: tuple[Pattern, ...]
     negative: tuple[Pattern, ...]
@@ -49,7 +49,7 @@ class RuleShape:
 
 
 def shape_of(rule: Rule, serial: int = 0) -> RuleShape:
-    """Return a rule's shape: positive atoms outside aggregates against all the others."""
+    """Return a rule's shape; atoms inside an aggregate are negative."""
     positive: dict[Pattern, None] = {}
     negative: dict[Pattern, None] = {}
     for conjunct in rule.body:
@@ -70,7 +70,7 @@ def shape_of(rule: Rule, serial: int = 0) -> RuleShape:
 
 @dataclass(frozen=True, slots=True)
 class RuleGraph:
-    """All rules by key, with the tables that lead from rule to pattern to rule and back."""
+    """All rules by key, with the tables between rules and patterns."""
 
     shapes: CowDict[str, RuleShape] = field(default_factory=CowDict)
     writers: CowMultimap[Pattern, str] = field(default_factory=CowMultimap)
@@ -85,14 +85,16 @@ class RuleGraph:
         return len(self.shapes)
 
     def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> RuleGraph:
-        """Return the graph without the removed rules, which it has, and with the added, which it lacks."""
+        """Return the graph without removed rules, which must exist, and with added ones, which must not."""
         shapes = self.shapes.copy()
-        gone = [(key, shapes.pop(key)) for key in removed]
-        come = [(key, shape_of(rule, self.next_serial + i)) for i, (key, rule) in enumerate(added.items())]
-        shapes.update(come)
-        writers = self.writers.changed(_written(come), _written(gone))
-        positive = self.positive.changed(_read(come), _read(gone))
-        negative = self.negative.changed(_denied(come), _denied(gone))
+        deleted = [(key, shapes.pop(key)) for key in removed]
+        inserted = [
+            (key, shape_of(rule, self.next_serial + i)) for i, (key, rule) in enumerate(added.items())
+        ]
+        shapes.update(inserted)
+        writers = self.writers.changed(_written(inserted), _written(deleted))
+        positive = self.positive.changed(_read(inserted), _read(deleted))
+        negative = self.negative.changed(_negated(inserted), _negated(deleted))
 
         def readable(pattern: Pattern) -> bool:
             return pattern in positive or pattern in negative
@@ -100,8 +102,10 @@ class RuleGraph:
         def was_readable(pattern: Pattern) -> bool:
             return pattern in self.positive or pattern in self.negative
 
-        touched = dict.fromkeys(pattern for pattern, _ in (*_read(come + gone), *_denied(come + gone)))
-        written = dict.fromkeys(pattern for pattern, _ in _written(come + gone))
+        read = dict.fromkeys(
+            pattern for pattern, _ in (*_read(inserted + deleted), *_negated(inserted + deleted))
+        )
+        written = dict.fromkeys(pattern for pattern, _ in _written(inserted + deleted))
         return RuleGraph(
             shapes,
             writers,
@@ -112,14 +116,14 @@ class RuleGraph:
                 [p for p in written if p in self.writers and p not in writers],
             ),
             self.bodies.changed(
-                [p for p in touched if readable(p) and not was_readable(p)],
-                [p for p in touched if was_readable(p) and not readable(p)],
+                [p for p in read if readable(p) and not was_readable(p)],
+                [p for p in read if was_readable(p) and not readable(p)],
             ),
-            self.next_serial + len(come),
+            self.next_serial + len(inserted),
         )
 
     def renamed(self, rules: Mapping[str, Rule]) -> RuleGraph:
-        """Return the graph with rules written anew under their keys: other labels, names or spans."""
+        """Return the graph with rules that are written differently: labels, variable names or spans."""
         shapes = self.shapes.copy()
         for key, rule in rules.items():
             old, new = shapes[key], shape_of(rule, shapes[key].serial)
@@ -141,20 +145,15 @@ class RuleGraph:
         for head in self.heads.unifying(pattern):
             yield from self.writers[head]
 
-    def edges_from(self, key: str) -> Iterator[tuple[str, bool]]:
-        """Yield the rules that a rule leads to, and whether the edge is negative. Edges may repeat."""
-        for reader, _, negative in self.readers(self.shapes[key].head):
-            yield reader, negative
-
     def in_order(self, keys: Iterable[str]) -> tuple[str, ...]:
-        """Return rules in the order in which they came."""
+        """Return rules in insertion order."""
         return tuple(sorted(keys, key=lambda key: self.shapes[key].serial))
 
     def components(self, keys: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the components of the graph restricted to some rules, in topological order.
+        """Return the components of the subgraph of some rules, in topological order.
 
-        Patterns are vertices between the rules, so the work is near the number of atoms. Among rules
-        that may stand in either order, the one that came first goes first.
+        Patterns are vertices between the rules, so the work is near the number of atoms. Independent
+        rules keep their insertion order.
         """
         rules = self.in_order(keys)
         first_head = len(rules)
@@ -167,27 +166,28 @@ class RuleGraph:
         for number, key in enumerate(rules):
             shape = self.shapes[key]
             for body in dict.fromkeys((*shape.positive, *shape.negative)):
-                place = bodies.setdefault(body, first_body + len(bodies))
-                if place == first_body + len(readers):
+                body_vertex = bodies.setdefault(body, first_body + len(bodies))
+                if body_vertex == first_body + len(readers):
                     readers.append([])
-                readers[place - first_body].append(number)
+                readers[body_vertex - first_body].append(number)
         index = PatternIndex().changed(bodies)
         graph = [[heads[self.shapes[key].head]] for key in rules]
         graph += [[bodies[body] for body in index.unifying(head)] for head in heads]
         graph += readers
-        # Patterns come before all rules: they only pass on what is ready.
+        # Patterns have the highest priority: they only connect rules.
         priority = [*range(len(rules)), *([-1] * (len(heads) + len(bodies)))]
-        found = (
+        components = (
             [rules[vertex] for vertex in sorted(component) if vertex < first_head]
             for component in ordered_components(graph, priority)
         )
-        return [tuple(component) for component in found if component]
+        return [tuple(component) for component in components if component]
 
     def connected_without(self, lost: RuleShape, rest: frozenset[str]) -> bool:
-        """Whether the rest of a component of several rules still is one after it lost a rule.
+        """Whether a component of several rules is still one component without a rule.
 
-        Every path through the lost rule went from a rule that it read to a rule that reads it, so it
-        is enough that those all reach these. They do if all lead to one of these, and that one to all.
+        Every path through the lost rule went from a writer of what it reads to a reader of its head, so
+        it is enough that all these writers reach all these readers: that all writers reach one reader,
+        and this one all readers.
         """
         sources = {key for body in (*lost.positive, *lost.negative) for key in self.deriving(body)} & rest
         targets = {key for key, _, _ in self.readers(lost.head)} & rest
@@ -198,16 +198,16 @@ class RuleGraph:
 
 
 class Walk:
-    """A walk over rules that enters each pattern once, however many rules share it."""
+    """A graph traversal that visits each pattern once, however many rules share it."""
 
     def __init__(self, graph: RuleGraph) -> None:
-        """Start a walk; one walk goes forward or backward, not both."""
+        """Start a traversal, either forward or backward."""
         self._graph = graph
         self._heads: set[Pattern] = set()
         self._bodies: set[Pattern] = set()
 
     def forward(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield the rules that read what the given ones derive, where the walk has not been."""
+        """Yield the readers of what some rules derive, through patterns not yet visited."""
         graph = self._graph
         for key in keys:
             head = graph.shapes[key].head
@@ -221,7 +221,7 @@ class Walk:
                     yield from graph.negative[body]
 
     def backward(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield the rules that derive what the given ones read, where the walk has not been."""
+        """Yield the writers of what some rules read, through patterns not yet visited."""
         graph = self._graph
         for key in keys:
             shape = graph.shapes[key]
@@ -259,5 +259,5 @@ def _read(rules: list[tuple[str, RuleShape]]) -> Pairs:
     return [(pattern, key) for key, shape in rules for pattern in shape.positive]
 
 
-def _denied(rules: list[tuple[str, RuleShape]]) -> Pairs:
+def _negated(rules: list[tuple[str, RuleShape]]) -> Pairs:
     return [(pattern, key) for key, shape in rules for pattern in shape.negative]

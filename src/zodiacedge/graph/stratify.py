@@ -1,7 +1,7 @@
-"""The check that no negative edge stands inside a hyper-node, and the message where one does.
+"""Stratification: the check that no hyper-node has a negative edge inside, and its diagnostic.
 
-A fact whose derivation needs its own absence, or a fold over itself, has no meaning here. For each
-offending node the shortest cycle through a negative edge is found and told rule by rule.
+A fact whose derivation depends on its own absence, or on an aggregate over itself, has no meaning. The
+diagnostic of a node shows the shortest cycle through a negative edge, rule by rule.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Manner = Literal["", "not", "aggregate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One edge of a cycle: what a rule derives and how the next one reads it."""
+class CycleEdge:
+    """An edge of a cycle: the predicate that a rule derives, and how the next rule reads it."""
 
     source: str
     target: str
@@ -40,22 +40,22 @@ class Step:
 
 
 def check_stratified(rules: RuleGraph, nodes: Iterable[tuple[str, ...]]) -> None:
-    """Raise StratificationProblem with a finding for each node that holds a negative edge."""
-    found = [_diagnose(rules, cycle) for node in nodes if (cycle := shortest_cycle(rules, node))]
-    if found:
-        raise StratificationProblem(found)
+    """Raise StratificationProblem with a finding for each node with a negative edge inside."""
+    findings = [_diagnose(rules, cycle) for node in nodes if (cycle := shortest_cycle(rules, node))]
+    if findings:
+        raise StratificationProblem(findings)
 
 
-def shortest_cycle(rules: RuleGraph, node: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return a shortest cycle through a negative edge inside a node, which stands first; or nothing."""
+def shortest_cycle(rules: RuleGraph, node: tuple[str, ...]) -> tuple[CycleEdge, ...]:
+    """Return a shortest cycle through a negative edge inside a node, that edge first; or nothing."""
     best: list[str] = []
     members: frozenset[str] = frozenset()
     for reader in node:
-        denied = rules.shapes[reader].negative
-        if not denied:
+        negated = rules.shapes[reader].negative
+        if not negated:
             continue
         members = members or frozenset(node)
-        writers = {key for body in denied for key in rules.deriving(body) if key in members}
+        writers = {key for body in negated for key in rules.deriving(body) if key in members}
         path = _shortest_path(rules, members, reader, writers, len(best)) if writers else []
         if path:
             best = path
@@ -68,35 +68,37 @@ def shortest_cycle(rules: RuleGraph, node: tuple[str, ...]) -> tuple[Step, ...]:
 def _shortest_path(
     rules: RuleGraph, members: frozenset[str], start: str, goals: set[str], bound: int
 ) -> list[str]:
-    """Return the rules on a shortest path to a goal if it has fewer of them than the bound (0: none)."""
-    came: dict[str, str | None] = {start: None}
+    """Return the rules of a shortest path to a goal if they are fewer than the bound (0: no bound)."""
+    previous: dict[str, str | None] = {start: None}
     walk = Walk(rules)
     level, length = [start], 1
     while level and (not bound or length < bound):
         for key in level:
             if key in goals:
                 path = [key]
-                while (before := came[path[-1]]) is not None:
+                while (before := previous[path[-1]]) is not None:
                     path.append(before)
                 return path[::-1]
         following = []
         for key in level:
             for reader in walk.forward((key,)):
-                if reader in members and reader not in came:
-                    came[reader] = key
+                if reader in members and reader not in previous:
+                    previous[reader] = key
                     following.append(reader)
         level, length = following, length + 1
     return []
 
 
-def _step(rules: RuleGraph, source: str, target: str, *, negative: bool) -> Step:
+def _step(rules: RuleGraph, source: str, target: str, *, negative: bool) -> CycleEdge:
     head = rules.shapes[source].head
-    reading = [
+    candidates = [
         (atom, how) for atom, how in _atoms(rules.shapes[target].rule) if unify(head, pattern_of(atom))
     ]
-    # Any reading carries the edge; the one that closes the cycle is the negative one to be shown.
-    atom, manner = next((found for found in reading if bool(found[1]) == negative), reading[0])
-    return Step(source, target, predicate_name(carried(head, pattern_of(atom))), manner, atom.span)
+    # Any of the atoms gives the edge; for the edge that closes the cycle a negative one is shown.
+    atom, manner = next(
+        (candidate for candidate in candidates if bool(candidate[1]) == negative), candidates[0]
+    )
+    return CycleEdge(source, target, predicate_name(carried(head, pattern_of(atom))), manner, atom.span)
 
 
 def _atoms(rule: Rule) -> Iterator[tuple[Atom, Manner]]:
@@ -114,7 +116,7 @@ def _atoms(rule: Rule) -> Iterator[tuple[Atom, Manner]]:
                 pass
 
 
-def _diagnose(rules: RuleGraph, cycle: tuple[Step, ...]) -> Diagnostic:
+def _diagnose(rules: RuleGraph, cycle: tuple[CycleEdge, ...]) -> Diagnostic:
     names = {step.source: _quoted(rules.shapes[step.source].rule) for step in cycle}
     manners = dict.fromkeys(step.manner for step in cycle if step.manner)
     through = " and ".join({"not": "`not`", "aggregate": "an aggregate"}[manner] for manner in manners)
@@ -148,7 +150,7 @@ def _quoted(rule: Rule) -> str:
     return rule.label or f"`{rule_name(rule)}`"
 
 
-def _manner(step: Step) -> str:
+def _manner(step: CycleEdge) -> str:
     return {"": "", "not": " under `not`", "aggregate": " inside an aggregate"}[step.manner]
 
 

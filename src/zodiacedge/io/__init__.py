@@ -1,21 +1,21 @@
 """Facts in and out of files: RDF formats, CSV, TSV, JSON lines, Parquet and Arrow.
 
-    problems    the codes I001 and on
-    places      paths, and URIs of what Arrow has a file system for
-    streams     bytes, compressed or not
-    sources     which files: paths, folders, globs, relation=path, formats by extension
+    problems    the diagnostics, I001 and following
+    paths       local paths, and URIs of object stores and HDFS
+    streams     byte streams, compressed or not
+    sources     the files of a load: paths, folders, globs, relation=path, formats by extension
     report      bad lines, counts, progress
     formats     one module per file format
-    read        files in, batches of facts and a report out
+    read        loads: files to batches of facts
     rows        facts from Python values
     quarantine  files of bad lines
     names       file names for predicates
-    ordered     rows in the total order, on disk where they are many
-    export      the folder of an export: staged, listed in predicates.json, moved into place
+    ordered     external merge sort of rows
+    export      the folder of an export: staging, predicates.json
     write       facts to a folder
 
-`pyoxigraph` and `pyarrow` are loaded when a file needs them, not before. Applying facts to a knowledge
-base, and drawing progress, is left to the callers.
+`pyoxigraph` and `pyarrow` are imported at their first use. Applying facts to a knowledge base and showing
+progress are left to the callers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zodiacedge.io.formats.lines import ReadOptions
 from zodiacedge.io.formats.tabular import csv_line, tsv_line
 from zodiacedge.io.quarantine import quarantine
 from zodiacedge.io.read import Load, read, read_all
-from zodiacedge.io.report import BadLine, FileReport, LoadReport, Progress, ProgressCallback
+from zodiacedge.io.report import BadLine, FileReport, LoadProgress, LoadReport, ProgressCallback
 from zodiacedge.io.rows import facts_of_rows
 from zodiacedge.io.sources import Format, SourceFile, expand
 from zodiacedge.io.write import rdf_lines, write_facts
@@ -47,8 +47,8 @@ __all__ = [
     "FileReport",
     "Format",
     "Load",
+    "LoadProgress",
     "LoadReport",
-    "Progress",
     "ProgressCallback",
     "ReadOptions",
     "SourceFile",
@@ -72,14 +72,14 @@ __all__ = [
 
 
 def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
-    """Return the facts of an Arrow table's rows; refuse the table if a row is none."""
+    """Return the facts of an Arrow table; raise if a row is not a fact."""
     from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
 
     return arrow.facts_of_table(table, relation)
 
 
 def table_of(rows: Sequence[Sequence[Term]], names: Sequence[str]) -> pa.Table:
-    """Return rows of terms as an Arrow table, typed where one type holds a column exactly."""
+    """Return rows of terms as an Arrow table; a column is typed if one type holds it exactly."""
     from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
 
     return arrow.table_of(rows, names)

@@ -1,9 +1,8 @@
-"""The folder of an export: a file per predicate and a `predicates.json` that says which is which.
+"""The folder of an export: a file per predicate, and a `predicates.json` that lists them.
 
-Files are written to a hidden folder inside the target and moved into place when all of them are complete:
-a failed export leaves no half file. An export over an earlier one replaces it: files that the old
-`predicates.json` lists and the new one does not are removed. What stands in the files is left to those
-who write them.
+Files are written to a hidden folder inside the target and moved when all of them are complete: a failed
+export leaves no partial file. An export over an earlier one replaces it: files that only the old
+`predicates.json` lists are removed. The content of the files is left to the callers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """One file of an export."""
+    """A file of an export."""
 
     predicate: Predicate
     path: Path
@@ -38,59 +37,59 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export wrote, in the order of the predicates."""
+    """The files of an export, in the order of the predicates."""
 
     folder: Path
     files: tuple[WrittenFile, ...]
 
     @property
     def rows(self) -> int:
-        """How many facts were written."""
+        """The number of facts written."""
         return sum(f.rows for f in self.files)
 
 
 class StagedExport:
-    """An export in the making: where to write its files, and which of them are complete."""
+    """An export in progress: its staging folder, and the files that are complete."""
 
     def __init__(self, folder: Path, stage: Path) -> None:
-        """Begin with no files; use `staged_export` instead."""
+        """Start without files; use `staged_export` instead."""
         self.folder = folder
         self._stage = stage
         self._files: list[WrittenFile] = []
 
-    def place(self, name: str) -> Path:
-        """Return where to write the file that is to have this name in the folder."""
+    def staged_path(self, name: str) -> Path:
+        """Return the staging path of a file name."""
         return self._stage / name
 
     def add(self, predicate: Predicate, name: str, rows: int) -> None:
-        """Say that a predicate's file is complete."""
+        """Record that a predicate's file is complete."""
         self._files.append(WrittenFile(predicate, self.folder / name, rows))
 
     @property
     def report(self) -> ExportReport:
-        """What was written so far."""
+        """The report on the files that are complete."""
         return ExportReport(self.folder, tuple(sorted(self._files, key=lambda file: file.predicate)))
 
     def publish(self) -> None:
-        """Move all files into place, with the list of them."""
+        """Write `predicates.json` and move all files to the target folder."""
         files = self.report.files
-        self.place(MANIFEST).write_text(_manifest(files), encoding="utf-8")
+        self.staged_path(MANIFEST).write_text(_manifest(files), encoding="utf-8")
         try:
             earlier = set(listed_files(self.folder))
         except LoadProblem:
             earlier = set()
         names = [*(file.path.name for file in files), MANIFEST]
         for name in names:
-            self.place(name).replace(self.folder / name)
+            self.staged_path(name).replace(self.folder / name)
         for name in earlier.difference(names):
-            # A list from elsewhere must not make us remove files outside the folder.
+            # A foreign predicates.json must not delete files outside the folder.
             if Path(name).name == name:
                 (self.folder / name).unlink(missing_ok=True)
 
 
 @contextmanager
 def staged_export(folder: str | os.PathLike[str]) -> Iterator[StagedExport]:
-    """Begin an export to a folder, made where it does not exist; its files appear when the block ends."""
+    """Start an export to a folder, created if missing; its files appear when the block ends."""
     target = Path(folder)
     with writing(target):
         target.mkdir(parents=True, exist_ok=True)

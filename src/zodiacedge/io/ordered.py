@@ -1,8 +1,7 @@
-"""Relations with their rows in the language's total order, however many rows there are.
+"""External merge sort: relations with their rows in the language's total order.
 
-Rows are taken as they come, of any relation. Those that memory should not hold wait on disk: each time that
-so many came, they are sorted and written as one run, relation by relation. Whoever asks for a relation gets
-its rows out of all runs, merged. What is written in the end is left to those who ask.
+Rows of any relation are added in any order. When a limit is reached, the rows in memory are sorted and
+written to disk as one run, relation by relation. The rows of a relation are read by merging all runs.
 """
 
 from __future__ import annotations
@@ -29,36 +28,36 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact
 
 Row = tuple[Term, ...]
-# So many rows are held at a time: some 20 MB.
-_MOST = 1 << 16
-# So many rows of a run are read at a time.
-_TOGETHER = 1 << 8
+# Rows in memory: about 20 MB.
+_MAX_ROWS = 1 << 16
+# Rows of a run that are read at a time.
+_BLOCK_ROWS = 1 << 8
 _LENGTH = struct.Struct("<Q")
 _Plain = str | tuple[str, ...]
 
 
 class Relations(AbstractContextManager["Relations"], Mapping[Predicate, Iterable[Row]]):
-    """Facts by predicate, the predicates in order; what is on disk goes with the end of the block."""
+    """Facts by predicate, the predicates in order; the runs on disk are deleted at the end of the block."""
 
     def __init__(self, predicates: Iterable[Predicate] = (), most: int | None = None) -> None:
-        """Start with relations that have no rows; `most` is how many may be held, if not the usual."""
-        self._held: dict[Predicate, list[Row]] = {one: [] for one in predicates}
-        self._most = _MOST if most is None else most
-        # The relations whose rows are in order already.
-        self._settled: set[Predicate] = set()
+        """Start with empty relations; `most` is the number of rows in memory, if not the default."""
+        self._held: dict[Predicate, list[Row]] = {predicate: [] for predicate in predicates}
+        self._most = _MAX_ROWS if most is None else most
+        # The relations whose rows in memory are sorted.
+        self._sorted_in_memory: set[Predicate] = set()
         self._count = 0
         self._runs: list[_Run] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __exit__(self, *_: object) -> None:
-        """Remove what is on disk."""
+        """Delete the runs."""
         if self._folder:
             self._folder.cleanup()
 
     def add(self, facts: Iterable[Fact]) -> None:
-        """Take facts; one that comes twice is there once."""
+        """Add facts; duplicates are removed."""
         held = self._held
-        self._settled.clear()
+        self._sorted_in_memory.clear()
         for fact in facts:
             predicate = fact.predicate
             args = fact.args if predicate.arity == len(fact.args) else fact.args[:1]
@@ -68,10 +67,10 @@ class Relations(AbstractContextManager["Relations"], Mapping[Predicate, Iterable
             rows.append(args)
             self._count += 1
             if self._count >= self._most:
-                self._put_away()
+                self._spill()
 
     def __len__(self) -> int:
-        """Return how many relations there are."""
+        """Return the number of relations."""
         return len(self._held)
 
     def __iter__(self) -> Iterator[Predicate]:
@@ -79,58 +78,58 @@ class Relations(AbstractContextManager["Relations"], Mapping[Predicate, Iterable
         return iter(sorted(self._held))
 
     def __getitem__(self, predicate: Predicate) -> Iterable[Row]:
-        """Return the rows of a relation, in order and each once; they may be asked for again."""
+        """Return the distinct rows of a relation, in order; they can be iterated repeatedly."""
         held = self._held[predicate]
-        if predicate not in self._settled:
+        if predicate not in self._sorted_in_memory:
             held = self._held[predicate] = _sorted(held)
-            self._settled.add(predicate)
-        runs = [run for run in self._runs if predicate in run.places]
+            self._sorted_in_memory.add(predicate)
+        runs = [run for run in self._runs if predicate in run.offsets]
         return _Merged(predicate, runs, held) if runs else held
 
-    def _put_away(self) -> None:
-        """Write what is held as a run."""
+    def _spill(self) -> None:
+        """Write the rows in memory as a run."""
         if self._folder is None:
             with writing(Path(tempfile.gettempdir())):
                 self._folder = tempfile.TemporaryDirectory(prefix="zodiacedge-")
         path = Path(self._folder.name) / str(len(self._runs))
         with writing(path), path.open("xb") as stream:
-            places = {}
+            offsets = {}
             for predicate, rows in self._held.items():
                 if rows:
-                    places[predicate] = stream.tell()
+                    offsets[predicate] = stream.tell()
                     _write(stream, _sorted(rows))
                     rows.clear()
-        self._runs.append(_Run(path, places))
+        self._runs.append(_Run(path, offsets))
         self._count = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Sorted rows of some relations in a file, and where in it each relation begins."""
+    """A file of sorted rows, and the offset of each relation."""
 
     path: Path
-    places: Mapping[Predicate, int]
+    offsets: Mapping[Predicate, int]
 
     def rows(self, predicate: Predicate) -> Iterator[Row]:
-        """Yield the rows of a relation, some of them in memory at a time."""
-        place = self.places[predicate]
+        """Yield the rows of a relation, reading them block by block."""
+        offset = self.offsets[predicate]
         while True:
-            # Opened each time: there may be more runs than a process may have files open.
+            # Opened for each block: there may be more runs than open files are allowed.
             with reading(self.path), self.path.open("rb") as stream:
-                stream.seek(place)
+                stream.seek(offset)
                 (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
                 data = stream.read(length)
             if not data:
                 return
-            place += _LENGTH.size + length
-            # This process wrote it, to a folder of its own.
+            offset += _LENGTH.size + length
+            # This process wrote the file, to its own folder.
             for row in marshal.loads(data):  # noqa: S302
                 yield tuple(map(_term, row))
 
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """The rows of a relation out of several runs, and those that are in memory."""
+    """The rows of a relation: those of several runs and those in memory, merged."""
 
     predicate: Predicate
     runs: list[_Run]
@@ -138,14 +137,14 @@ class _Merged:
 
     def __iter__(self) -> Iterator[Row]:
         last: Row | None = None
-        pieces = [run.rows(self.predicate) for run in self.runs]
-        for row in heapq.merge(*pieces, self.held, key=_row_key) if self._several else pieces[0]:
+        runs = [run.rows(self.predicate) for run in self.runs]
+        for row in heapq.merge(*runs, self.held, key=_row_key) if self._needs_merge else runs[0]:
             if row != last:
                 yield row
                 last = row
 
     @property
-    def _several(self) -> bool:
+    def _needs_merge(self) -> bool:
         return len(self.runs) > 1 or bool(self.held)
 
 
@@ -158,10 +157,10 @@ def _row_key(row: Row) -> tuple[tuple[int, object, str, str, str], ...]:
 
 
 def _write(stream: IO[bytes], rows: list[Row]) -> None:
-    """Write rows, some at a time, and an end."""
-    left = iter(rows)
-    while some := [tuple(map(_plain, row)) for row in islice(left, _TOGETHER)]:
-        data = marshal.dumps(some)
+    """Write rows in blocks, and an end marker."""
+    remaining = iter(rows)
+    while block := [tuple(map(_plain, row)) for row in islice(remaining, _BLOCK_ROWS)]:
+        data = marshal.dumps(block)
         stream.write(_LENGTH.pack(len(data)) + data)
     stream.write(_LENGTH.pack(0))
 

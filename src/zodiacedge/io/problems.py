@@ -1,20 +1,19 @@
 """The problems of input and output, each with its stable code.
 
-Every function here returns or raises a `LoadProblem` that says what is wrong and what to do, so that
-no library's own exception reaches a caller. Which lines of a file are bad is not a problem but a
-finding: see `report`.
+The functions return or raise a `LoadProblem`, so that exceptions of libraries do not reach callers. Bad
+lines of a file are not problems but findings: see `report`.
 
     I001 no such file               I010 not a Parquet or Arrow file
     I002 not permitted              I011 a column of a type that holds no terms
     I003 nothing matches            I012 bad lines, in strict mode
-    I004 unknown extension          I013 a Python row that is no fact
-    I005 nothing to load in folder  I014 a fact that RDF cannot say
+    I004 unknown extension          I013 a Python row that is not a fact
+    I005 nothing to load in folder  I014 a fact that RDF cannot express
     I006 not a relation's name      I015 a term that cannot be written
     I007 RDF names its own          I016 writing failed
     I008 damaged or truncated       I017 no such format or compression
     I009 RDF that does not parse    I018 not a base IRI
     I019 reading failed             I020 a predicates.json that is not ours
-    I021 no place to read from
+    I021 a URI that cannot be read
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from zodiacedge.io.places import Place
+    from zodiacedge.io.paths import AnyPath
 
 
 def problem(code: str, message: str, note: str = "") -> LoadProblem:
-    """Return the one-finding problem of a code."""
+    """Return a problem with one finding."""
     return LoadProblem(Diagnostic(code, message, note))
 
 
-def missing(path: Place | str) -> LoadProblem:
-    """Return the problem of a path, or a URI, that leads nowhere."""
+def missing(path: AnyPath | str) -> LoadProblem:
+    """Return the problem of a path or URI that does not exist."""
     remote = "://" in str(path)
     note = (
         "check the URI, from its bucket or host on"
@@ -50,8 +49,8 @@ def missing(path: Place | str) -> LoadProblem:
 
 
 @contextmanager
-def reading(path: Place | str) -> Iterator[None]:
-    """Turn what the system and the decompressors raise while a file is read into problems."""
+def reading(path: AnyPath | str) -> Iterator[None]:
+    """Convert exceptions of the operating system and of decompressors to problems while a file is read."""
     try:
         yield
     except FileNotFoundError as error:
@@ -61,14 +60,14 @@ def reading(path: Place | str) -> Iterator[None]:
     except (EOFError, zlib.error) as error:
         raise damaged(path, str(error)) from error
     except OSError as error:
-        # gzip and bz2 report bad data as an OSError that carries no number of the system's.
+        # gzip and bz2 report bad data as an OSError without errno.
         if error.errno is None:
             raise damaged(path, str(error)) from error
         raise problem("I019", f"{path} cannot be read: {reason(error)}") from error
 
 
-def damaged(path: Place | str, detail: str) -> LoadProblem:
-    """Return the problem of a compressed file that ends early or holds something else."""
+def damaged(path: AnyPath | str, detail: str) -> LoadProblem:
+    """Return the problem of a compressed file that is truncated or corrupt."""
     return problem(
         "I008",
         f"{path} is damaged or was cut short: {detail.rstrip('.')}",
@@ -78,7 +77,7 @@ def damaged(path: Place | str, detail: str) -> LoadProblem:
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[None]:
-    """Turn what the system raises while a file is written into a problem."""
+    """Convert exceptions of the operating system to problems while a file is written."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -94,5 +93,5 @@ def writing(path: Path | str) -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's own words, without the number and the path."""
+    """Return the operating system's message, without number and path."""
     return (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""Where bad lines go, all of them: a folder of JSON lines, for whoever wants to mend and load them again."""
+"""Quarantine: a folder with all bad lines as JSON lines, for repair."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ _MOST_FILES = 10_000
 
 @contextmanager
 def quarantine(folder: str | PathLike[str]) -> Iterator[Callable[[BadLine], None]]:
-    """Take bad lines into a new file of a folder, which is made if need be; no bad line, no file.
+    """Write bad lines to a new file of a folder; the file is created with the first bad line.
 
-    Each line of the file has the bad line's file, its number, the offset of its first byte, its beginning,
-    and the reason.
+    An entry has the bad line's file, number, offset of its first byte, beginning and reason.
     """
     opened: list[IO[str]] = []
 

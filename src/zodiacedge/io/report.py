@@ -1,7 +1,6 @@
-"""What a load found: bad lines, counts per file, and how far it is.
+"""The report on a load: bad lines, counts per file, and progress.
 
-All of it is data. The library counts and calls back; drawing a bar or printing a line is left to the
-command line.
+They are data. Showing them is left to the command line.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from zodiacedge.errors import Diagnostic, LoadProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_LISTED = 5
-_EXCERPT = 200
+_MAX_LISTED = 5
+_EXCERPT_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line (or a row of a columnar file) that was skipped: where it stands and why.
+    """A skipped line, or a skipped row of a columnar file: position and reason.
 
-    Lines and rows count from 1. The offset is that of the line's first byte, in the text as it is
-    after decompression; rows of columnar files have none. `text` is the beginning of the line.
+    Lines and rows count from 1. The offset is that of the line's first byte after decompression; rows of
+    columnar files have none. `text` is the beginning of the line.
     """
 
     file: str
@@ -34,7 +33,7 @@ class BadLine:
     unit: Literal["line", "row"] = "line"
 
     def __str__(self) -> str:
-        """Show the finding as a person would write it: file:line: reason."""
+        """Return the finding as `file:line: reason`."""
         row = "row " if self.unit == "row" else ""
         return f"{self.file}:{row}{self.line}: {self.reason}"
 
@@ -52,7 +51,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What one file gave."""
+    """Counts of one file."""
 
     file: str
     format: str
@@ -66,9 +65,9 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load gave: counts per file, and the first bad lines (all are counted, not all kept).
+    """The report on a load: counts per file, and the first bad lines.
 
-    `facts` counts what the files state, a fact stated twice as two.
+    `facts` counts duplicates.
     """
 
     files: tuple[FileReport, ...] = ()
@@ -77,12 +76,12 @@ class LoadReport:
 
     @property
     def facts(self) -> int:
-        """How many facts the files state."""
+        """The number of facts of all files, with duplicates."""
         return sum(f.facts for f in self.files)
 
     @property
     def bad(self) -> int:
-        """How many lines were skipped."""
+        """The number of skipped lines."""
         return sum(f.bad for f in self.files)
 
     def to_dict(self) -> dict[str, object]:
@@ -97,8 +96,8 @@ class LoadReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a load is: bytes on disk over all its files, and what came of them so far."""
+class LoadProgress:
+    """Progress of a load: bytes on disk of all its files, and the facts and bad lines so far."""
 
     file: str
     bytes_read: int
@@ -108,15 +107,15 @@ class Progress:
 
 
 class ProgressCallback(Protocol):
-    """Called after each batch and at the end of each file."""
+    """A function that is called after each batch and at the end of each file."""
 
-    def __call__(self, progress: Progress, /) -> None:
-        """Take note of how far the load is."""
+    def __call__(self, progress: LoadProgress, /) -> None:
+        """Receive the progress of a load."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """Collects bad lines: counts all, keeps the first few, hands each to whoever wants it."""
+    """Collector of bad lines: counts all, keeps the first ones, passes each to a callback."""
 
     keep: int = 20
     notify: Callable[[BadLine], None] | None = None
@@ -124,15 +123,15 @@ class Findings:
     kept: list[BadLine] = field(default_factory=list)
 
     def wanted(self, bad: int) -> int:
-        """Return how many of so many more bad lines somebody wants, the first ones; others only count."""
+        """Return how many of the next bad lines must be passed to `add`; the others are only counted."""
         return bad if self.notify else min(bad, self.keep - len(self.kept))
 
     def count(self, bad: int) -> None:
-        """Count bad lines that nobody wants."""
+        """Count bad lines without their text."""
         self.total += bad
 
     def add(self, bad: BadLine) -> None:
-        """Note one more bad line."""
+        """Add a bad line."""
         self.total += 1
         if len(self.kept) < self.keep:
             self.kept.append(bad)
@@ -141,14 +140,14 @@ class Findings:
 
 
 def excerpt(data: bytes) -> str:
-    """Return the beginning of a line for a report, whatever bytes it holds."""
-    return data[: _EXCERPT * 4].decode("utf-8", "backslashreplace")[:_EXCERPT].rstrip("\r\n")
+    """Return the beginning of a line for a report; invalid bytes are escaped."""
+    return data[: _EXCERPT_LENGTH * 4].decode("utf-8", "backslashreplace")[:_EXCERPT_LENGTH].rstrip("\r\n")
 
 
 def strict_problem(total: int, bad_lines: Sequence[BadLine]) -> LoadProblem:
-    """Return the problem that bad lines are in strict mode: one message with the first few."""
-    lines = "\n".join(f"    {bad}" for bad in bad_lines[:_LISTED])
-    more = total - min(len(bad_lines), _LISTED)
+    """Return the problem of bad lines in strict mode: one message with the first lines."""
+    lines = "\n".join(f"    {bad}" for bad in bad_lines[:_MAX_LISTED])
+    more = total - min(len(bad_lines), _MAX_LISTED)
     rest = f"\n    … and {more} more" if more and bad_lines else ""
     what = "1 bad line" if total == 1 else f"{total} bad lines"
     listing = f":\n{lines}{rest}" if lines else ""

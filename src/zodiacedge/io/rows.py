@@ -1,4 +1,4 @@
-"""Facts from values of the host: rows of Python values."""
+"""Facts from rows of Python values."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ def facts_of_rows(rows: Iterable[Sequence[object]], relation: str | IRI | None =
 
     With a relation, a row is its arguments: `facts_of_rows([(iri("a"), 5)], "temp")`. Without one, a row
     is a predicate and its arguments: `facts_of_rows([("temp", iri("a"), 5)])`. A string is a literal, an
-    IRI is made with `iri`. The first row that is no fact is an error, because the host can mend it.
+    IRI is made with `iri`. The first row that is not a fact is an error.
     """
     name = _name(relation, 0) if relation is not None else None
     facts: list[Fact] = []
     for number, row in enumerate(rows, 1):
-        # A string is a sequence too, and never a row that anybody meant.
+        # A string is a sequence too, but never meant as a row.
         if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
-            raise _no_row(number, f"it is {row!r}")
+            raise _bad_row(number, f"it is {row!r}")
         values = list(row)
         if name is None and not values:
-            raise _no_row(number, "it is empty")
-        own = name if name is not None else _name(values.pop(0), number)
-        facts.append(fact(own, *(_term(v, number) for v in values)))
+            raise _bad_row(number, "it is empty")
+        predicate = name if name is not None else _name(values.pop(0), number)
+        facts.append(fact(predicate, *(_term(v, number) for v in values)))
     return facts
 
 
 def _name(value: object, number: int) -> str:
     if isinstance(value, (str, IRI)):
         return relation_name(value.value if isinstance(value, IRI) else value)
-    raise _no_row(number, f"a predicate is a name, not {value!r}")
+    raise _bad_row(number, f"a predicate is a name, not {value!r}")
 
 
 def _term(value: object, number: int) -> Term:
@@ -50,7 +50,7 @@ def _term(value: object, number: int) -> Term:
         ) from error
 
 
-def _no_row(number: int, why: str) -> LoadProblem:
+def _bad_row(number: int, why: str) -> LoadProblem:
     return problem(
         "I013",
         f"row {number} is no fact: {why}",

@@ -1,6 +1,6 @@
-"""Which files a load means: `p=edges.csv`, folders, globs, URIs, formats and compression by extension.
+"""The files of a load: `p=edges.csv`, folders, globs, URIs; formats and compression by extension.
 
-Names are never guessed from content. What the files hold is left to the readers.
+Formats are never guessed from content, which is left to the readers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from zodiacedge.errors import LoadProblem
-from zodiacedge.io.places import Place, is_uri, located, matching
+from zodiacedge.io.paths import AnyPath, glob_paths, is_uri, path_of
 from zodiacedge.io.problems import missing, problem, reading
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.terms import iri
@@ -60,14 +60,14 @@ RDF_FORMATS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file to load: its format, and for tabular formats the relation it states.
+    """A file to load: its format, and for tabular formats its relation.
 
-    `arity` is known where an export's `predicates.json` lists the file. `document` names the scope of
-    the file's blank nodes: the file itself, or the export that it belongs to. `shown` is what the user called
-    the file, where its path is another one.
+    `arity` is known if an export's `predicates.json` lists the file. `document` is the scope of the
+    file's blank nodes: the file itself, or the export that it belongs to. `shown` is the user's name for the
+    file, if its path is another one.
     """
 
-    path: Place
+    path: AnyPath
     format: Format
     compression: str = ""
     relation: str = ""
@@ -78,12 +78,12 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.shown or str(self.path)
 
     @property
     def size(self) -> int:
-        """The bytes as they lie there, 0 where the system does not say."""
+        """The size in bytes as stored, 0 if unknown."""
         try:
             return self.path.stat().st_size
         except OSError:
@@ -91,16 +91,16 @@ class SourceFile:
 
 
 def expand(specs: Iterable[str | os.PathLike[str]]) -> tuple[SourceFile, ...]:
-    """Return the files that paths, URIs, folders, globs and `relation=path` stand for, each once."""
-    found: dict[tuple[str, str], SourceFile] = {}
+    """Return the files of paths, URIs, folders, globs and `relation=path`, without duplicates."""
+    files: dict[tuple[str, str], SourceFile] = {}
     for spec in specs:
-        for file in _expand_one(spec):
-            found.setdefault((str(file.path), file.relation), file)
-    return tuple(found.values())
+        for file in _expand_spec(spec):
+            files.setdefault((str(file.path), file.relation), file)
+    return tuple(files.values())
 
 
 def relation_name(name: str) -> str:
-    """Return a relation's name, with or without the brackets of an IRI; refuse what cannot be one."""
+    """Return a relation's name without the brackets of an IRI; raise if it is not a valid name."""
     bare = name[1:-1] if name.startswith("<") and name.endswith(">") else name
     try:
         return iri(bare).value
@@ -112,8 +112,8 @@ def relation_name(name: str) -> str:
         ) from error
 
 
-def listed_files(folder: Place) -> dict[str, tuple[str, int]]:
-    """Return file → (predicate, arity) as an export's `predicates.json` lists them."""
+def listed_files(folder: AnyPath) -> dict[str, tuple[str, int]]:
+    """Return file → (predicate, arity) of an export's `predicates.json`."""
     path = folder / MANIFEST
     if not path.is_file():
         return {}
@@ -133,18 +133,18 @@ def listed_files(folder: Place) -> dict[str, tuple[str, int]]:
     return listed
 
 
-def _expand_one(spec: str | os.PathLike[str]) -> Iterator[SourceFile]:
+def _expand_spec(spec: str | os.PathLike[str]) -> Iterator[SourceFile]:
     text = os.fspath(spec)
     relation, path = ("", text) if isinstance(spec, os.PathLike) else _split(text)
     name = relation_name(relation) if relation else ""
     with reading(path):
-        place = located(path)
-        if place.is_dir():
-            yield from _folder(place, name)
-        elif place.exists():
-            yield _file(place, name, {})
+        location = path_of(path)
+        if location.is_dir():
+            yield from _folder(location, name)
+        elif location.exists():
+            yield _file(location, name, {})
         elif glob.has_magic(path):
-            files = [m for m in matching(place) if m.is_file() and m.name != MANIFEST]
+            files = [m for m in glob_paths(location) if m.is_file() and m.name != MANIFEST]
             if not files:
                 raise problem("I003", f"{path} matches no file", "check the pattern, and quote it in a shell")
             folders = dict.fromkeys(file.parent for file in files)
@@ -173,27 +173,27 @@ def _split(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _folder(folder: Place, relation: str) -> Iterator[SourceFile]:
+def _folder(folder: AnyPath, relation: str) -> Iterator[SourceFile]:
     manifest = listed_files(folder)
-    shown = [p for p in folder.iterdir() if p.name[0] not in "._" and p.is_file()]
-    files = sorted((p for p in shown if _by_extension(p)), key=lambda p: p.name)
+    visible = [p for p in folder.iterdir() if p.name[0] not in "._" and p.is_file()]
+    files = sorted((p for p in visible if _by_extension(p)), key=lambda p: p.name)
     if not files:
         raise problem(
             "I005",
             f"the folder {folder} holds no file to load",
-            f"known extensions: {_known()}; subfolders are read through a pattern: '{folder}/**/*.nt'",
+            f"known extensions: {_extensions()}; subfolders are read through a pattern: '{folder}/**/*.nt'",
         )
     for path in files:
         yield _file(path, relation, manifest)
 
 
-def _file(path: Place, relation: str, manifest: Mapping[str, tuple[str, int]]) -> SourceFile:
+def _file(path: AnyPath, relation: str, manifest: Mapping[str, tuple[str, int]]) -> SourceFile:
     known = _by_extension(path)
     if not known:
         raise problem(
             "I004",
             f"{path}: the extension does not say the format",
-            f"known extensions: {_known()}, each also with .{', .'.join(COMPRESSIONS)}",
+            f"known extensions: {_extensions()}, each also with .{', .'.join(COMPRESSIONS)}",
         )
     form, compression, stem = known
     listed = manifest.get(path.name)
@@ -207,20 +207,20 @@ def _file(path: Place, relation: str, manifest: Mapping[str, tuple[str, int]]) -
             )
         return SourceFile(path, form, compression, document=document)
     name, arity = (relation, None) if relation or not listed else listed
-    # JSON lines name their predicates, so only a name that someone gave has to be usable.
-    name = name or (_usable(stem) if form is Format.JSONL else relation_name(stem))
+    # JSON lines name their predicates, so only a name given by the user must be valid.
+    name = name or (_valid_name(stem) if form is Format.JSONL else relation_name(stem))
     return SourceFile(path, form, compression, name, bool(relation), arity, document)
 
 
-def _usable(stem: str) -> str:
+def _valid_name(stem: str) -> str:
     try:
         return relation_name(stem)
     except LoadProblem:
         return ""
 
 
-def _by_extension(path: Place) -> tuple[Format, str, str] | None:
-    """Return format, compression and the decoded name of a path, or None where it has no format."""
+def _by_extension(path: AnyPath) -> tuple[Format, str, str] | None:
+    """Return format, compression and decoded stem of a path, or None if its format is unknown."""
     stem, _, last = path.name.rpartition(".")
     compression = last.lower() if last.lower() in COMPRESSIONS else ""
     if compression:
@@ -228,9 +228,9 @@ def _by_extension(path: Place) -> tuple[Format, str, str] | None:
     form = EXTENSIONS.get(last.lower())
     if form is None or not stem:
         return None
-    # A lone % is how an export writes the empty name.
+    # An export writes the empty name as %.
     return form, compression, "" if stem == "%" else unquote(stem)
 
 
-def _known() -> str:
+def _extensions() -> str:
     return ", ".join(f".{e}" for e in EXTENSIONS)

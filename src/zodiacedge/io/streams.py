@@ -1,7 +1,7 @@
-"""Bytes in and out of files, compressed or not.
+"""Byte streams of files, compressed or not.
 
-A compressed file that ends early is an error here whatever its library thinks of it; `problems.reading`
-gives that error its words. What the bytes mean is left to the readers and writers of the formats.
+A truncated compressed file is an error, whatever its library does; `problems.reading` converts it to a
+problem. The content is left to the readers and writers of the formats.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from zstandard import ZstdDecompressionObj
 
-    from zodiacedge.io.places import Place
+    from zodiacedge.io.paths import AnyPath
 
 COMPRESSIONS = ("gz", "bz2", "zst")
 BLOCK = 1 << 18
-# A request to another machine takes its time, however little it asks for.
+# The latency of a remote request is high, so requests are large.
 _REMOTE_BLOCK = 1 << 22
 
 
 @dataclass(slots=True)
-class Meter:
-    """How many bytes of a file, as it lies on disk, were read."""
+class ByteCounter:
+    """Counter of the bytes that were read of a file, before decompression."""
 
     bytes: int = 0
 
 
-class _Counted(io.RawIOBase):
-    """A file that counts what is read from it."""
+class _CountingFile(io.RawIOBase):
+    """A file that counts the bytes read."""
 
-    def __init__(self, raw: io.RawIOBase, meter: Meter) -> None:
+    def __init__(self, raw: io.RawIOBase, counter: ByteCounter) -> None:
         self._raw = raw
-        self._meter = meter
+        self._counter = counter
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         count = self._raw.readinto(buffer) or 0
-        self._meter.bytes += count
+        self._counter.bytes += count
         return count
 
     def seekable(self) -> bool:
@@ -64,10 +64,10 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
-class _Unzstd(io.RawIOBase):
-    """The content of a Zstandard file of any number of frames.
+class _ZstdReader(io.RawIOBase):
+    """The content of a Zstandard file with any number of frames.
 
-    The library's own reader takes the end of the file for the end of the data, wherever it comes.
+    The library's own reader does not notice a truncated file.
     """
 
     def __init__(self, source: IO[bytes]) -> None:
@@ -110,36 +110,36 @@ class _Unzstd(io.RawIOBase):
         self._frame = None if frame.eof else frame
 
 
-def open_source(path: Place, compression: str, meter: Meter) -> IO[bytes]:
-    """Open a file for reading what it holds, decompressed; the meter counts bytes on disk."""
+def open_source(path: AnyPath, compression: str, counter: ByteCounter) -> IO[bytes]:
+    """Open a file for reading its decompressed content; the counter counts bytes on disk."""
     block = BLOCK if isinstance(path, Path) else _REMOTE_BLOCK
-    counted = io.BufferedReader(_Counted(path.open("rb", buffering=0), meter), block)
+    counted = io.BufferedReader(_CountingFile(path.open("rb", buffering=0), counter), block)
     match compression:
         case "gz":
-            return _Owner(gzip.GzipFile(fileobj=counted), counted)
+            return _OwningReader(gzip.GzipFile(fileobj=counted), counted)
         case "bz2":
-            return _Owner(bz2.BZ2File(counted), counted)
+            return _OwningReader(bz2.BZ2File(counted), counted)
         case "zst":
-            return io.BufferedReader(_Unzstd(counted), BLOCK)
+            return io.BufferedReader(_ZstdReader(counted), BLOCK)
         case _:
             return counted
 
 
-class _Owner(io.BufferedReader):
+class _OwningReader(io.BufferedReader):
     """A buffered decompressor that closes the file below it, which gzip and bz2 leave open."""
 
-    def __init__(self, raw: gzip.GzipFile | bz2.BZ2File, below: IO[bytes]) -> None:
+    def __init__(self, raw: gzip.GzipFile | bz2.BZ2File, file: IO[bytes]) -> None:
         super().__init__(raw, BLOCK)
-        self._below = below
+        self._file = file
 
     def close(self) -> None:
         super().close()
-        self._below.close()
+        self._file.close()
 
 
 @contextmanager
 def open_target(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a new file for writing; equal content gives equal bytes, so gzip's clock stays at zero."""
+    """Open a new file for writing; gzip's timestamp is zero, so equal content gives equal bytes."""
     with path.open("xb") as raw:
         match compression:
             case "gz":

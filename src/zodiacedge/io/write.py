@@ -1,7 +1,7 @@
 """Facts to a folder, one file per predicate.
 
-Rows come in the language's total order, so equal facts give equal files. Putting them in order is left to
-`ordered`, how terms and lines look to the formats, the folder and its `predicates.json` to `export`.
+Rows are written in the language's total order, so equal facts give equal files. Sorting is left to
+`ordered`, the text of terms and lines to the formats, the folder and its `predicates.json` to `export`.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
     predicates: Iterable[Predicate] = (),
     base: str = "",
 ) -> ExportReport:
-    """Write facts to a folder, one file per predicate; only so many of them are in memory at a time.
+    """Write facts to a folder, one file per predicate, in bounded memory.
 
     Args:
-        facts: The facts; one that comes twice is written once.
-        folder: Where to write; made where it does not exist.
+        facts: The facts; duplicates are written once.
+        folder: The target, created if missing.
         form: `nt ttl csv tsv jsonl parquet arrow`.
         compression: `gz bz2 zst` or none; Parquet (gz, zst) and Arrow (zst) compress inside the file.
-        predicates: Predicates that get a file even where they have no facts.
+        predicates: Predicates that get a file even without facts.
         base: For Turtle, the `@base` to declare, against which readers resolve relative IRIs.
     """
     layout = _layout(form, compression, base)
@@ -68,14 +68,14 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
             for predicate, rows in relations.items():
                 name = names[predicate]
                 with writing(export.folder / name):
-                    count = _write_one(export.place(name), layout, predicate, rows)
+                    count = _write_file(export.staged_path(name), layout, predicate, rows)
                 export.add(predicate, name, count)
     return export.report
 
 
 def rdf_lines(facts: Iterable[Fact]) -> Iterator[str]:
-    """Yield facts as lines of N-Triples, in order; refuse what RDF cannot say before the first."""
-    # Whoever takes the lines may leave off before the last, so nothing of it is on disk.
+    """Yield facts as lines of N-Triples, in order; raise first if RDF cannot express one of them."""
+    # The caller may stop before the last line, so nothing is written to disk.
     relations = Relations(most=sys.maxsize)
     relations.add(facts)
     check_rdf(relations)
@@ -84,7 +84,7 @@ def rdf_lines(facts: Iterable[Fact]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How the files of an export look."""
+    """Format and compression of the files of an export."""
 
     form: Format
     compression: str
@@ -103,19 +103,19 @@ class _Layout:
 def _layout(form: Format | str, compression: str, base: str) -> _Layout:
     known = {f.value: f for f in WRITABLE}
     name = form.value if isinstance(form, Format) else form
-    made = known.get(name)
-    if made is None:
+    chosen = known.get(name)
+    if chosen is None:
         raise problem("I017", f"{name} is not a format to write", f"formats: {', '.join(known)}")
-    allowed = _COLUMNAR.get(made, ("", *COMPRESSIONS))
+    allowed = _COLUMNAR.get(chosen, ("", *COMPRESSIONS))
     if compression not in allowed:
         offer = ", ".join(c for c in allowed if c)
         raise problem("I017", f"{name} cannot be compressed with {compression}", f"choose one of: {offer}")
-    return _Layout(made, compression, base)
+    return _Layout(chosen, compression, base)
 
 
-def _write_one(path: Path, layout: _Layout, predicate: Predicate, rows: Iterable[Row]) -> int:
-    """Write a file; return how many rows it has."""
-    counted = _Counted(rows)
+def _write_file(path: Path, layout: _Layout, predicate: Predicate, rows: Iterable[Row]) -> int:
+    """Write a file; return its number of rows."""
+    counted = _CountedRows(rows)
     with open_target(path, "" if layout.columnar else layout.compression) as stream:
         if layout.columnar:
             from zodiacedge.io.formats.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
@@ -127,8 +127,8 @@ def _write_one(path: Path, layout: _Layout, predicate: Predicate, rows: Iterable
     return counted.count
 
 
-class _Counted:
-    """Rows, counted as they go by."""
+class _CountedRows:
+    """Rows that are counted while they are iterated."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = rows

@@ -202,7 +202,7 @@ class Transaction:
         bad_lines = io.quarantine(quarantine) if quarantine is not None else nullcontext()
         with bad_lines as take, self._kb.loading() as (batch, let_others_in):
 
-            def tell(state: io.Progress) -> None:
+            def tell(state: io.LoadProgress) -> None:
                 if progress:
                     progress(state)
                 let_others_in()

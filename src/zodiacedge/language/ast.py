@@ -1,8 +1,7 @@
 """The syntax tree: frozen types with source spans that take no part in equality.
 
-Unary atoms are `rdf:type` atoms here already: `C(x)` and `rdf:type(x, C)` are one tree, so the stages
-below the parser never meet a class as something special. A predicate is known by its `Predicate`, a
-name and an arity. An anonymous variable `_` has a name that no author can write, fresh each time.
+Unary atoms are parsed as `rdf:type` atoms: `C(x)` and `rdf:type(x, C)` are one tree. A `Predicate` is a
+name and an arity. Each anonymous variable `_` gets a fresh name that cannot be written in a program.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ANONYMOUS = "_."
 
 
 class Predicate(NamedTuple):
-    """A predicate as people see it: a class is a name of arity 1."""
+    """A predicate as users write it: a class has arity 1."""
 
     name: str
     arity: int
@@ -29,7 +28,7 @@ class Predicate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, by its name without the question mark."""
+    """A variable; its name has no question mark."""
 
     name: str
 
@@ -44,7 +43,7 @@ Argument = Term | Variable
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A relation's name applied to terms and variables. Classes are `rdf:type(x, C)`."""
+    """A relation applied to terms and variables. Classes are `rdf:type(x, C)`."""
 
     relation: str
     args: tuple[Argument, ...]
@@ -52,7 +51,7 @@ class Atom:
 
     @property
     def predicate(self) -> Predicate:
-        """The predicate as people see it; `rdf:type` itself where the class is not a constant IRI."""
+        """The predicate as users write it; `rdf:type` if the class is not a constant IRI."""
         return predicate_of(self.relation, self.args)
 
 
@@ -65,12 +64,12 @@ class Fact:
 
     @property
     def predicate(self) -> Predicate:
-        """The predicate as people see it."""
+        """The predicate as users write it."""
         return predicate_of(self.relation, self.args)
 
 
 def predicate_of(relation: str, args: tuple[Argument, ...]) -> Predicate:
-    """Return the predicate as people see it: `rdf:type(x, C)` belongs to the class `C`."""
+    """Return the predicate as users write it: `rdf:type(x, C)` belongs to the class `C`."""
     if relation == RDF_TYPE and len(args) == 2 and isinstance(args[1], IRI):
         return Predicate(args[1].value, 1)
     return Predicate(relation, len(args))
@@ -92,7 +91,7 @@ def fact(name: str, *args: Term) -> Fact:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """Minus an expression."""
+    """The negative of an expression."""
 
     operand: Expression
 
@@ -108,7 +107,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A built-in function, or one that the host registered (`func:name`)."""
+    """A call of a built-in function, or of a registered function (`func:name`)."""
 
     function: str
     args: tuple[Expression, ...]
@@ -127,7 +126,7 @@ class Negation:
 
     @property
     def span(self) -> Span | None:
-        """Where the atom stands."""
+        """The span of the atom."""
         return self.atom.span
 
 
@@ -152,7 +151,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """`op(variable) AS target`, one result of an aggregate."""
+    """`op(variable) AS target`: a result of an aggregate."""
 
     op: str
     argument: Variable
@@ -164,7 +163,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`AGGREGATE(body) ON groups WITH folds`. Only groups and targets are seen from outside."""
+    """`AGGREGATE(body) ON groups WITH folds`. Only groups and targets are visible outside."""
 
     body: tuple[Conjunct, ...]
     groups: tuple[Variable, ...]
@@ -177,7 +176,7 @@ Conjunct = Atom | Negation | Comparison | Binding | Aggregate
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: `label: head :- body .`, as the author wrote it."""
+    """A rule `label: head :- body .`, as written."""
 
     head: Atom
     body: tuple[Conjunct, ...]
@@ -192,7 +191,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A body to answer. `columns` are the head's terms, or the named variables as they appear."""
+    """A query. `columns` are the head's terms, or the named variables in order of appearance."""
 
     columns: tuple[Argument, ...]
     body: tuple[Conjunct, ...]
@@ -201,7 +200,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A text that was read: rules, explicit facts as they stood, and the prefixes declared."""
+    """A parsed program: rules, explicit facts as written, and declared prefixes."""
 
     rules: tuple[Rule, ...] = ()
     facts: tuple[Atom, ...] = ()
@@ -209,7 +208,7 @@ class Program:
 
 
 def variables(node: Expression | Conjunct) -> Iterator[Variable]:
-    """Yield the variables as they appear, those inside an aggregate included."""
+    """Yield the variables in order of appearance, including those inside an aggregate."""
     match node:
         case Variable():
             yield node
@@ -218,8 +217,8 @@ def variables(node: Expression | Conjunct) -> Iterator[Variable]:
                 if isinstance(arg, Variable):
                     yield arg
         case Call(args=operands):
-            for one in operands:
-                yield from variables(one)
+            for argument in operands:
+                yield from variables(argument)
         case Negation(atom=inner):
             yield from variables(inner)
         case Comparison(left=left, right=right) | Binary(left=left, right=right):

@@ -1,8 +1,8 @@
-"""The identity of a rule: its text up to variable names, the order of the body, and the label.
+"""The key of a rule: a canonical text, independent of variable names, body order and label.
 
-Two rules get the same key exactly when renaming variables and reordering conjuncts makes one the
-other. Here a rule is written flat, as a set of rows of words and variables; `labelling` finds the text
-of such a set that does not depend on names.
+Two rules have the same key exactly when renaming variables and reordering conjuncts turns one into the
+other. This module flattens a rule to rows of words and variables; `labelling` computes their canonical
+text.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from zodiacedge.language.ast import (
     Variable,
     variables,
 )
-from zodiacedge.language.labelling import TooAlike, least_text
+from zodiacedge.language.labelling import TooSymmetric, least_text
 
-# A conjunct written flat: words, with a variable where a name is to be filled in.
+# A flattened conjunct: words and variables.
 _Flat = tuple["str | Variable", ...]
 
 
 def rule_key(rule: Rule) -> str:
-    """Return the rule's identity as a string, or raise CheckProblem where it cannot be found."""
+    """Return the rule's key, or raise CheckProblem if it is too hard to compute."""
     number: dict[Variable, int] = {}
     try:
         return least_text(
@@ -39,7 +39,7 @@ def rule_key(rule: Rule) -> str:
                 for part in _conjuncts(rule)
             ]
         )
-    except TooAlike:
+    except TooSymmetric:
         raise CheckProblem(
             Diagnostic(
                 "C014",
@@ -55,20 +55,20 @@ def _conjuncts(rule: Rule) -> list[_Flat]:
     parts = [("head", *_flat(rule.head)), *(("body", *_flat(c)) for c in outer)]
     aggregate = rule.aggregate
     if aggregate:
-        # Only groups and targets are seen from outside: the other inner names are apart.
+        # Only groups and targets are visible outside: other inner variables are renamed apart.
         shared = {*aggregate.groups, *(fold.target for fold in aggregate.folds)}
         inner = {v for c in aggregate.body for v in variables(c)}
         inner |= {fold.argument for fold in aggregate.folds}
-        apart = {v: Variable(f"inner {v.name}") for v in inner - shared}
+        renamed = {v: Variable(f"inner {v.name}") for v in inner - shared}
         parts += [
-            ("inner", *(apart.get(i, i) if isinstance(i, Variable) else i for i in _flat(c)))
+            ("inner", *(renamed.get(i, i) if isinstance(i, Variable) else i for i in _flat(c)))
             for c in aggregate.body
         ]
         parts += [("on", v) for v in aggregate.groups]
         parts += [
             (
                 f"with {fold.op} {fold.distinct} {fold.registered}",
-                apart.get(fold.argument, fold.argument),
+                renamed.get(fold.argument, fold.argument),
                 fold.target,
             )
             for fold in aggregate.folds

@@ -1,8 +1,8 @@
-"""Whether a program that parses makes sense.
+"""Semantic checks of a program that parses.
 
-`RULE_CHECKS` look at one rule, `PROGRAM_CHECKS` at rules and facts together; each is a function that
-yields findings. A check needs no other check to have passed. Stratification is the graph's business
-(`graph.stratify`), and what a rule's equalities mean is `safety`'s.
+`RULE_CHECKS` take one rule, `PROGRAM_CHECKS` rules and facts together; each is a function that yields
+findings and does not depend on the others. Stratification is left to `graph.stratify`, the analysis of
+bindings to `safety`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the host registered, by name; None where nobody can know."""
+    """Names of registered functions and aggregates; None if they are unknown."""
 
     functions: Collection[str] | None = None
     aggregates: Collection[str] | None = None
@@ -51,10 +51,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program to check: its rules, the facts it states, and the predicates of facts loaded beside it.
+    """A program to check: its rules, its explicit facts, and the predicates of facts loaded with it.
 
-    Where it comes to a program that was checked before, `passed` are the rules there that have a name in
-    common with what comes and goes, and `names` gives the names of all that is defined.
+    If it extends a program that was checked before, `passed` are the rules of that program that share a
+    predicate with the change, and `names` returns the names of all defined predicates.
     """
 
     rules: tuple[Rule, ...]
@@ -66,34 +66,34 @@ class Subject:
 
     @property
     def together(self) -> tuple[Rule, ...]:
-        """All rules, those that were there first."""
+        """All rules, the passed ones first."""
         return (*self.passed, *self.rules)
 
 
 def check(subject: Subject) -> list[Diagnostic]:
-    """Return every finding about a program, in the order of the text."""
-    found = [d for rule in subject.rules for one in RULE_CHECKS for d in one(rule, subject.host)]
-    found += [d for one in PROGRAM_CHECKS for d in one(subject)]
-    return sorted(found, key=_place)
+    """Return every finding about a program, in text order."""
+    findings = [d for rule in subject.rules for run in RULE_CHECKS for d in run(rule, subject.host)]
+    findings += [d for run in PROGRAM_CHECKS for d in run(subject)]
+    return sorted(findings, key=_position)
 
 
 def check_query(query: Query, host: Host, given: Iterable[Variable] = ()) -> list[Diagnostic]:
-    """Return every finding about a query; `given` are variables that get their values with each call."""
+    """Return every finding about a query; `given` are its parameters."""
     head = Atom("ans", query.columns, query.span)
-    # To the checks, they are bound as by an atom.
+    # The checks treat parameters as bound by an atom.
     rule = Rule(head, (Atom("given", tuple(given)), *query.body), span=query.span)
-    return [d for one in RULE_CHECKS for d in one(rule, host)]
+    return [d for run in RULE_CHECKS for d in run(rule, host)]
 
 
-def _place(found: Diagnostic) -> tuple[str, int]:
-    return (found.span.source.name, found.span.start) if found.span else ("", -1)
+def _position(finding: Diagnostic) -> tuple[str, int]:
+    return (finding.span.source.name, finding.span.start) if finding.span else ("", -1)
 
 
 # One rule
 
 
 def safe_variables(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
-    """Every variable of the head, of a comparison and of an expression is bound."""
+    """Check that every variable of the head, of a comparison and of an expression is bound."""
     analysis = analyse(rule.body)
     head = [(v, "the head", rule.head.span or rule.span) for v in variables(rule.head)]
     yield from _unbound(analysis, head, "")
@@ -101,23 +101,23 @@ def safe_variables(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
     aggregate = rule.aggregate
     if aggregate:
         inner = analyse(aggregate.body)
-        asked = [(v, "ON", aggregate.span) for v in aggregate.groups]
-        asked += [(fold.argument, fold.op, fold.span) for fold in aggregate.folds]
-        yield from _unbound(inner, asked, " inside the AGGREGATE")
+        uses = [(v, "ON", aggregate.span) for v in aggregate.groups]
+        uses += [(fold.argument, fold.op, fold.span) for fold in aggregate.folds]
+        yield from _unbound(inner, uses, " inside the AGGREGATE")
         yield from _body_findings(inner)
 
 
 def _unbound(
-    analysis: Analysis, asked: list[tuple[Variable, str, Span | None]], inside: str
+    analysis: Analysis, uses: list[tuple[Variable, str, Span | None]], inside: str
 ) -> Iterator[Diagnostic]:
-    # Each variable is told once, where it is first asked for; one that waits for another is not to blame.
+    # Each variable is reported once, at its first use; one that depends on another unbound one is not.
     for v, conjunct in analysis.unbound:
-        asked.append((v, "a binding" if isinstance(conjunct, Binding) else "a comparison", conjunct.span))
-    told = {*analysis.bound, *analysis.waiting, *analysis.ambiguous}
-    for v, where, span in asked:
-        if v in told:
+        uses.append((v, "a binding" if isinstance(conjunct, Binding) else "a comparison", conjunct.span))
+    reported = {*analysis.bound, *analysis.waiting, *analysis.ambiguous}
+    for v, where, span in uses:
+        if v in reported:
             continue
-        told.add(v)
+        reported.add(v)
         note = f"bind it{inside or ' in the body'}: in a positive atom, or with {_show(v)} := expression"
         if v.anonymous:
             note = "`_` is a fresh variable each time: give it a name and bind it"
@@ -163,7 +163,7 @@ def _could_bind(conjunct: Conjunct, v: Variable) -> bool:
 
 
 def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
-    """At most one aggregate, not nested, with fresh results."""
+    """Check that a rule has at most one aggregate, not nested, with fresh result variables."""
     aggregates = [c for c in rule.body if isinstance(c, Aggregate)]
     for extra in aggregates[1:]:
         yield Diagnostic("C005", "a rule holds at most one AGGREGATE", "split it into two rules", extra.span)
@@ -203,7 +203,7 @@ def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> 
 
 
 def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
-    """Functions exist and get as many arguments as they take; so do aggregates."""
+    """Check that functions and aggregates exist, and the number of arguments of functions."""
     for call in (call for c in _conjuncts(rule.body) for call in _calls(c)):
         if call.registered:
             if host.functions is not None and call.function not in host.functions:
@@ -257,7 +257,7 @@ def _calls(node: Conjunct | Expression) -> Iterator[Call]:
 
 
 def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
-    """A label names one rule."""
+    """Check that a label names one rule."""
     first: dict[str, Rule] = {}
     for rule in subject.together:
         if not rule.label:
@@ -274,7 +274,7 @@ def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
-    """A rule that is there already, under whatever label, changes nothing."""
+    """Warn about rules that occur twice, whatever their labels."""
     first: dict[str, Rule] = {}
     for rule in subject.rules:
         try:
@@ -302,7 +302,7 @@ def _same(rule: Rule, other: Rule) -> bool:
 
 
 def one_arity(subject: Subject) -> Iterator[Diagnostic]:
-    """A predicate has one arity; only a class and a property may share a name."""
+    """Check that a predicate has one arity; only a class and a property may share a name."""
     first: dict[str, dict[int, Span | None]] = {}
     for (name, arity), span in [
         *((predicate, None) for predicate in sorted(subject.loaded)),
@@ -314,8 +314,8 @@ def one_arity(subject: Subject) -> Iterator[Diagnostic]:
         clash = next((a for a in arities if {a, arity} != {1, 2}), None)
         arities[arity] = span
         if clash is not None:
-            there = arities[clash]
-            here, elsewhere = "here", "elsewhere" if there else "in loaded facts"
+            other_span = arities[clash]
+            here, elsewhere = "here", "elsewhere" if other_span else "in loaded facts"
             if not span:
                 here, elsewhere = "in some loaded facts", "in others"
             shown = format_predicate(name)
@@ -324,26 +324,26 @@ def one_arity(subject: Subject) -> Iterator[Diagnostic]:
                 f"{shown} has {counted(arity, 'argument')} {here} and {clash} {elsewhere}",
                 "one predicate has one arity: rename one of them",
                 span,
-                related=(("elsewhere is here", there),) if there else (),
+                related=(("elsewhere is here", other_span),) if other_span else (),
             )
 
 
 def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
-    """What an aggregate rule defines has no other rule and no explicit facts."""
+    """Check that the head of an aggregate rule has no other rule and no explicit facts."""
     by_relation: dict[str, list[tuple[int, Rule, Pattern]]] = {}
-    for place, rule in enumerate(subject.together):
-        by_relation.setdefault(rule.head.relation, []).append((place, rule, pattern_of(rule.head)))
-    stated: dict[str, list[tuple[Atom, Pattern]]] = {}
+    for position, rule in enumerate(subject.together):
+        by_relation.setdefault(rule.head.relation, []).append((position, rule, pattern_of(rule.head)))
+    explicit: dict[str, list[tuple[Atom, Pattern]]] = {}
     for atom in subject.facts:
-        stated.setdefault(atom.relation, []).append((atom, pattern_of(atom)))
-    for place, rule in enumerate(subject.together):
+        explicit.setdefault(atom.relation, []).append((atom, pattern_of(atom)))
+    for position, rule in enumerate(subject.together):
         if rule.aggregate is None:
             continue
         shown = format_predicate(rule.head.predicate.name)
         head = pattern_of(rule.head)
-        for elsewhere, other, pattern in by_relation[rule.head.relation]:
-            # Of two aggregates the later one is told.
-            if elsewhere == place or (other.aggregate and elsewhere < place):
+        for other_position, other, pattern in by_relation[rule.head.relation]:
+            # Of two aggregates the later one is reported.
+            if other_position == position or (other.aggregate and other_position < position):
                 continue
             if unify(head, pattern) and not _same(rule, other):
                 yield Diagnostic(
@@ -353,7 +353,7 @@ def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
                     other.span,
                     related=(("the aggregate", rule.span),) if rule.span else (),
                 )
-        for atom, pattern in stated.get(rule.head.relation, ()):
+        for atom, pattern in explicit.get(rule.head.relation, ()):
             if unify(head, pattern):
                 yield Diagnostic(
                     "C013",
@@ -364,12 +364,12 @@ def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
-    """A predicate that nothing defines and no fact uses may be misspelt."""
+    """Warn about predicates that no rule defines and no fact uses, if a similar name exists."""
     known = {r.head.predicate for r in subject.together} | {f.predicate for f in subject.facts}
     known |= set(subject.loaded)
     names = {p.name for p in known}
     unknown: dict[str, Atom] = {}
-    # A rule that was there was looked at when it came.
+    # Passed rules were checked when they were added.
     for rule in subject.rules:
         for atom in body_atoms(rule.body):
             name = atom.predicate.name
@@ -389,7 +389,7 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
-    """Yield the atoms of a body, negated and aggregated ones included."""
+    """Yield the atoms of a body, including negated and aggregated ones."""
     for conjunct in _conjuncts(body):
         if isinstance(conjunct, Atom):
             yield conjunct

@@ -1,7 +1,7 @@
-"""What to say where a text leaves the grammar: what was found, and what was perhaps meant.
+"""Findings for text that leaves the grammar: the unexpected token, and what was probably meant.
 
-The parser knows what it expected. People come with the habits of SQL, SPARQL, Prolog and Python, and
-leave out full stops; a message that names the habit is worth more than one that names the token.
+The parser knows what it expected. Users have the habits of SQL, SPARQL, Prolog and Python, and
+leave out full stops; a message that names the habit helps more than one that names the token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BIND_FORM = "a binding is BIND(expression AS ?v)"
 AGGREGATE_FORM = "an aggregate is AGGREGATE(body) ON ?g WITH op(?x) AS ?v"
 FOLD_FORM = "a result is op(?x) AS ?v, and the AGGREGATE stands last in a body"
 
-# What other languages write, and what to write here.
+# Operators of other languages, and the equivalent here.
 _OPERATORS = {"==": "=", "<>": "!=", "=<": "<=", "=>": ">="}
 _ARROWS = ("<-", "<=", "->", "=>", ":=")
 _SIGNS = {
@@ -43,7 +43,7 @@ _STRAY = {
     "<": "an IRI ends with > and holds no spaces, quotes or braces",
     ":-": "a rule has a head before it; a query is `?- body .`",
 }
-# Words between two operands that are operators elsewhere, the longer ones first.
+# Words that are binary operators in other languages, longer ones first.
 _WORDS = {
     "not in": "for one value write !=; for several, state a fact for each and write `not listed(X)`",
     "in": "for one value write =; for several, state a fact for each and write `listed(X)`",
@@ -57,12 +57,12 @@ _WORDS = {
 _WORD = re.compile(rf"(?:{'|'.join(_WORDS).replace(' ', r'[ ]+')})\b(?!\()", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[0-9][\w.]*\w")
 _NO_DIGIT_BEFORE = re.compile(r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)")
-_NO_DIGIT_BEHIND = re.compile(r"(?<!\w)[0-9]+\.(?=[^\s\w])")
+_NO_DIGIT_AFTER = re.compile(r"(?<!\w)[0-9]+\.(?=[^\s\w])")
 _LABEL = re.compile(r"([^\W\d][\w\-]*)\s+(?:[^\W\d][\w\-.:]*|:[\w\-.:]+|<[^\s<>]*>)\(")
 
 
 def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: str) -> Diagnostic:
-    """Return the finding for a token at a place where the grammar asks for something else."""
+    """Return the finding for a token that the grammar does not allow here."""
     token = scanner.as_operand(token)
     text = scanner.source.text
     span = Span(scanner.source, token.start, max(token.end, token.start + 1))
@@ -71,7 +71,7 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
     if token.kind == "bad" and (word := _NOT_A_NUMBER.match(text, token.start)):
         note = "a number is 5, 5.0 or 5e0, and a name does not start with a digit"
         return Diagnostic(code, f"{word.group()} is not a number", note, Span(scanner.source, *word.span()))
-    if token.text == "." and (number := _pointed(text, token.start)):
+    if token.text == "." and (number := _number_with_bare_point(text, token.start)):
         note = "a number has a digit on each side of its point: 0.5, 5.0"
         return Diagnostic(
             code, f"{number.group()} is not a number", note, Span(scanner.source, *number.span())
@@ -87,18 +87,18 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
     return Diagnostic(code, f"expected {expected}, found {shown}", note, span)
 
 
-def _pointed(text: str, point: int) -> re.Match[str] | None:
-    # A number that lacks its digits before or behind the point.
+def _number_with_bare_point(text: str, point: int) -> re.Match[str] | None:
+    # A number without digits before or after its point.
     if before := _NO_DIGIT_BEFORE.match(text, point):
         return before
     start = point
     while start and text[start - 1] in "0123456789":
         start -= 1
-    return _NO_DIGIT_BEHIND.match(text, start)
+    return _NO_DIGIT_AFTER.match(text, start)
 
 
 def not_an_operator(scanner: Scanner, token: Token) -> Diagnostic | None:
-    """Return the finding for a word that is an operator in other languages, if it is one."""
+    """Return the finding for a word that is an operator in other languages, or None."""
     word = _WORD.match(scanner.source.text, token.start)
     if not word:
         return None
@@ -110,33 +110,33 @@ def not_an_operator(scanner: Scanner, token: Token) -> Diagnostic | None:
 
 def label_without_colon(scanner: Scanner, start: int) -> Diagnostic | None:
     """Return the finding for `name head(…)` at the start of a statement."""
-    found = _LABEL.match(scanner.source.text, start)
-    if not found:
+    label = _LABEL.match(scanner.source.text, start)
+    if not label:
         return None
-    name = found.group(1)
+    name = label.group(1)
     return Diagnostic(
         "L012",
         f"{name} alone is not an atom",
         f"as a label write `{name}:`; an atom has brackets",
-        Span(scanner.source, *found.span(1)),
+        Span(scanner.source, *label.span(1)),
     )
 
 
 def behind_a_head(scanner: Scanner, token: Token) -> str:
-    """Return what to do where neither `:-` nor a full stop follows the head."""
+    """Return the note for a head that neither `:-` nor a full stop follows."""
     if scanner.source.text.startswith(_ARROWS, token.start):
         return "write :- between the head and the body"
     return _full_stop(scanner, token) or "a rule is `head :- body .`, a fact is `head .`"
 
 
 def behind_a_conjunct(scanner: Scanner, token: Token) -> str:
-    """Return what to do where neither a conjunction nor a full stop follows a conjunct."""
+    """Return the note for a conjunct that neither a conjunction nor a full stop follows."""
     if token.text in COMPARISONS:
         return "a comparison has two sides"
     if token.text == ")":
         return "there is no `(` for it"
-    starts_one = scanner.as_operand(token).kind in {"name", "prefixed", "iri", "variable"}
-    return _full_stop(scanner, token) or ("conjuncts are separated by `,`" if starts_one else "")
+    starts_conjunct = scanner.as_operand(token).kind in {"name", "prefixed", "iri", "variable"}
+    return _full_stop(scanner, token) or ("conjuncts are separated by `,`" if starts_conjunct else "")
 
 
 def _full_stop(scanner: Scanner, token: Token) -> str:
@@ -144,22 +144,22 @@ def _full_stop(scanner: Scanner, token: Token) -> str:
     return "does the statement before it lack its full stop?" if new_line and token.kind == "name" else ""
 
 
-def not_an_atom(found: Expression, span: Span, behind: str) -> Diagnostic:
-    """Return the finding for a term where an atom belongs; `behind` is what follows it."""
+def not_an_atom(operand: Expression, span: Span, behind: str) -> Diagnostic:
+    """Return the finding for a term in place of an atom; `behind` is the text of the next token."""
     shown = span.text
     message, note = f"{shown} alone is not an atom", f"write {shown}(), or give it arguments"
     if behind == ":":
         note = f"a label is `{shown}:`, without white space before its colon"
-    elif isinstance(found, Variable) and (shown[0] == "?" or found.anonymous):
+    elif isinstance(operand, Variable) and (shown[0] == "?" or operand.anonymous):
         message, note = f"{shown} is a variable, not a predicate", "a predicate is a name"
-    elif not isinstance(found, Variable | IRI):
+    elif not isinstance(operand, Variable | IRI):
         message = f"{shown} is not a predicate"
         note = "a predicate is a name, without quotes, or an IRI in angle brackets"
     return Diagnostic("L012", message, note, span)
 
 
 def not_a_function(name: str, span: Span) -> Diagnostic:
-    """Return the finding for a call of something that is no function."""
+    """Return the finding for a call of an unknown function."""
     near = nearest(name.lower(), tuple(FUNCTIONS))
     note = f"a registered function is func:{name}(…); an atom stands neither in brackets nor in another atom"
     return Diagnostic("L016", f"{name} is not a function", f"did you mean {near}?" if near else note, span)

@@ -1,8 +1,8 @@
 """Text to syntax tree, by recursive descent along the grammar of `docs/grammar.md`.
 
-`read_program` reads a whole text and returns what it could read together with every finding; a
-broken statement costs that statement only. `parse_program`, `parse_rule`, `parse_query` and
-`parse_fact` raise instead. Whether a program that parses makes sense is left to `checks`.
+`read_program` returns the statements that parse together with every finding: a malformed statement is
+skipped. `parse_program`, `parse_rule`, `parse_query` and `parse_fact` raise instead. Semantic checks are
+left to `checks`.
 """
 
 from __future__ import annotations
@@ -78,28 +78,28 @@ _ARITHMETIC = ("+", "-", "*", "/", "%", "**")
 _CONJUNCTIONS = frozenset({",", "&", "∧"})
 _NEGATIONS = frozenset({"!", "¬"})
 _NOT_NEGATED = frozenset({"not", "comp", "bind", "aggregate"})
-# Far beyond what people write, and well within what every stage can walk by recursion.
-_MOST_CONJUNCTS = 400
-_DEEPEST = 100
+# Far more than in any real program, and safe for the recursive functions of all stages.
+_MAX_CONJUNCTS = 400
+_MAX_DEPTH = 100
 
 
 def read_program(
     text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None
 ) -> tuple[Program, list[Diagnostic]]:
-    """Read a program; return what could be read and every finding."""
+    """Parse a program; return the statements that parse and every finding."""
     return _Parser(Source(name, text), prefixes or {}).program()
 
 
 def parse_program(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Program:
-    """Read a program, or raise with every finding."""
-    program, found = read_program(text, name, prefixes)
-    if found:
-        raise SyntaxProblem(found)
+    """Parse a program, or raise with every finding."""
+    program, findings = read_program(text, name, prefixes)
+    if findings:
+        raise SyntaxProblem(findings)
     return program
 
 
 def parse_rule(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Rule:
-    """Read exactly one rule."""
+    """Parse exactly one rule."""
     program = parse_program(text, name, prefixes)
     if len(program.rules) == 1 and not program.facts:
         return program.rules[0]
@@ -112,44 +112,43 @@ def parse_query(
     prefixes: Mapping[str, str] | None = None,
     given: Iterable[Variable] = (),
 ) -> Query:
-    """Read a query: `?- body .` or `ans(X, Y) :- body .`; the last full stop may be left out.
+    """Parse a query: `?- body .` or `ans(X, Y) :- body .`; the last full stop is optional.
 
-    Without a head, its columns are the variables that have values, `given` or bound by the body.
+    Without a head, its columns are the variables that are `given` or bound by the body.
     """
     return _Parser(Source(name, text), prefixes or {}).query(given)
 
 
 def has_head(text: str) -> bool:
-    """Whether a query has a head: no `?-` stands at its beginning, behind spaces and comments."""
+    """Whether a query has a head: it does not begin with `?-`, after spaces and comments."""
     return not text.startswith("?-", Scanner(Source("<query>", text)).skip_space())
 
 
 def parse_head(text: str, name: str = "<query>", prefixes: Mapping[str, str] | None = None) -> Atom:
-    """Read the head of a query that has one."""
+    """Parse the head of a query that has one."""
     return _Parser(Source(name, text), prefixes or {}).head()
 
 
 def parse_fact(text: str, name: str = "<fact>", prefixes: Mapping[str, str] | None = None) -> Fact:
-    """Read one ground atom; the full stop may be left out."""
-    found = _Parser(Source(name, text), prefixes or {}).lone_atom()
-    return ground(found)
+    """Parse one ground atom; the full stop is optional."""
+    return ground(_Parser(Source(name, text), prefixes or {}).lone_atom())
 
 
-def ground(found: Atom) -> Fact:
-    """Return the fact of a ground atom, or raise where a variable stands in it."""
-    terms = tuple(arg for arg in found.args if not isinstance(arg, Variable))
-    if len(terms) == len(found.args):
-        return Fact(found.relation, terms)
-    first = next(arg for arg in found.args if isinstance(arg, Variable))
+def ground(candidate: Atom) -> Fact:
+    """Return the fact of a ground atom; raise if the atom has a variable."""
+    terms = tuple(arg for arg in candidate.args if not isinstance(arg, Variable))
+    if len(terms) == len(candidate.args):
+        return Fact(candidate.relation, terms)
+    first = next(arg for arg in candidate.args if isinstance(arg, Variable))
     note = "`_` is a variable: write the constant that is meant"
     if not first.anonymous:
         note = f"{format_argument(first)} is a variable: as a constant write <{first.name}>"
-    raise SyntaxProblem(Diagnostic("L010", "a fact holds no variables", note, found.span))
+    raise SyntaxProblem(Diagnostic("L010", "a fact holds no variables", note, candidate.span))
 
 
 @dataclass(frozen=True, slots=True)
 class _Application:
-    # name(args…) before it is known whether it is an atom or a call.
+    # name(args…), before it is known to be an atom or a call.
     name: Token
     args: tuple[Expression, ...]
     span: Span
@@ -166,7 +165,7 @@ class _Parser:
         self._anonymous = 0
         self._depth = 0
         self._start = -1
-        self._found: list[Diagnostic] = []
+        self._findings: list[Diagnostic] = []
         self._seen: dict[Variable, None] = {}
 
     # Statements
@@ -179,15 +178,15 @@ class _Parser:
             try:
                 statement = self._statement()
             except SyntaxProblem as problem:
-                self._found.extend(problem.diagnostics)
+                self._findings.extend(problem.diagnostics)
                 self._scanner.position = start
-                self._scanner.to_statement_end()
+                self._scanner.skip_statement()
                 continue
             if isinstance(statement, Rule):
                 rules.append(statement)
             elif isinstance(statement, Atom):
                 facts.append(statement)
-        return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), self._found
+        return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), self._findings
 
     def query(self, given: Iterable[Variable]) -> Query:
         start = self._scanner.skip_space()
@@ -209,9 +208,9 @@ class _Parser:
         return self._atom()
 
     def lone_atom(self) -> Atom:
-        found = self._atom()
+        parsed = self._atom()
         self._finish()
-        return found
+        return parsed
 
     def _finish(self) -> None:
         token = self._scanner.peek(operand=False)
@@ -226,7 +225,7 @@ class _Parser:
         self._anonymous = self._depth = 0
         token = self._scanner.peek(operand=True)
         if token.text == "@":
-            self._at_declaration()
+            self._declaration()
             return None
         if token.text == "?-":
             raise self._problem("L003", "a query does not belong in a program", "ask it with --query", token)
@@ -264,7 +263,7 @@ class _Parser:
             raise self._unexpected(token, "`,` or `.`", behind_a_conjunct(self._scanner, token))
         self._scanner.take(token)
 
-    def _at_declaration(self) -> None:
+    def _declaration(self) -> None:
         self._take(operand=True)
         token = self._take(operand=True)
         if token.text != "prefix":
@@ -278,10 +277,10 @@ class _Parser:
         if self._sees(".", operand=True):
             self._take(operand=True)
             return
-        # It is complete but for its end: what follows is read, and may use the prefix.
+        # Only the full stop is missing, so the declaration counts: later statements may use the prefix.
         span = self._scanner.span(self._start)
         note = f"write {' '.join(span.text.split())} ."
-        self._found.append(Diagnostic("L001", "an @prefix declaration ends with a full stop", note, span))
+        self._findings.append(Diagnostic("L001", "an @prefix declaration ends with a full stop", note, span))
 
     def _prefix_declaration(self) -> None:
         name = self._scanner.prefix_name()
@@ -310,10 +309,10 @@ class _Parser:
                     self._scanner.peek(operand=True),
                 )
             conjuncts.append(self._conjunct())
-            if len(conjuncts) > _MOST_CONJUNCTS:
+            if len(conjuncts) > _MAX_CONJUNCTS:
                 raise self._problem(
                     "L021",
-                    f"a body of more than {_MOST_CONJUNCTS} conjuncts",
+                    f"a body of more than {_MAX_CONJUNCTS} conjuncts",
                     "split the rule, with a predicate for each part",
                     self._scanner.peek(operand=False),
                 )
@@ -349,10 +348,10 @@ class _Parser:
         token = self._scanner.peek(operand=True)
         if token.kind == "name" and token.text.lower() in _NOT_NEGATED:
             raise self._problem("L012", "`not` stands before an atom", NEGATION_FORM, token)
-        found = self._operand("an atom")
+        operand = self._operand("an atom")
         if self._scanner.peek(operand=False).text in {*COMPARISONS, *_ARITHMETIC}:
             raise self._problem("L012", "`not` stands before an atom", NEGATION_FORM, token)
-        return Negation(self._as_atom(self._applied(found, token.start)))
+        return Negation(self._as_atom(self._applied(operand, token.start)))
 
     def _atom_or_test(self) -> Conjunct:
         start = self._scanner.skip_space()
@@ -406,7 +405,7 @@ class _Parser:
         start = self._take(operand=True).start
         self._expect("(", form)
         self._starts_operand("a body", form)
-        self._deeper()
+        self._enter()
         body = self._body()
         self._depth -= 1
         self._expect(")", form)
@@ -466,13 +465,13 @@ class _Parser:
         self._starts_operand(expected)
         return self._primary()
 
-    def _applied(self, found: _Operand, start: int) -> _Application:
-        if isinstance(found, _Application):
-            return found
+    def _applied(self, operand: _Operand, start: int) -> _Application:
+        if isinstance(operand, _Application):
+            return operand
         if start == self._start and (label := label_without_colon(self._scanner, start)):
             raise SyntaxProblem(label)
         span = self._scanner.span(start)
-        raise SyntaxProblem(not_an_atom(found, span, self._scanner.peek(operand=False).text))
+        raise SyntaxProblem(not_an_atom(operand, span, self._scanner.peek(operand=False).text))
 
     def _as_atom(self, applied: _Application) -> Atom:
         name = applied.name
@@ -500,18 +499,18 @@ class _Parser:
             )
         )
 
-    # Expressions: sum, product, minus, power, primary. What stands alone may still be an atom.
+    # Expressions: sum, product, minus, power, primary. An application alone may still be an atom.
 
     def _value(self) -> Expression:
         return self._expression(self._sum())
 
-    def _deeper(self) -> None:
-        # Callers put the depth back when they are done; a broken statement starts anew.
+    def _enter(self) -> None:
+        # Callers restore the depth; a malformed statement resets it.
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise self._problem(
                 "L020",
-                f"more than {_DEEPEST} levels of brackets or operators",
+                f"more than {_MAX_DEPTH} levels of brackets or operators",
                 "bind parts of it to variables first: ?v := expression",
                 self._scanner.peek(operand=True),
             )
@@ -520,7 +519,7 @@ class _Parser:
         depth = self._depth
         left = self._product()
         while (token := self._scanner.peek(operand=False)).text in {"+", "-"}:
-            self._deeper()
+            self._enter()
             self._scanner.take(token)
             left = Binary(token.text, self._expression(left), self._expression(self._product()))
         self._depth = depth
@@ -530,7 +529,7 @@ class _Parser:
         depth = self._depth
         left = self._minus()
         while (token := self._scanner.peek(operand=False)).text in {"*", "/", "%", "div"}:
-            self._deeper()
+            self._enter()
             self._scanner.take(token)
             left = Binary(token.text, self._expression(left), self._expression(self._minus()))
         self._depth = depth
@@ -540,7 +539,7 @@ class _Parser:
         if not self._sees("-", operand=True):
             return self._power()
         depth = self._depth
-        self._deeper()
+        self._enter()
         self._take(operand=True)
         negated = Unary(self._expression(self._minus()))
         self._depth = depth
@@ -552,24 +551,26 @@ class _Parser:
         if not self._sees("**", operand=False):
             return base
         depth = self._depth
-        self._deeper()
+        self._enter()
         self._take(operand=False)
         exponent = self._expression(self._minus())
         self._depth = depth
         if token.kind == "number" and token.text[0] in "+-":
-            # As everywhere, a power binds before the sign: -2 ** 2 is -(2 ** 2).
+            # A power binds more tightly than the sign: -2 ** 2 is -(2 ** 2).
             power = Binary("**", _number(token.text[1:]), exponent)
             return Unary(power) if token.text[0] == "-" else power
         return Binary("**", self._expression(base), exponent)
 
-    def _expression(self, found: _Operand) -> Expression:
-        if not isinstance(found, _Application):
-            return found
-        name = found.name
+    def _expression(self, operand: _Operand) -> Expression:
+        if not isinstance(operand, _Application):
+            return operand
+        name = operand.name
         if name.kind == "prefixed" and name.text.startswith(FUNCTION_PREFIX + ":"):
-            return Call(name.text[len(FUNCTION_PREFIX) + 1 :], found.args, registered=True, span=found.span)
+            return Call(
+                name.text[len(FUNCTION_PREFIX) + 1 :], operand.args, registered=True, span=operand.span
+            )
         if name.kind == "name" and name.text.lower() in FUNCTIONS:
-            return Call(name.text.lower(), found.args, span=found.span)
+            return Call(name.text.lower(), operand.args, span=operand.span)
         raise SyntaxProblem(not_a_function(name.text, self._span(name)))
 
     def _primary(self) -> _Operand:
@@ -584,13 +585,13 @@ class _Parser:
                     raise self._problem(
                         "L017", "?_ is not a variable", "write _ for a fresh one, or name it", token
                     )
-                return self._noted(Variable(token.text[1:]))
+                return self._register(Variable(token.text[1:]))
             case "blank":
                 return BlankNode(token.text[2:])
             case "iri" | "prefixed" | "name":
                 return self._named(token)
             case "sign" if token.text == "(":
-                self._deeper()
+                self._enter()
                 inner = self._value()
                 self._expect(")", "a bracket is closed by `)`")
                 self._depth -= 1
@@ -601,7 +602,7 @@ class _Parser:
     def _named(self, token: Token) -> _Operand:
         if self._sees("(", operand=False):
             self._take(operand=False)
-            self._deeper()
+            self._enter()
             args: list[Expression] = []
             if not self._sees(")", operand=True):
                 args.append(self._value())
@@ -625,11 +626,11 @@ class _Parser:
             self._anonymous += 1
             return Variable(f"{ANONYMOUS}{self._anonymous}")
         if token.text[0].isupper() or token.text[0] == "_":
-            return self._noted(Variable(token.text))
+            return self._register(Variable(token.text))
         return IRI(token.text)
 
-    def _noted(self, variable: Variable) -> Variable:
-        # In the order of the text, which the tree does not always keep: BIND(X AS Y).
+    def _register(self, variable: Variable) -> Variable:
+        # In text order, which the tree does not always keep: BIND(X AS Y).
         self._seen.setdefault(variable)
         return variable
 
@@ -648,9 +649,9 @@ class _Parser:
     def _variable(self, form: str) -> Variable:
         token = self._scanner.peek(operand=True)
         if token.kind == "variable" or (token.kind == "name" and token.text.lower() not in RESERVED):
-            found = self._primary()
-            if isinstance(found, Variable):
-                return found
+            primary = self._primary()
+            if isinstance(primary, Variable):
+                return primary
         raise self._unexpected(token, "a variable", form)
 
     def _iri(self, token: Token) -> IRI:

@@ -1,4 +1,4 @@
-"""Syntax tree to text, such that parsing the text gives the same tree again."""
+"""Syntax tree to text; parsing the text returns the same tree."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def format_rule(rule: Rule, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> s
 
 
 def format_query(query: Query, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
-    """Return `?- body .`, or `ans(columns) :- body .` where the columns are not the body's own."""
+    """Return `ans(columns) :- body .`."""
     columns = ", ".join(format_argument(c, prefixes) for c in query.columns)
     return f"ans({columns}) :- {format_body(query.body, prefixes)} ."
 
@@ -87,7 +87,7 @@ def format_conjunct(conjunct: Conjunct, prefixes: Mapping[str, str] = DEFAULT_PR
             return f"{format_expression(left, prefixes)} {operator} {format_expression(right, prefixes)}"
         case Binding(variable=variable, expression=expression):
             shown = format_expression(expression, prefixes)
-            if _read_behind(variable, expression):
+            if _needs_bind(variable, expression):
                 return f"BIND({shown} AS {_variable(variable)})"
             return f"{_variable(variable)} := {shown}"
         case Aggregate(body=body, groups=groups, folds=folds):
@@ -109,7 +109,7 @@ def format_atom(atom: Atom | Fact, prefixes: Mapping[str, str] = DEFAULT_PREFIXE
 
 
 def format_predicate(name: str, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
-    """Return a predicate's name: bare where that is possible."""
+    """Return a predicate's name, without brackets if possible."""
     if _NAME.fullmatch(name) and name.lower() not in RESERVED:
         return name
     return _iri(name, prefixes)
@@ -144,11 +144,11 @@ def format_term(term: Term, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> s
 def format_expression(
     expression: Expression, prefixes: Mapping[str, str] = DEFAULT_PREFIXES, level: int = 0
 ) -> str:
-    """Return an expression, in brackets where it binds less tightly than its surroundings ask."""
+    """Return an expression, in brackets if it binds less tightly than `level`."""
     match expression:
         case Unary(operand=operand):
             inner = format_expression(operand, prefixes, _MINUS_LEVEL)
-            # -5 would be read as a number, not as minus applied to one.
+            # -5 would be parsed as a number, not as minus applied to 5.
             text = f"-({inner})" if isinstance(operand, Literal) else f"-{inner}"
             own = _MINUS_LEVEL
         case Binary(operator=operator, left=left, right=right):
@@ -168,12 +168,12 @@ def format_expression(
 
 
 def quote(text: str) -> str:
-    """Return a text as a quoted string with its escapes."""
+    """Return a text as a quoted and escaped string."""
     return f'"{text.translate(_STRING_ESCAPES)}"'
 
 
-def _read_behind(variable: Variable, expression: Expression) -> bool:
-    # Each `_` is numbered when it is read, so the text must keep their order.
+def _needs_bind(variable: Variable, expression: Expression) -> bool:
+    # The parser numbers each `_`, so the text must keep their order.
     serial = [int(v.name.removeprefix(ANONYMOUS)) for v in (variable, *variables(expression)) if v.anonymous]
     return variable.anonymous and serial[0] > min(serial)
 

@@ -1,10 +1,10 @@
-"""What binds the variables of a body, and which equalities are bindings.
+"""Which conjuncts bind the variables of a body, and which equalities are bindings.
 
-The order in which the author wrote the body plays no part. A variable is bound by a positive atom,
+The order of the body does not matter. A variable is bound by a positive atom,
 by the aggregate's groups and results, or by a binding whose inputs are bound. An equality is a
-binding where one side is a variable that nothing else binds. A variable that only one negated atom
-holds is existential there. `analyse` says all that of one body; `checks` turns it into findings, and
-`resolve` returns the rule with its binding equalities made explicit.
+binding where one side is a variable that nothing else binds. A variable that occurs in one
+negated atom only is existential. `analyse` determines this for one body; `checks` turns the result into
+findings, and `resolve` returns the rule with its binding equalities made explicit.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A body with its binding equalities made explicit, and what its variables are.
+    """A body with its binding equalities made explicit, and the state of its variables.
 
-    `waiting` are the variables of bindings that lack an input: they are bound as soon as it is.
+    `waiting` are variables of bindings that depend on unbound variables.
     """
 
     body: tuple[Conjunct, ...]
@@ -48,48 +48,36 @@ class Analysis:
 
 
 def analyse(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> Analysis:
-    """Analyse one body; an aggregate inside is seen from outside, by its groups and results.
+    """Analyse one body; an aggregate in it counts by its groups and results.
 
     Args:
         body: The conjuncts.
-        given: Variables that have their values from elsewhere: the parameters of a prepared query.
+        given: Variables bound outside the body: the parameters of a prepared query.
     """
-    fixed = _bound_outright(body).union(given)
+    fixed = _directly_bound(body).union(given)
     explicit = Counter(c.variable for c in body if isinstance(c, Binding))
     rebound = tuple(
         c for c in body if isinstance(c, Binding) and (c.variable in fixed or explicit[c.variable] > 1)
     )
-    candidates = Counter(
-        side
-        for c in body
-        if isinstance(c, Comparison) and c.operator == "="
-        for side in dict.fromkeys(s for s in (c.left, c.right) if isinstance(s, Variable))
-        if side not in fixed and side not in explicit
-    )
-    ambiguous = tuple(v for v, count in candidates.items() if count > 1)
+    candidates = _equated(body, fixed.union(explicit))
     resolved = tuple(_as_binding(c, candidates) for c in body)
     bindings = [c for c in resolved if isinstance(c, Binding)]
     bound = _saturate(fixed, bindings)
-    targets = {b.variable for b in bindings}
-    lacking = {v for b in bindings for v in variables(b.expression)} - targets - bound
-    waiting = (_saturate(bound | lacking, bindings) & targets) - bound
-    negated = Counter(
-        v for c in resolved if isinstance(c, Negation) for v in dict.fromkeys(variables(c)) if v not in bound
-    )
+    waiting = _waiting(bindings, bound)
     return Analysis(
         resolved,
         bound,
         waiting,
         tuple(_unbound(resolved, bound | waiting)),
         rebound,
-        ambiguous,
-        tuple(v for v, count in negated.items() if count > 1),
+        _repeated(candidates),
+        _repeated(_existentials(resolved, bound)),
     )
 
 
 def bound_in(body: tuple[Conjunct, ...]) -> frozenset[Variable]:
     """Return the variables that a resolved body binds."""
-    return _saturate(_bound_outright(body), [c for c in body if isinstance(c, Binding)])
+    return _saturate(_directly_bound(body), [c for c in body if isinstance(c, Binding)])
 
 
 def resolve(rule: Rule) -> Rule:
@@ -109,14 +97,42 @@ def _resolved(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> tup
     )
 
 
-def _bound_outright(body: Iterable[Conjunct]) -> frozenset[Variable]:
-    found: set[Variable] = set()
+def _directly_bound(body: Iterable[Conjunct]) -> frozenset[Variable]:
+    bound: set[Variable] = set()
     for conjunct in body:
         if isinstance(conjunct, Atom):
-            found.update(variables(conjunct))
+            bound.update(variables(conjunct))
         elif isinstance(conjunct, Aggregate):
-            found.update(conjunct.groups, (fold.target for fold in conjunct.folds))
-    return frozenset(found)
+            bound.update(conjunct.groups, (fold.target for fold in conjunct.folds))
+    return frozenset(bound)
+
+
+def _equated(body: Iterable[Conjunct], bound: frozenset[Variable]) -> Counter[Variable]:
+    """Count the equalities that could bind each variable."""
+    return Counter(
+        side
+        for c in body
+        if isinstance(c, Comparison) and c.operator == "="
+        for side in dict.fromkeys(s for s in (c.left, c.right) if isinstance(s, Variable))
+        if side not in bound
+    )
+
+
+def _waiting(bindings: list[Binding], bound: frozenset[Variable]) -> frozenset[Variable]:
+    targets = {b.variable for b in bindings}
+    inputs = {v for b in bindings for v in variables(b.expression)} - targets - bound
+    return (_saturate(bound | inputs, bindings) & targets) - bound
+
+
+def _existentials(body: Iterable[Conjunct], bound: frozenset[Variable]) -> Counter[Variable]:
+    """Count the negated atoms with each unbound variable."""
+    return Counter(
+        v for c in body if isinstance(c, Negation) for v in dict.fromkeys(variables(c)) if v not in bound
+    )
+
+
+def _repeated(counts: Counter[Variable]) -> tuple[Variable, ...]:
+    return tuple(v for v, count in counts.items() if count > 1)
 
 
 def _as_binding(conjunct: Conjunct, candidates: Counter[Variable]) -> Conjunct:
@@ -146,12 +162,12 @@ def _saturate(fixed: frozenset[Variable], bindings: list[Binding]) -> frozenset[
 
 
 def _unbound(body: Iterable[Conjunct], bound: frozenset[Variable]) -> Iterable[tuple[Variable, Conjunct]]:
-    # Each variable once, where it is first asked for its value.
-    told: set[Variable] = set()
+    # Each variable once, at its first use.
+    reported: set[Variable] = set()
     for conjunct in body:
         if isinstance(conjunct, Comparison | Binding):
             read = variables(conjunct.expression if isinstance(conjunct, Binding) else conjunct)
             for v in read:
-                if v not in bound and v not in told:
-                    told.add(v)
+                if v not in bound and v not in reported:
+                    reported.add(v)
                     yield v, conjunct

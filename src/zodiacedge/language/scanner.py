@@ -1,9 +1,8 @@
-"""Characters to tokens, on demand and in context.
+"""Context-dependent scanner: text to tokens, one at a time.
 
-Two readings exist because two characters mean two things: where an operand may start, `<` opens an
-IRI and `-5` is a number; where an operator may stand, `<` compares and `-` subtracts. The parser
-knows which place it is at and asks for one reading or the other. What tokens mean is the parser's
-business.
+There are two scanner modes because two characters are ambiguous: where an operand may start, `<` opens an
+IRI and `-5` is a number; where an operator may stand, `<` compares and `-` subtracts. The parser chooses
+the mode with each token.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _OPERAND = re.compile(
     re.VERBOSE,
 )
 _OPERATOR = re.compile(rf"(?P<sign>:-|\?-|:=|!=|<=|>=|\*\*|\^\^|[-(),.!¬&∧=<>+*/%@:])|(?P<name>{_NAME})")
-# The slashes of `http://` are no comment: after a broken IRI they would hide the end of the statement.
+# The slashes of `http://` are no comment: after a malformed IRI they would hide the end of the statement.
 _SPACE = re.compile(r"(?:\s+|\#[^\n]*|(?<!:)//[^\n]*)*")
 _PREFIX_NAME = re.compile(r"(?:[^\W\d_](?:[\w\-]|\.(?=[\w\-.]))*)?:")
 _LABEL = re.compile(r"([^\W\d][\w\-]*):(?=\s|$)")
@@ -42,7 +41,7 @@ _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'"
 
 
 class Token(NamedTuple):
-    """A kind (`iri variable blank prefixed name number string sign end`), its text, and where."""
+    """A token: kind (`iri variable blank prefixed name number string sign end bad`), text and offsets."""
 
     kind: str
     text: str
@@ -52,7 +51,7 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Scanner:
-    """Reads tokens from a source, one at a time, in the reading asked for."""
+    """Scanner of a source: one token at a time, in operand or operator mode."""
 
     source: Source
     position: int = 0
@@ -60,21 +59,21 @@ class Scanner:
     _peeked: tuple[int, bool, Token] | None = None
 
     def skip_space(self) -> int:
-        """Pass over white space and comments; return where the next token starts."""
-        found = _SPACE.match(self.source.text, self.position)
-        if found:
-            self.position = found.end()
+        """Skip white space and comments; return the offset of the next token."""
+        match = _SPACE.match(self.source.text, self.position)
+        if match:
+            self.position = match.end()
         return self.position
 
     def peek(self, *, operand: bool) -> Token:
-        """Return the next token in the reading asked for, without moving."""
+        """Return the next token in one of the two modes, without consuming it."""
         if self._peeked and self._peeked[0] == self.position and self._peeked[1] == operand:
             return self._peeked[2]
         start = self.skip_space()
         text = self.source.text
-        found = (_OPERAND if operand else _OPERATOR).match(text, start)
-        if found:
-            token = Token(found.lastgroup or "", found.group(), start, found.end())
+        match = (_OPERAND if operand else _OPERATOR).match(text, start)
+        if match:
+            token = Token(match.lastgroup or "", match.group(), start, match.end())
         elif start >= len(text):
             token = Token("end", "the end of the text", start, start)
         else:
@@ -83,54 +82,54 @@ class Scanner:
         return token
 
     def as_operand(self, token: Token) -> Token:
-        """Return what stands at a token's place in the reading that knows strings, variables and numbers."""
-        found = _OPERAND.match(self.source.text, token.start)
-        return Token(found.lastgroup or "", found.group(), token.start, found.end()) if found else token
+        """Return the token at the offset of another, scanned in operand mode."""
+        match = _OPERAND.match(self.source.text, token.start)
+        return Token(match.lastgroup or "", match.group(), token.start, match.end()) if match else token
 
     def take(self, token: Token) -> Token:
-        """Move behind a token that was peeked."""
+        """Consume a token that was peeked."""
         self.position = self.last_end = token.end
         return token
 
     def directly_at(self, text: str) -> bool:
-        """Whether the given text stands right here, with no white space before it."""
+        """Whether a text follows directly, without white space."""
         return self.source.text.startswith(text, self.position)
 
     def label(self) -> Token | None:
-        """Take `name:` and the white space behind it, if that is what stands here."""
-        return self._special(_LABEL, "label", group=1)
+        """Consume a label, `name:` followed by white space, if there is one."""
+        return self._take_pattern(_LABEL, "label", group=1)
 
     def prefix_name(self) -> Token | None:
-        """Take the `ex:` of a prefix declaration."""
-        return self._special(_PREFIX_NAME, "prefix", group=0)
+        """Consume the `ex:` of a prefix declaration."""
+        return self._take_pattern(_PREFIX_NAME, "prefix", group=0)
 
     def language(self) -> Token | None:
-        """Take the `@en` that directly follows a string."""
-        found = _LANGUAGE.match(self.source.text, self.position)
-        if not found:
+        """Consume the `@en` that directly follows a string."""
+        match = _LANGUAGE.match(self.source.text, self.position)
+        if not match:
             return None
-        return self.take(Token("language", found.group(1), found.start(), found.end()))
+        return self.take(Token("language", match.group(1), match.start(), match.end()))
 
-    def _special(self, form: re.Pattern[str], kind: str, *, group: int) -> Token | None:
+    def _take_pattern(self, form: re.Pattern[str], kind: str, *, group: int) -> Token | None:
         start = self.skip_space()
-        found = form.match(self.source.text, start)
-        if not found:
+        match = form.match(self.source.text, start)
+        if not match:
             return None
-        return self.take(Token(kind, found.group(group), start, found.end()))
+        return self.take(Token(kind, match.group(group), start, match.end()))
 
     def span(self, start: int) -> Span:
-        """Return the span from an offset to the end of the last token taken."""
+        """Return the span from an offset to the end of the last consumed token."""
         return Span(self.source, start, max(self.last_end, start + 1))
 
-    def to_statement_end(self) -> None:
-        """Pass over the rest of a broken statement: behind the next `.` that ends one."""
+    def skip_statement(self) -> None:
+        """Skip the rest of a malformed statement, up to and including its full stop."""
         text = self.source.text
         while True:
             token = self.peek(operand=True)
             if token.kind == "end":
                 return
             if token.kind == "bad" and token.text == '"':
-                # Nobody knows where an open string was meant to end: go on with the next line.
+                # It is unknown where an open string should end: continue with the next line.
                 newline = text.find("\n", token.start)
                 self.position = len(text) if newline < 0 else newline
                 return
@@ -140,12 +139,12 @@ class Scanner:
 
 
 def unescape(text: str, span: Span) -> str:
-    """Replace the escapes of a string or an IRI by the characters they stand for."""
+    """Replace the escapes of a string or an IRI by their characters."""
     if "\\" not in text:
         return text
 
-    def character(found: re.Match[str]) -> str:
-        code = found.group(1)
+    def character(match: re.Match[str]) -> str:
+        code = match.group(1)
         if code[0] in "uU" and len(code) > 1:
             number = int(code[1:], 16)
             if number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF:

@@ -1,9 +1,8 @@
-"""When two atoms can be made equal by putting terms for their variables, names told apart.
+"""Unification of two atoms, with their variables renamed apart.
 
-A pattern is what of an atom decides that: a relation and, per argument, a constant or the number of
-its variable, so `p(X, X)` and `p(Y, Y)` are one pattern and `p(X, Y)` is another. Two patterns unify if
-some fact is an instance of both. Finding the patterns among thousands that unify with a given one is
-left to `graph.patterns`.
+A pattern is an atom up to variable names: a relation and, per argument, a constant or the number of its
+variable, so `p(X, X)` and `p(Y, Y)` are one pattern and `p(X, Y)` is another. Two patterns unify if
+some fact is an instance of both. The index of patterns is in `graph.patterns`.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Pattern(NamedTuple):
-    """A relation with constants and numbered variables. Make one with `pattern_of`.
+    """A relation with constants and numbered variables; made by `pattern_of`.
 
-    `mask` has a bit per argument that is a constant; `linear` says that no variable repeats.
+    `mask` has a bit per constant argument; `linear` means that no variable repeats.
     """
 
     relation: str
@@ -30,13 +29,13 @@ class Pattern(NamedTuple):
 
     @property
     def predicate(self) -> Predicate:
-        """The predicate as people see it."""
-        seen = tuple(Variable(f"V{arg}") if isinstance(arg, int) else arg for arg in self.args)
-        return predicate_of(self.relation, seen)
+        """The predicate as users write it."""
+        args = tuple(Variable(f"V{arg}") if isinstance(arg, int) else arg for arg in self.args)
+        return predicate_of(self.relation, args)
 
 
 def pattern_of(atom: Atom | Fact) -> Pattern:
-    """Return the pattern of an atom; a fact's has constants only."""
+    """Return the pattern of an atom or fact."""
     numbers: dict[Argument, int] = {}
     args: list[Term | int] = []
     mask = 0
@@ -69,10 +68,10 @@ def unify(left: Pattern, right: Pattern) -> bool:
     for a, b in zip(left.args, right.args, strict=True):
         if isinstance(a, int):
             if isinstance(b, int):
-                one, other = find((0, a)), find((1, b))
-                if one != other:
-                    parent[one] = other
-                    if one in bound and not bind(other, bound[one]):
+                a_root, b_root = find((0, a)), find((1, b))
+                if a_root != b_root:
+                    parent[a_root] = b_root
+                    if a_root in bound and not bind(b_root, bound[a_root]):
                         return False
             elif not bind((0, a), b):
                 return False
@@ -88,8 +87,8 @@ def unifiable(first: Atom, second: Atom) -> bool:
     """Whether some fact is an instance of both atoms."""
     if first.relation != second.relation or len(first.args) != len(second.args):
         return False
-    for one, other in zip(first.args, second.args, strict=True):
-        # Two constants settle most questions at once.
-        if not isinstance(one, Variable) and not isinstance(other, Variable) and one != other:
+    for left, right in zip(first.args, second.args, strict=True):
+        # Two different constants decide most cases.
+        if not isinstance(left, Variable) and not isinstance(right, Variable) and left != right:
             return False
     return unify(pattern_of(first), pattern_of(second))

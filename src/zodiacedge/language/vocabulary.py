@@ -1,4 +1,4 @@
-"""The words of the language: reserved words, operators, built-in functions and aggregates."""
+"""Reserved words, operators, built-in functions, aggregates and default prefixes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RESERVED = frozenset({"and", "not", "comp", "bind", "as", "aggregate", "on", "wi
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MED")
 
-# Built-in functions with the fewest and the most arguments each takes.
+# Built-in functions, with their least and greatest number of arguments.
 FUNCTIONS: dict[str, tuple[int, int | None]] = {
     "abs": (1, 1),
     "round": (1, 1),

@@ -1,7 +1,7 @@
-"""A map that is copied in no time: one large table that many share, and a small one of what differs from it.
+"""A copy-on-write map: a large table that copies share, and a small overlay of changes.
 
-A copy costs what differs, not what there is, so the tables of ten thousand rules can be values. Where too
-much differs, the next copy has a large table of its own.
+A copy costs the size of the overlay, not of the map, so the tables of ten thousand rules can be values.
+When the overlay is too large, the next copy gets a base table of its own.
 """
 
 from __future__ import annotations
@@ -17,40 +17,44 @@ K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
 
-_FEW = 64
+_MIN_OVERLAY = 64
 
 
 class CowDict(MutableMapping[K, V]):
-    """A dictionary in two layers. Keys are in the order of their arrival, as in any dictionary."""
+    """A dictionary in two layers. Keys are in insertion order, as in any dictionary."""
 
-    __slots__ = ("_below", "_gone", "_length", "_upper")
+    __slots__ = ("_base", "_deleted", "_length", "_overlay")
 
     def __init__(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
-        """Take some pairs."""
-        self._below: dict[K, V] = dict(pairs)
-        self._upper: dict[K, V] = {}
-        """What came or was replaced since."""
-        self._gone: set[K] = set()
-        """The keys below that count no more; those that came again are in the upper layer."""
-        self._length = len(self._below)
+        """Create the map with the given pairs."""
+        self._base: dict[K, V] = dict(pairs)
+        self._overlay: dict[K, V] = {}
+        """Keys inserted or replaced since the base was made."""
+        self._deleted: set[K] = set()
+        """Deleted keys of the base; a key that was inserted again is in the overlay too."""
+        self._length = len(self._base)
 
     def copy(self) -> CowDict[K, V]:
-        """Return a map that may be written to while this one stays as it is."""
-        found: CowDict[K, V] = CowDict()
-        if len(self._upper) + len(self._gone) > _FEW + 2 * isqrt(len(self._below)):
-            found._below = dict(self.items())
+        """Return a copy that can be written to without changing this map."""
+        copied: CowDict[K, V] = CowDict()
+        if len(self._overlay) + len(self._deleted) > _MIN_OVERLAY + 2 * isqrt(len(self._base)):
+            copied._base = dict(self.items())
         else:
-            found._below, found._upper, found._gone = self._below, self._upper.copy(), self._gone.copy()
-        found._length = self._length
-        return found
+            copied._base, copied._overlay, copied._deleted = (
+                self._base,
+                self._overlay.copy(),
+                self._deleted.copy(),
+            )
+        copied._length = self._length
+        return copied
 
     def __getitem__(self, key: K) -> V:
         """Return the value of a key."""
-        if key in self._upper:
-            return self._upper[key]
-        if key in self._gone:
+        if key in self._overlay:
+            return self._overlay[key]
+        if key in self._deleted:
             raise KeyError(key)
-        return self._below[key]
+        return self._base[key]
 
     @overload
     def get(self, key: K) -> V | None: ...
@@ -58,26 +62,26 @@ class CowDict(MutableMapping[K, V]):
     def get(self, key: K, default: V | D) -> V | D: ...
     def get(self, key: K, default: object = None) -> object:
         """Return the value of a key, or the default."""
-        if key in self._upper:
-            return self._upper[key]
-        return default if key in self._gone else self._below.get(key, default)
+        if key in self._overlay:
+            return self._overlay[key]
+        return default if key in self._deleted else self._base.get(key, default)
 
     def __contains__(self, key: object) -> bool:
-        """Whether there is a key."""
-        return key in self._upper or (key in self._below and key not in self._gone)
+        """Whether the map has a key."""
+        return key in self._overlay or (key in self._base and key not in self._deleted)
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Give a key a value."""
+        """Set the value of a key."""
         self._length += key not in self
-        self._upper[key] = value
+        self._overlay[key] = value
 
     def __delitem__(self, key: K) -> None:
-        """Forget a key."""
+        """Delete a key."""
         if key not in self:
             raise KeyError(key)
-        self._upper.pop(key, None)
-        if key in self._below:
-            self._gone.add(key)
+        self._overlay.pop(key, None)
+        if key in self._base:
+            self._deleted.add(key)
         self._length -= 1
 
     def __len__(self) -> int:
@@ -98,17 +102,17 @@ class CowDict(MutableMapping[K, V]):
         return dict(self._pairs()).items()
 
     def _pairs(self) -> Iterator[tuple[K, V]]:
-        upper, gone = self._upper, self._gone
-        if not upper and not gone:
-            yield from self._below.items()
+        overlay, deleted = self._overlay, self._deleted
+        if not overlay and not deleted:
+            yield from self._base.items()
             return
-        for key, value in self._below.items():
-            if key not in gone:
-                yield key, upper.get(key, value)
-        for key, value in upper.items():
-            if key in gone or key not in self._below:
+        for key, value in self._base.items():
+            if key not in deleted:
+                yield key, overlay.get(key, value)
+        for key, value in overlay.items():
+            if key in deleted or key not in self._base:
                 yield key, value
 
     def __repr__(self) -> str:
-        """Show what there is."""
-        return f"Layers({dict(self._pairs())!r})"
+        """Return the pairs as text."""
+        return f"CowDict({dict(self._pairs())!r})"

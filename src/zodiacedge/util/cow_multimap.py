@@ -1,6 +1,6 @@
-"""A map from keys to ordered sets that is a value: a change returns a new one that shares the rest.
+"""A copy-on-write map from keys to ordered sets: a change returns a new map that shares unchanged sets.
 
-One change copies each touched set once, however many pairs it holds.
+A change copies each set that it changes once, however many pairs it adds and removes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 
-_NOTHING: Mapping[object, None] = MappingProxyType({})
+_EMPTY: Mapping[object, None] = MappingProxyType({})
 
 
 class CowMultimap(Generic[K, V]):
-    """An immutable multimap; keys without values are not there."""
+    """An immutable multimap; a key without values is not stored."""
 
     __slots__ = ("_sets",)
 
@@ -29,9 +29,9 @@ class CowMultimap(Generic[K, V]):
         self._sets: CowDict[K, dict[V, None]] = sets if sets is not None else CowDict()
 
     def __getitem__(self, key: K) -> Mapping[V, None]:
-        """Return the values of a key as the keys of a map, in the order they came."""
-        found = self._sets.get(key)
-        return found if found is not None else _NOTHING  # type: ignore[return-value] # it is empty
+        """Return the values of a key as the keys of a map, in insertion order."""
+        values = self._sets.get(key)
+        return values if values is not None else _EMPTY  # type: ignore[return-value] # it is empty
 
     def __contains__(self, key: K) -> bool:
         """Whether a key has values."""
@@ -48,20 +48,20 @@ class CowMultimap(Generic[K, V]):
     def changed(self, added: Iterable[tuple[K, V]], removed: Iterable[tuple[K, V]]) -> CowMultimap[K, V]:
         """Return the multimap without the removed pairs and with the added ones."""
         sets = self._sets.copy()
-        own: dict[K, dict[V, None]] = {}
+        copies: dict[K, dict[V, None]] = {}
 
         def writable(key: K) -> dict[V, None]:
-            mine = own.get(key)
-            if mine is None:
-                mine = own[key] = dict(sets.get(key, {}))
-                sets[key] = mine
-            return mine
+            values = copies.get(key)
+            if values is None:
+                values = copies[key] = dict(sets.get(key, {}))
+                sets[key] = values
+            return values
 
         for key, value in removed:
             writable(key).pop(value, None)
         for key, value in added:
             writable(key)[value] = None
-        for key, mine in own.items():
-            if not mine:
+        for key, values in copies.items():
+            if not values:
                 del sets[key]
         return CowMultimap(sets)

@@ -1,4 +1,4 @@
-"""A few steps that Ctrl-C must not tear apart: it is heard when they are done."""
+"""A block of code that Ctrl-C does not interrupt: the signal is handled when the block ends."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put off SIGINT to the end of the block. Python gives it to the main thread only."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    """Defer SIGINT to the end of the block; in other threads than the main one there is nothing to defer."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
-    heard: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    pending: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if heard:
-            before(*heard[0])
+        signal.signal(signal.SIGINT, handler)
+        if pending:
+            handler(*pending[0])

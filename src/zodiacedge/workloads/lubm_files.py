@@ -59,7 +59,7 @@ def write(
     rows = dict.fromkeys(_NAMES, 0)
     with staged_export(folder) as export:
         with writing(export.folder), ExitStack() as files:
-            open_files = {n: _open(files, export.place(names[n]), n, form, compression) for n in _NAMES}
+            open_files = {n: _open(files, export.staged_path(names[n]), n, form, compression) for n in _NAMES}
             for one in universities:
                 cells = _Cells(one, iris=iris or form == "nt")
                 for name, file in open_files.items():

@@ -1,9 +1,9 @@
-"""Where boxes and arrows go: layers from top to bottom, groups that are not connected side by side.
+"""Layout of boxes and arrows: layers from top to bottom, connected groups side by side.
 
-Boxes of a connected group stand in layers, and an arrow that passes a layer has a place of its own in
-it, so no arrow crosses a box. The order within a layer and the horizontal places come from grandalf's
-Sugiyama layout; heights, distances and the arrows' paths are ours. Groups too large for it are put on
-a plain grid, level by level, with straight arrows. What is drawn there is left to `svg`.
+The boxes of a connected group are in layers, and an arrow that passes a layer has a lane of its own in
+it, so no arrow crosses a box. The order within a layer and the horizontal positions come from grandalf's
+Sugiyama layout; heights, distances and the paths of arrows are computed here. Groups that are too large
+for it are put on a grid, level by level, with straight arrows. Drawing is left to `svg`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Pair = tuple[int, int]
 _MOST_NODES = 150
 _MOST_BENDS = 1200
 _LANE = 16.0  # the width an arrow takes where it passes a layer
-_APART = 30.0  # between the boxes of a layer
-_GROUPS_APART = 56.0
-_TURNS = 60  # after which nothing moves visibly any more
+_GAP = 30.0  # between the boxes of a layer
+_GROUP_GAP = 56.0
+_ITERATIONS = 60  # after which positions are stable
 _LEAD = 12.0  # an arrow's tip points straight down
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle's size, and the level it belongs to."""
+    """The size of a box, and its level."""
 
     width: float
     height: float
@@ -39,9 +39,9 @@ class Box:
 
 @dataclass(slots=True)
 class Layout:
-    """Upper left corners of boxes, paths of arrows as vertical stretches, and the size of it all.
+    """Upper left corners of boxes, paths of arrows as vertical segments, and the total size.
 
-    A path is a list of (x, from y, to y): the arrow runs down at x and bends over to the next one.
+    A path is a list of (x, from y, to y): the arrow runs down at x and bends to the next segment.
     """
 
     corners: dict[int, Point] = field(default_factory=dict)
@@ -49,8 +49,8 @@ class Layout:
     width: float = 0.0
     height: float = 0.0
 
-    def take(self, part: Layout, x: float, y: float) -> None:
-        """Put another layout into this one."""
+    def paste(self, part: Layout, x: float, y: float) -> None:
+        """Copy another layout into this one, moved by x and y."""
         for node, (left, top) in part.corners.items():
             self.corners[node] = (left + x, top + y)
         for pair, path in part.paths.items():
@@ -60,7 +60,7 @@ class Layout:
 
 
 def arrange(boxes: Mapping[int, Box], pairs: Iterable[Pair]) -> Layout:
-    """Return places for boxes and for the arrows between them; arrows go to higher levels only."""
+    """Return the layout of boxes and of the arrows between them; arrows go to higher levels only."""
     between = list(dict.fromkeys(pairs))
     boxes = _lowered(boxes, between)
     parts = []
@@ -72,7 +72,7 @@ def arrange(boxes: Mapping[int, Box], pairs: Iterable[Pair]) -> Layout:
 
 
 def _lowered(boxes: Mapping[int, Box], pairs: Sequence[Pair]) -> Mapping[int, Box]:
-    """Move boxes that lead to more than leads to them down to where they are needed: shorter arrows."""
+    """Move boxes with more outgoing than incoming arrows down to their targets: shorter arrows."""
     targets: dict[int, list[int]] = {node: [] for node in boxes}
     sources = dict.fromkeys(boxes, 0)
     for source, target in pairs:
@@ -97,38 +97,38 @@ def _groups(boxes: Mapping[int, Box], pairs: Sequence[Pair]) -> list[tuple[list[
 
     for source, target in pairs:
         parent[find(source)] = find(target)
-    found: dict[int, tuple[list[int], list[Pair]]] = {}
+    groups: dict[int, tuple[list[int], list[Pair]]] = {}
     for node in boxes:
-        found.setdefault(find(node), ([], []))[0].append(node)
+        groups.setdefault(find(node), ([], []))[0].append(node)
     for pair in pairs:
-        found[find(pair[0])][1].append(pair)
-    return list(found.values())
+        groups[find(pair[0])][1].append(pair)
+    return list(groups.values())
 
 
 def _packed(parts: list[Layout]) -> Layout:
-    """Put groups in rows, tall ones first, in a shape somewhat wider than high."""
+    """Put groups in rows, tall ones first; the whole is somewhat wider than high."""
     whole = Layout()
-    area = sum((part.width + _GROUPS_APART) * (part.height + _GROUPS_APART) for part in parts)
+    area = sum((part.width + _GROUP_GAP) * (part.height + _GROUP_GAP) for part in parts)
     limit = max([sqrt(area * 1.8), *(part.width for part in parts)])
     x = y = row = 0.0
     for part in sorted(parts, key=lambda part: -part.height):
         if x > 0 and x + part.width > limit:
-            x, y, row = 0.0, y + row + _GROUPS_APART, 0.0
-        whole.take(part, x, y)
-        x += part.width + _GROUPS_APART
+            x, y, row = 0.0, y + row + _GROUP_GAP, 0.0
+        whole.paste(part, x, y)
+        x += part.width + _GROUP_GAP
         row = max(row, part.height)
     return whole
 
 
 def _grid(boxes: Mapping[int, Box], nodes: Sequence[int], pairs: Sequence[Pair]) -> Layout:
     """Put boxes level by level in rows of equal cells; arrows go straight."""
-    cell = max(boxes[node].width for node in nodes) + _APART
+    cell = max(boxes[node].width for node in nodes) + _GAP
     columns = max(1, ceil(sqrt(len(nodes) * 0.8)))
     levels: dict[int, list[int]] = {}
     for node in sorted(nodes, key=lambda node: boxes[node].level):
         levels.setdefault(boxes[node].level, []).append(node)
     if len(levels) > columns:
-        # A long chain would be a thread of boxes: let levels share rows.
+        # A long chain would be a single column of boxes: let levels share rows.
         levels = {0: [node for members in levels.values() for node in members]}
     layout = Layout()
     y = 0.0
@@ -138,23 +138,23 @@ def _grid(boxes: Mapping[int, Box], nodes: Sequence[int], pairs: Sequence[Pair])
             for column, node in enumerate(row):
                 layout.corners[node] = (column * cell, y)
                 layout.width = max(layout.width, column * cell + boxes[node].width)
-            y += max(boxes[node].height for node in row) + _APART
-        y += _APART
+            y += max(boxes[node].height for node in row) + _GAP
+        y += _GAP
     for source, target in pairs:
         (left, top), (other_left, other_top) = layout.corners[source], layout.corners[target]
         bottom = top + boxes[source].height
-        here, there = left + boxes[source].width / 2, other_left + boxes[target].width / 2
-        layout.paths[source, target] = [(here, bottom, bottom), (there, other_top, other_top)]
-    layout.height = y - 2 * _APART
+        start_x, end_x = left + boxes[source].width / 2, other_left + boxes[target].width / 2
+        layout.paths[source, target] = [(start_x, bottom, bottom), (end_x, other_top, other_top)]
+    layout.height = y - 2 * _GAP
     return layout
 
 
-# A place in a layer: a box by its id, or the lane of an arrow that passes.
+# A slot of a layer: a box by its id, or the lane of a passing arrow.
 Slot = int | tuple[int, int, int]
 
 
 def _layered(boxes: Mapping[int, Box], nodes: Sequence[int], pairs: Sequence[Pair]) -> Layout:
-    """Put boxes in layers and give every arrow a lane through the layers that it passes."""
+    """Put boxes in layers, and every arrow in a lane through the layers that it passes."""
     centres, lanes = _sugiyama(boxes, nodes, pairs)
     layers: dict[int, list[Slot]] = {}
     for slot in centres:
@@ -192,7 +192,7 @@ def _sugiyama(
 ) -> tuple[dict[Slot, float], dict[Pair, list[tuple[int, int, int]]]]:
     """Return horizontal centres of boxes and lanes, and the lanes of each arrow from top to bottom.
 
-    Lanes are handed over as vertices of their own, so that layers are ours and not the library's.
+    Lanes are passed to the library as vertices, so that it keeps our layers.
     """
     lanes = {
         (source, target): [
@@ -200,7 +200,7 @@ def _sugiyama(
         ]
         for source, target in pairs
     }
-    slots: list[Slot] = [*nodes, *(lane for found in lanes.values() for lane in found)]
+    slots: list[Slot] = [*nodes, *(lane for passed in lanes.values() for lane in passed)]
     if len(slots) == 1:
         return {slots[0]: 0.0}, lanes
     # A drawing is the only thing that needs the library.
@@ -211,12 +211,12 @@ def _sugiyama(
     for slot, vertex in vertices.items():
         vertex.view = VertexViewer(_width(boxes, slot), 10)
     edges = []
-    for (source, target), found in lanes.items():
-        steps: list[Slot] = [source, *found, target]
+    for (source, target), passed in lanes.items():
+        steps: list[Slot] = [source, *passed, target]
         edges += [Edge(vertices[a], vertices[b]) for a, b in pairwise(steps)]
     (core,) = Graph(list(vertices.values()), edges).C
     sugiyama = SugiyamaLayout(core)
-    sugiyama.xspace = _APART
+    sugiyama.xspace = _GAP
     layers: dict[int, list[Slot]] = {}
     for slot in slots:
         layers.setdefault(boxes[slot].level if isinstance(slot, int) else slot[2], []).append(slot)
@@ -224,7 +224,7 @@ def _sugiyama(
         sugiyama.layers.append(Layer(vertices[slot] for slot in layers[level]))
         for slot in layers[level]:
             sugiyama.grx[vertices[slot]].rank = rank
-    # The levels are settled: the library would put every box that nothing leads to on top.
+    # The levels are fixed: the library would put every box without incoming arrows on top.
     sugiyama.rank_all = lambda _roots, _optimize: None
     sugiyama.init_all(roots=[], inverted_edges=[])
     sugiyama.draw(6)
@@ -241,36 +241,36 @@ def _relax(
     centres: dict[Slot, float],
     lanes: Mapping[Pair, list[tuple[int, int, int]]],
 ) -> None:
-    """Draw everything towards what it is joined with: the library leaves wide empty stretches."""
-    joined: dict[Slot, list[Slot]] = {slot: [] for slot in centres}
-    for (source, target), found in lanes.items():
-        steps: list[Slot] = [source, *found, target]
+    """Move slots towards their neighbours: the library leaves wide empty areas."""
+    neighbours: dict[Slot, list[Slot]] = {slot: [] for slot in centres}
+    for (source, target), passed in lanes.items():
+        steps: list[Slot] = [source, *passed, target]
         for above, below in pairwise(steps):
-            joined[above].append(below)
-            joined[below].append(above)
+            neighbours[above].append(below)
+            neighbours[below].append(above)
     for layer in layers:
         layer.sort(key=lambda slot: centres[slot])
         _spread(boxes, layer, centres)
-    for turn in range(_TURNS):
-        for layer in layers if turn % 2 else reversed(layers):
+    for iteration in range(_ITERATIONS):
+        for layer in layers if iteration % 2 else reversed(layers):
             for slot in layer:
-                near = [centres[other] for other in joined[slot]]
+                near = [centres[other] for other in neighbours[slot]]
                 if near:
-                    # A box with one arrow ends up right below or above, the others where they settle.
-                    pull = 1.0 if len(near) == 1 and turn == _TURNS - 1 else 0.5
+                    # A box with one arrow ends directly below or above its neighbour.
+                    pull = 1.0 if len(near) == 1 and iteration == _ITERATIONS - 1 else 0.5
                     centres[slot] += pull * (sum(near) / len(near) - centres[slot])
             _spread(boxes, layer, centres)
 
 
 def _spread(boxes: Mapping[int, Box], layer: list[Slot], centres: dict[Slot, float]) -> None:
-    """Move the slots of a layer apart where they overlap, as little as a pass from each side gives."""
+    """Separate overlapping slots of a layer: the mean of a pass from each side."""
     rightmost = dict(centres)
     for before, slot in pairwise(layer):
-        apart = (_width(boxes, before) + _width(boxes, slot)) / 2 + _APART
-        centres[slot] = max(centres[slot], centres[before] + apart)
+        distance = (_width(boxes, before) + _width(boxes, slot)) / 2 + _GAP
+        centres[slot] = max(centres[slot], centres[before] + distance)
     for after, slot in pairwise(reversed(layer)):
-        apart = (_width(boxes, slot) + _width(boxes, after)) / 2 + _APART
-        rightmost[slot] = min(rightmost[slot], rightmost[after] - apart)
+        distance = (_width(boxes, slot) + _width(boxes, after)) / 2 + _GAP
+        rightmost[slot] = min(rightmost[slot], rightmost[after] - distance)
     # Both passes keep the distances, and so does their mean.
     for slot in layer:
         centres[slot] = (centres[slot] + rightmost[slot]) / 2
@@ -282,7 +282,7 @@ def _ports(
     centres: Mapping[Slot, float],
     lanes: Mapping[Pair, list[tuple[int, int, int]]],
 ) -> dict[Pair, Point]:
-    """Return where each arrow leaves its box and arrives: side by side, in the order they go apart."""
+    """Return the x positions where each arrow leaves and enters boxes: side by side, without crossings."""
     leaving: dict[int, list[tuple[float, Pair]]] = {}
     arriving: dict[int, list[tuple[float, Pair]]] = {}
     for pair in pairs:
@@ -298,10 +298,10 @@ def _ports(
 def _side_by_side(
     boxes: Mapping[int, Box], ends: Mapping[int, list[tuple[float, Pair]]], centres: Mapping[Slot, float]
 ) -> dict[Pair, float]:
-    found = {}
+    positions = {}
     for node, towards in ends.items():
         step = min(22.0, (boxes[node].width - 24.0) / max(1, len(towards) - 1))
         first = centres[node] - step * (len(towards) - 1) / 2
-        for place, (_, pair) in enumerate(sorted(towards)):
-            found[pair] = first + place * step
-    return found
+        for index, (_, pair) in enumerate(sorted(towards)):
+            positions[pair] = first + index * step
+    return positions

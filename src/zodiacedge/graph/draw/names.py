@@ -1,4 +1,4 @@
-"""How rules and predicates are called in messages and drawings."""
+"""Names of rules and predicates in messages and drawings."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from zodiacedge.language.ast import Predicate, Rule
 
-_LONGEST = 72
+_MAX_LENGTH = 72
 
 
 def rule_name(rule: Rule) -> str:
-    """Return a rule's label or, without one, its text as far as it is short."""
+    """Return a rule's label or, without one, its text, clipped."""
     if rule.label:
         return rule.label
     text = format_rule(rule).removesuffix(".").rstrip()
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
 
 
 def predicate_name(predicate: Predicate) -> str:
@@ -28,7 +28,7 @@ def predicate_name(predicate: Predicate) -> str:
 
 
 def short_name(predicate: Predicate) -> str:
-    """Return the last part of a predicate's name, for places where a whole IRI is too long."""
+    """Return the last part of a predicate's name, where a whole IRI is too long."""
     if predicate.name == RDF_TYPE:
         return "rdf:type"
     return re.split(r"[#/]", predicate.name.rstrip("#/"))[-1] or predicate.name

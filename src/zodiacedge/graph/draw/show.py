@@ -1,4 +1,4 @@
-"""A graph as text to read, as DOT for Graphviz, and as JSON for programs. Pictures are left to `svg`.
+"""A graph as text, as DOT for Graphviz, and as JSON. Pictures are left to `svg`.
 
 The JSON document is stable; fields may be added to it, but none changes its meaning::
 
@@ -6,19 +6,19 @@ The JSON document is stable; fields may be added to it, but none changes its mea
      "rules": 7,                             number of rules
      "nodes": [                              in topological order
        {"id": 2, "name": "hn2",
-        "level": 1,                          one more than the highest level that leads to it
+        "level": 1,                          one more than the highest level of its predecessors
         "rules": [{"key": "…",               identity of the rule
-                   "label": "r2",            null where the author gave none
+                   "label": "r2",            null if it has none
                    "text": "p2(X, Y) :- …"}],
         "defines": ["p2/2"],                 predicates of the heads
-        "recursive": true,                   whether its rules can feed each other or themselves
-        "size": 120,                         number of facts, null where not known
+        "recursive": true,                   whether its rules read what they derive
+        "size": 120,                         number of facts, null if unknown
         "highlighted": false}],
      "edges": [
-       {"source": 2, "target": 3,            ids; an edge goes from what is derived to what reads it
+       {"source": 2, "target": 3,            ids; an edge goes from writer to reader
         "negative": true,                    read under `not` or inside an aggregate
         "via": ["p4/2"]}],                   predicates that carry it
-     "complete": true}                       false where there were too many edges to list
+     "complete": true}                       false if there were too many edges to list
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from zodiacedge.graph.hrdg import Edge, HyperGraph
     from zodiacedge.language.ast import Predicate
 
-_LISTED = 12
-_READABLE = 20_000  # more edges than that nobody reads
+_MAX_LISTED = 12
+_MAX_EDGES = 20_000  # more are not readable
 
 
 def to_text(
     graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
 ) -> str:
     """Return a listing by level: each node's rules, predicates and edges."""
-    drawn = sketch(graph, sizes, highlight, _READABLE)
+    drawn = sketch(graph, sizes, highlight, _MAX_EDGES)
     names = {node.id: node.name for node in drawn.nodes}
     leaving: dict[int, list[Edge]] = {}
     for edge in drawn.edges:
@@ -58,7 +58,7 @@ def to_text(
         f"{nodes}, {counted}, {negative} of them negative",
         "→ feeds   ⇢ feeds through `not` or an aggregate   ↻ recursive",
     ]
-    # The order within a level stays topological: sorted() keeps it.
+    # sorted() is stable, so the order within a level stays topological.
     for level, together in groupby(sorted(drawn.nodes, key=_level), _level):
         lines += ["", f"level {level}"]
         for node in together:
@@ -68,7 +68,7 @@ def to_text(
 
 def to_dot(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()) -> str:
     """Return the graph for Graphviz: dashed arrows are negative edges."""
-    drawn = sketch(graph, sizes, highlight, _READABLE)
+    drawn = sketch(graph, sizes, highlight, _MAX_EDGES)
     lines = [
         "digraph hrdg {",
         "  rankdir=TB;",
@@ -77,12 +77,16 @@ def to_dot(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight:
     ]
     for node in drawn.nodes:
         size = "" if node.size is None else f" ({_count(node.size, 'fact')})"
-        rows = [f"{node.name}{' ↻' if node.recursive else ''}{size}", _some(node.rules), _some(node.defines)]
+        rows = [
+            f"{node.name}{' ↻' if node.recursive else ''}{size}",
+            _listing(node.rules),
+            _listing(node.defines),
+        ]
         colour = ', fillcolor="#fff3cd"' if node.highlighted else ""
         lines.append(f"  n{node.id} [label={_dot_text(rows)}{colour}];")
     for edge in drawn.edges:
         style = ", style=dashed" if edge.negative else ""
-        label = _dot_text([_some(tuple(predicate_name(predicate) for predicate in edge.via))])
+        label = _dot_text([_listing(tuple(predicate_name(predicate) for predicate in edge.via))])
         lines.append(f"  n{edge.source} -> n{edge.target} [label={label}{style}];")
     if not drawn.complete:
         lines.append(f"  // only the first {len(drawn.edges)} edges")
@@ -134,7 +138,7 @@ def to_dict(
 def to_json(
     graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
 ) -> str:
-    """Return `to_dict` as text."""
+    """Return `to_dict` as JSON text."""
     return json.dumps(to_dict(graph, sizes, highlight), ensure_ascii=False, indent=2) + "\n"
 
 
@@ -147,18 +151,18 @@ def _paragraph(graph: HyperGraph, node: SketchNode, edges: list[Edge], names: Ma
     size = "" if node.size is None else f"   {_count(node.size, 'fact')}"
     lines = [f"  {node.name}{marks}   {', '.join(node.defines)}{size}"]
     lines += [f"      {format_rule(graph.rule(key))}" for key in node.keys]
-    alike: dict[tuple[bool, tuple[Predicate, ...]], list[str]] = {}
+    by_label: dict[tuple[bool, tuple[Predicate, ...]], list[str]] = {}
     for edge in edges:
-        alike.setdefault((edge.negative, edge.via), []).append(names[edge.target])
-    for (negative, via), targets in alike.items():
-        carried = _some(tuple(predicate_name(predicate) for predicate in via))
+        by_label.setdefault((edge.negative, edge.via), []).append(names[edge.target])
+    for (negative, via), targets in by_label.items():
+        carried = _listing(tuple(predicate_name(predicate) for predicate in via))
         lines.append(f"    {'⇢' if negative else '→'} {', '.join(targets)}   ({carried})")
     return lines
 
 
-def _some(words: tuple[str, ...]) -> str:
-    left = len(words) - _LISTED
-    return ", ".join(words[:_LISTED]) + (f" and {left} more" if left > 0 else "")
+def _listing(words: tuple[str, ...]) -> str:
+    left = len(words) - _MAX_LISTED
+    return ", ".join(words[:_MAX_LISTED]) + (f" and {left} more" if left > 0 else "")
 
 
 def _count(number: int, noun: str) -> str:

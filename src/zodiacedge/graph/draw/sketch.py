@@ -1,7 +1,7 @@
-"""What every drawing of a graph shows: hyper-nodes with levels, names and sizes, and their edges.
+"""The content of every drawing of a graph: hyper-nodes with levels, names and sizes, and their edges.
 
-A level is one more than the highest level that leads to the node. Edges are not stored and may be as
-many as the square of the rules, so a sketch holds at most a given number and says so.
+The level of a node is one more than the highest level of its predecessors. The number of edges may be
+quadratic in the number of rules, so a sketch has a limit and says whether it is complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SketchNode:
-    """A hyper-node as drawings show it."""
+    """A hyper-node of a drawing."""
 
     id: int
     name: str
@@ -31,7 +31,7 @@ class SketchNode:
     """Label or text of each rule."""
     defines: tuple[str, ...]
     short_defines: tuple[str, ...]
-    """The same without what comes before the last `/` or `#` of an IRI."""
+    """The same, of an IRI only the part after the last `/` or `#`."""
     recursive: bool
     size: int | None
     highlighted: bool
@@ -44,7 +44,7 @@ class Sketch:
     nodes: tuple[SketchNode, ...]
     edges: tuple[Edge, ...]
     complete: bool
-    """Whether all edges are there."""
+    """Whether it has all edges."""
 
 
 def sketch(
@@ -53,7 +53,7 @@ def sketch(
     highlight: Collection[int] = (),
     most_edges: int = 100_000,
 ) -> Sketch:
-    """Return what there is to draw. Sizes are facts per node id; highlighted are ids too."""
+    """Return the sketch of a graph. `sizes` are facts per node id, `highlight` node ids."""
     level = _levels(graph)
     marked = frozenset(highlight)
     nodes = []
@@ -78,8 +78,8 @@ def sketch(
 
 
 def _levels(graph: HyperGraph) -> dict[int, int]:
-    # Through patterns, not edges: in topological order all writers of what a node reads, except its
-    # own rules, have been seen when its turn comes.
+    # By patterns, not edges: in topological order all writers of what a node reads, except its own
+    # rules, come before the node.
     levels: dict[int, int] = {}
     highest: dict[Pattern, int] = {}
     for node in graph.order:

@@ -1,7 +1,7 @@
 """A graph as an SVG picture: boxes for hyper-nodes, solid arrows, dashed ones for negative edges.
 
-Needs no program besides Python. Every box and arrow has a tooltip with what did not fit. Places come
-from `layout`; this file draws.
+It needs no external program. Every box and arrow has a tooltip with its complete text. Positions come
+from `layout`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _STYLE = f"""
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """A box with its text, broken into lines."""
+    """A box with its wrapped text."""
 
     node: SketchNode
     rules: list[str]
@@ -58,7 +58,7 @@ class _Card:
 
 
 def to_svg(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()) -> str:
-    """Return the picture. Sizes are facts per node id; highlighted nodes stand out."""
+    """Return the picture. `sizes` are facts per node id, `highlight` node ids."""
     drawn = sketch(graph, sizes, highlight, _MOST_EDGES)
     cards = {node.id: _card(node) for node in drawn.nodes}
     boxes = {card.node.id: Box(card.width, card.height, card.node.level) for card in cards.values()}
@@ -114,16 +114,16 @@ def _size(node: SketchNode) -> str:
 
 
 def _wrapped(words: tuple[str, ...], size: float) -> list[str]:
-    """Break a list of words into a few lines; what does not fit is counted."""
+    """Wrap a list of words to a few lines; words that do not fit are counted."""
     lines: list[str] = []
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         short = _clipped(word, size)
         if lines and _text_width(f"{lines[-1]}, {short}", size) <= _WRAP:
             lines[-1] = f"{lines[-1]}, {short}"
         elif len(lines) < _MOST_LINES:
             lines.append(short)
         else:
-            return [*lines, f"… and {len(words) - place} more"]
+            return [*lines, f"… and {len(words) - index} more"]
     return lines
 
 
@@ -134,7 +134,7 @@ def _clipped(word: str, size: float) -> str:
 
 
 def _text_width(text: str, size: float) -> float:
-    """Return about how wide a text is, rather too wide than too narrow."""
+    """Return an upper estimate of the width of a text."""
     return size * sum(0.34 if c in "iljtfrI.,:;|!'()[] /" else 0.88 if c in "mwMW@%…" else 0.62 for c in text)
 
 
@@ -160,7 +160,7 @@ def _box(card: _Card, x: float, y: float) -> str:
 
 def _arrow(edge: Edge, layout: Layout, cards: Mapping[int, _Card], *, doubled: bool) -> str:
     path = layout.paths[edge.source, edge.target]
-    # A pair of nodes with both kinds of edge has one lane, which the two share.
+    # Two edges of different kinds between the same nodes share a lane.
     aside = (4.0 if edge.negative else -4.0) if doubled else 0.0
     x, start, end = path[0]
     drawn = [f"M{x + aside:.1f} {start:.1f}V{end:.1f}"]

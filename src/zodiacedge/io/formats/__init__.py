@@ -1,7 +1,7 @@
 """One module per file format.
 
 cells    terms as cells of text
-lines    numbered lines, and what every reader is given
+lines    numbered lines, and the input of every reader
 tabular  CSV and TSV
 jsonl    JSON lines
 rdf      RDF in, by pyoxigraph

@@ -1,10 +1,9 @@
-"""Parquet files, Arrow files and Arrow tables. This module and `places` import pyarrow, when it is needed.
+"""Parquet files, Arrow files and Arrow tables. Only this module and `paths` import pyarrow.
 
-A column of strings holds cells as in `cells`; a column of another type holds literals: integers of all
+A column of strings has cells as in `cells`; a column of another type has literals: integers of all
 widths, floats (xsd:double), decimals, booleans, timestamps (without a time zone: UTC) and dates, each
-also dictionary-encoded. A row with a null, or with a number that is not finite, is reported and
-skipped; a column of any other type is refused by its name. Writing picks the type that holds a whole
-column exactly, and strings otherwise.
+also dictionary-encoded. A row with a null, or with a number that is not finite, is reported and skipped; a
+column of another type is refused. A column is written with the type that holds it exactly, or as strings.
 """
 
 from __future__ import annotations
@@ -48,23 +47,23 @@ if TYPE_CHECKING:
 _ARITY = b"zodiacedge.arity"
 _MAGIC = b"ARROW1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_WRITTEN = {
+_TYPES = {
     XSD_INTEGER: pa.int64(),
     XSD_DOUBLE: pa.float64(),
     XSD_BOOLEAN: pa.bool_(),
     XSD_DATETIME: pa.timestamp("us", tz="UTC"),
 }
-# How the compressions of the command line are called inside these formats.
+# The codecs of the formats by compression of the command line.
 PARQUET_CODECS = {"": "snappy", "gz": "gzip", "zst": "zstd"}
 ARROW_CODECS = {"": None, "zst": "zstd"}
 
 
 def read_columnar(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
-    """Yield the facts of a Parquet or Arrow file in batches; report the rows that are none."""
+    """Yield the facts of a Parquet or Arrow file in batches; report bad rows."""
     if not reading.source.compression:
         yield from _read_file(stream, reading)
         return
-    # Both formats are read from their end, which a compressed stream cannot do.
+    # Both formats are read from their end, so a compressed stream is unpacked to a file.
     with tempfile.TemporaryFile() as whole:
         while block := stream.read(BLOCK):
             whole.write(block)
@@ -73,7 +72,7 @@ def read_columnar(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact
 
 
 def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
-    """Return the facts of an Arrow table's rows; refuse the table if a row is none."""
+    """Return the facts of an Arrow table; raise if a row is not a fact."""
     name = relation_name(relation)
     source = SourceFile(Path("<table>"), Format.ARROW, relation=name)
     reading = FileReading(source, ReadOptions())
@@ -85,7 +84,7 @@ def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
 
 
 def table_of(rows: Sequence[Sequence[Term]], names: Sequence[str]) -> pa.Table:
-    """Return rows of terms as an Arrow table: a column of values where one type holds it exactly."""
+    """Return rows of terms as an Arrow table; a column is typed if one type holds it exactly."""
     columns = [_column([row[at] for row in rows]) for at in range(len(names))]
     return pa.Table.from_arrays(columns, names=list(names))
 
@@ -97,7 +96,7 @@ def write_columnar(
     if arity:
         table = table_of(rows, [f"c{i}" for i in range(1, arity + 1)])
     else:
-        # No file has rows of no columns, so the arity stands in the file's own notes.
+        # No file has rows without columns, so the arity is in the file's metadata.
         table = pa.table({"true": pa.array([True for _ in rows], pa.bool_())})
     table = table.replace_schema_metadata({_ARITY: str(arity).encode()})
     if form is Format.PARQUET:
@@ -114,7 +113,7 @@ def _read_file(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
         schema, batches = _open(stream, reading)
         yield from _facts(schema, batches, reading)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        # A problem of the system's has a number; without one it is the library that gave up.
+        # An error of the operating system has an errno; without one it is an error of the library.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         kind = "a Parquet" if source.format is Format.PARQUET else "an Arrow"
@@ -129,20 +128,20 @@ def _open(stream: IO[bytes], reading: FileReading) -> tuple[pa.Schema, Iterable[
     size = reading.options.batch_size
     if reading.source.format is Format.PARQUET:
         parquet = pq.ParquetFile(stream)
-        return parquet.schema_arrow, _sound(parquet.iter_batches(batch_size=size))
+        return parquet.schema_arrow, _validated(parquet.iter_batches(batch_size=size))
     head = stream.read(len(_MAGIC))
     stream.seek(0)
     if head == _MAGIC:
         reader = pa.ipc.open_file(stream)
-        whole = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:
         reader = pa.ipc.open_stream(stream)
-        whole = (batch for batch in reader)
-    return reader.schema, _sliced(_sound(whole), size)
+        batches = (batch for batch in reader)
+    return reader.schema, _sliced(_validated(batches), size)
 
 
-def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    # The library takes what a file says about itself for true, until it is asked to look.
+def _validated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    # Without validation the library trusts the metadata of a file.
     for batch in batches:
         batch.validate(full=True)
         yield batch
@@ -181,7 +180,7 @@ def _facts(
         yield facts
 
 
-_Cell = Term | str  # a term, or why there is none
+_Cell = Term | str  # a term, or the reason why it is missing
 
 
 def _converter(field: pa.Field, reading: FileReading) -> Callable[[pa.Array], list[_Cell]]:
@@ -219,7 +218,7 @@ def _scalar(kind: pa.DataType) -> Callable[..., _Cell] | None:
 
 
 def _integer(value: int) -> Term:
-    # An unsigned number may be beyond 64 bits with a sign: a term without a value.
+    # An unsigned number beyond a signed 64-bit one is a term without a value.
     return literal(str(value), XSD_INTEGER)
 
 
@@ -252,7 +251,7 @@ def _strings(column: pa.Array) -> list[_Cell]:
 
 
 def _timestamps(column: pa.Array) -> list[_Cell]:
-    # Through numbers, because Python's moments have microseconds and end with the year 9999.
+    # By numbers, because Python's datetime has microseconds and ends with the year 9999.
     unit = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 0}[column.type.unit]
     counts: list[int | None] = column.cast(pa.timestamp(column.type.unit)).cast(pa.int64()).to_pylist()
     cells: list[_Cell] = []
@@ -261,22 +260,22 @@ def _timestamps(column: pa.Array) -> list[_Cell]:
             cells.append("null")
             continue
         try:
-            moment = _EPOCH + timedelta(microseconds=count * unit if unit else count // 1000)
-            cells.append(date_time(moment))
+            value = _EPOCH + timedelta(microseconds=count * unit if unit else count // 1000)
+            cells.append(date_time(value))
         except OverflowError:
             cells.append("a moment outside the years 1 to 9999")
     return cells
 
 
 def _by_dictionary(column: pa.DictionaryArray, inner: Callable[[pa.Array], list[_Cell]]) -> list[_Cell]:
-    known = inner(column.dictionary)
-    places: list[int | None] = column.indices.to_pylist()
-    return ["null" if at is None else known[at] for at in places]
+    cells = inner(column.dictionary)
+    indexes: list[int | None] = column.indices.to_pylist()
+    return ["null" if index is None else cells[index] for index in indexes]
 
 
 def _column(terms: Sequence[Term]) -> pa.Array:
     kinds = {t.datatype if isinstance(t, Literal) else "" for t in terms}
-    kind = _WRITTEN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    kind = _TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
     if kind is not None:
         values = [value_of(t) for t in terms]
         if None not in values:

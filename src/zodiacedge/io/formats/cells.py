@@ -1,6 +1,6 @@
-r"""Terms as cells of CSV, TSV, JSON lines and string columns, both ways.
+r"""Terms as cells of CSV, TSV, JSON lines and string columns: reading and writing.
 
-A cell is one of these, and any other text is a plain string, as it stands, spaces included:
+A cell is one of these, and any other text is a plain string, spaces included:
 
     5  -7  +05                      xsd:integer
     1.50                            xsd:decimal
@@ -12,9 +12,8 @@ A cell is one of these, and any other text is a plain string, as it stands, spac
     "text"@en                       a string with a language
     "5"^^xsd:byte  "x"^^<iri>       a literal with a datatype
 
-What only resembles one of them is a plain string too: `"abc`, `"a"b`, `<a b>`, `.5`, `5.`, `1,5`.
-Writing is the exact inverse: a string is quoted where it would be read back as something else, and
-nowhere else. The quoting of CSV itself is left to `tabular`.
+Similar texts are plain strings too: `"abc`, `"a"b`, `<a b>`, `.5`, `5.`, `1,5`. Writing is the exact
+inverse: a string is quoted only if it would be read as another term. CSV quoting is left to `tabular`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from zodiacedge.terms import (
     string,
 )
 
-# The parts of terms, as the text writers of RDF need them too.
+# Lexical forms that the RDF writers use too.
 IRI_FORM = re.compile(r'[^\x00-\x20<>"{}|^`\\\ud800-\udfff]*')
 _LETTERS = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
@@ -62,22 +61,22 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Only texts that start like this can be anything but a plain string.
-_SUSPECTS = frozenset('0123456789+-<_"')
+# Other texts are plain strings, whatever follows.
+_FIRST_CHARACTERS = frozenset('0123456789+-<_"')
 _BARE_TYPES = frozenset({XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE, XSD_BOOLEAN})
 _XSD_NAME = re.compile(re.escape(XSD) + r"([A-Za-z]+)")
 
 
 def read_cell(text: str) -> Term:
-    """Return the term that a cell's text stands for."""
+    """Return the term of a cell."""
     if text in {"true", "false"}:
         return Literal(text, XSD_BOOLEAN)
-    if text[:1] not in _SUSPECTS or not text:
+    if text[:1] not in _FIRST_CHARACTERS or not text:
         return Literal(text)
-    found = _CELL.fullmatch(text)
-    if not found:
+    parsed = _CELL.fullmatch(text)
+    if not parsed:
         return Literal(text)
-    match found.lastgroup:
+    match parsed.lastgroup:
         case "number":
             return read_number(text)
         case "iri":
@@ -85,18 +84,18 @@ def read_cell(text: str) -> Term:
         case "label":
             return BlankNode(text[2:])
         case _:
-            return _quoted(found, text)
+            return _quoted(parsed, text)
 
 
 def read_number(text: str) -> Literal:
-    """Return the literal of a number's text: digits alone, with a point, with an exponent."""
+    """Return the literal of a number: integer, decimal or, with an exponent, double."""
     if "e" in text or "E" in text:
         return literal(text, XSD_DOUBLE)
     return literal(text, XSD_DECIMAL if "." in text else XSD_INTEGER)
 
 
 def write_cell(term: Term) -> str:
-    """Return the text that `read_cell` reads back as the term."""
+    """Return the cell of a term: the inverse of `read_cell`."""
     match term:
         case IRI(value=value):
             return f"<{checked_iri(value)}>"
@@ -104,7 +103,7 @@ def write_cell(term: Term) -> str:
             return f"_:{checked_label(label)}"
         case Literal(lexical=lexical, datatype=datatype):
             if datatype == XSD_STRING:
-                plain = lexical[:1] not in _SUSPECTS and lexical not in {"true", "false"}
+                plain = lexical[:1] not in _FIRST_CHARACTERS and lexical not in {"true", "false"}
                 return lexical if plain or read_cell(lexical) == term else quote(lexical)
             if datatype in _BARE_TYPES and read_cell(lexical) == term:
                 return lexical
@@ -112,7 +111,7 @@ def write_cell(term: Term) -> str:
 
 
 def quoted_literal(term: Literal, *, short: bool = True) -> str:
-    """Return a literal in quotes, with its tag or datatype; `short` writes `xsd:` for XSD's IRI."""
+    """Return a quoted literal with its tag or datatype; `short` abbreviates XSD datatypes to `xsd:`."""
     if term.datatype == RDF_LANGSTRING and term.language:
         if not LANGUAGE_FORM.fullmatch(term.language):
             raise problem("I015", f"{term.language!r} is not a language tag", "write it like en or de-ch")
@@ -125,19 +124,19 @@ def quoted_literal(term: Literal, *, short: bool = True) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text in quotes, on one line, with the escapes that N-Triples and Turtle know."""
+    """Return a quoted text on one line, with the escapes of N-Triples and Turtle."""
     return f'"{_SPECIAL.sub(_escape, text)}"'
 
 
 def checked_iri(value: str) -> str:
-    """Return an IRI's text; refuse one that no file could hold."""
+    """Return an IRI's text; raise if it cannot be written."""
     if not IRI_FORM.fullmatch(value):
         raise problem("I015", f"{value!r} is not an IRI", "percent-encode the character (a space is %20)")
     return value
 
 
 def checked_label(label: str) -> str:
-    """Return a blank node's label; refuse one that no file could hold."""
+    """Return a blank node's label; raise if it cannot be written."""
     if not LABEL_FORM.fullmatch(label):
         raise problem(
             "I015",
@@ -147,30 +146,30 @@ def checked_label(label: str) -> str:
     return label
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found.group()
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
     return _SHORT.get(character) or f"\\u{ord(character):04X}"
 
 
-def _quoted(found: re.Match[str], whole: str) -> Literal:
-    text = unescape(found["text"])
+def _quoted(match: re.Match[str], whole: str) -> Literal:
+    text = unescape(match["text"])
     if text is None:
         return Literal(whole)
-    if found["language"]:
-        return string(text, found["language"])
-    if found["local"]:
-        return literal(text, XSD + found["local"])
-    return literal(text, found["datatype"]) if found["datatype"] is not None else Literal(text)
+    if match["language"]:
+        return string(text, match["language"])
+    if match["local"]:
+        return literal(text, XSD + match["local"])
+    return literal(text, match["datatype"]) if match["datatype"] is not None else Literal(text)
 
 
 def unescape(text: str) -> str | None:
-    """Replace escapes by what they stand for, or return None where one stands for nothing."""
+    """Replace escapes by their characters; return None if an escape is invalid."""
     if "\\" not in text:
         return text
     parts: list[str] = []
     end = 0
-    for found in _ESCAPE.finditer(text):
-        code = found.group(1)
+    for match in _ESCAPE.finditer(text):
+        code = match.group(1)
         number = int(code[1:], 16) if len(code) > 1 else -1
         if len(code) > 1 and number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF:
             character = chr(number)
@@ -178,6 +177,6 @@ def unescape(text: str) -> str | None:
             character = _ESCAPED[code]
         else:
             return None
-        parts += (text[end : found.start()], character)
-        end = found.end()
+        parts += (text[end : match.start()], character)
+        end = match.end()
     return "".join(parts) + text[end:]

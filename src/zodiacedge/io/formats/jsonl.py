@@ -1,10 +1,10 @@
 """JSON lines: one fact per line, of any predicate and any arity.
 
-A line is `{"predicate": "p", "args": [cell, …]}`, or `[cell, …]` for the relation that the file was
-given for (`p=file.jsonl`, else the file's name), or `true` for that relation without columns. A JSON
-string is a cell as in `cells`, a JSON number or boolean is a literal as the language reads it (`5`
-integer, `5.0` decimal, `5e0` double). Anything else is a bad line. A predicate keeps the arity of its
-first line, save that one name may be a class and a property.
+A line is `{"predicate": "p", "args": [cell, …]}`, or `[cell, …]` for the relation of the file
+(`p=file.jsonl`, else the file's name), or `true` for that relation without columns. A JSON string is a
+cell as in `cells`, a JSON number or boolean is a literal as in the language (`5` integer, `5.0` decimal,
+`5e0` double). Anything else is a bad line. A predicate has the arity of its first line; one name may be
+both a class and a property.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ _BARE_TYPES = frozenset({XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE, XSD_BOOLEAN})
 
 
 class _NotAFactError(Exception):
-    """Why a line is no fact."""
+    """A line is not a fact; the message is the reason."""
 
 
 def read_jsonl(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
-    """Yield the facts of a file in batches; report the lines that are none."""
+    """Yield the facts of a file in batches; report bad lines."""
     arities: dict[str, int] = {}
-    decoder = json.JSONDecoder(parse_float=read_number, parse_int=read_number, parse_constant=_no_number)
+    decoder = json.JSONDecoder(
+        parse_float=read_number, parse_int=read_number, parse_constant=_reject_constant
+    )
     batch: list[Fact] = []
     for line in numbered(stream):
         if not line.data.strip():
@@ -73,7 +75,7 @@ def read_jsonl(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
 
 def json_line(predicate: str, terms: Sequence[Term]) -> str:
     """Return a fact as a line of JSON, without the line break."""
-    # An empty name is not one that a file's name could be trusted to hold.
+    # An empty name cannot be read back from the file's name.
     if predicate and not terms:
         return "true"
     name = json.dumps(predicate, ensure_ascii=False)
@@ -88,26 +90,26 @@ def _json_cell(term: Term) -> str:
 
 
 def _is_json(text: str) -> bool:
-    # `05` and `+5`, which a term beyond 64 bits may still hold, are numbers of ours and not of JSON.
+    # `05` and `+5`, possible beyond 64 bits, are numbers of cells but not of JSON.
     digits = text.lstrip("-")
     return text[0] != '"' and text[0] != "+" and not (digits[0] == "0" and digits[1:2].isdigit())
 
 
-def _no_number(name: str) -> Literal:
+def _reject_constant(name: str) -> Literal:
     raise _NotAFactError(f"{name} is not a number with a value")
 
 
 def _fact(value: object, reading: FileReading, arities: dict[str, int]) -> Fact:
-    own = reading.source.relation
+    relation = reading.source.relation
     if isinstance(value, dict):
         unknown = sorted(value.keys() - {"predicate", "args"})
         if unknown:
             raise _NotAFactError(f'unknown key "{unknown[0]}": a fact has "predicate" and "args"')
-        name, args = value.get("predicate", own), value.get("args")
-        if reading.source.named and name != own:
-            raise _NotAFactError(f"the line's predicate is {name}, the file was given for {own}")
+        name, args = value.get("predicate", relation), value.get("args")
+        if reading.source.named and name != relation:
+            raise _NotAFactError(f"the line's predicate is {name}, the file was given for {relation}")
     else:
-        name, args = own, [] if value is True else value
+        name, args = relation, [] if value is True else value
     if not isinstance(args, list):
         raise _NotAFactError('not a fact: write {"predicate": "p", "args": [...]} or [...]')
     if not isinstance(name, str) or (not name and not isinstance(value, dict)):

@@ -1,4 +1,4 @@
-"""What every reader of a format is given, and the numbered lines that line formats are made of."""
+"""The input of the reader of a format, and numbered lines for line formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 from zodiacedge.io.report import BadLine, Findings, excerpt
-from zodiacedge.io.streams import Meter
+from zodiacedge.io.streams import ByteCounter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How to read files: the options of `read`, together."""
+    """The options of `read`."""
 
     header: bool = False
     base: str = ""
@@ -29,12 +29,12 @@ class ReadOptions:
 
 @dataclass(slots=True)
 class FileReading:
-    """One file being read: what it is, how to read it, and where its findings go."""
+    """A file being read: the file, the options, and the collector of its findings."""
 
     source: SourceFile
     options: ReadOptions
     findings: Findings = field(default_factory=Findings)
-    meter: Meter = field(default_factory=Meter)
+    counter: ByteCounter = field(default_factory=ByteCounter)
     blank_prefix: str = ""
     bad: int = 0
 
@@ -46,13 +46,13 @@ class FileReading:
         data: bytes = b"",
         unit: Literal["line", "row"] = "line",
     ) -> None:
-        """Note a line that is skipped, and why."""
+        """Report a skipped line with its reason."""
         self.bad += 1
         self.findings.add(BadLine(self.source.name, line, reason, offset, excerpt(data), unit))
 
 
 class Line(NamedTuple):
-    """A line with its number, counted from 1, the offset of its first byte, and how it ended."""
+    """A line with its number from 1, the offset of its first byte, and its line ending."""
 
     number: int
     offset: int

@@ -1,6 +1,6 @@
-"""N-Triples and Turtle, written without help, so that a relative IRI is written back as it is.
+"""Writers of N-Triples and Turtle; without a library, so that relative IRIs are written unchanged.
 
-Only facts of arity 1 and 2 whose subject is no literal are triples; `check_rdf` says so before
+Only facts of arity 1 and 2 whose subject is not a literal are triples; `check_rdf` checks this before
 anything is written.
 """
 
@@ -25,8 +25,8 @@ _TABULAR = "export to csv, tsv, jsonl, parquet or arrow, which hold any fact"
 
 
 def check_rdf(relations: Mapping[Predicate, Iterable[tuple[Term, ...]]]) -> None:
-    """Refuse relations that RDF cannot say, each with its reason."""
-    found: list[Diagnostic] = []
+    """Raise with a finding for each relation that RDF cannot express."""
+    findings: list[Diagnostic] = []
     for predicate, rows in relations.items():
         if predicate.arity not in {1, 2}:
             why = f"{predicate.name} has arity {predicate.arity}, and a triple has one subject and one object"
@@ -35,13 +35,13 @@ def check_rdf(relations: Mapping[Predicate, Iterable[tuple[Term, ...]]]) -> None
             why = f"{predicate.name} has a literal as subject in {of} facts"
         else:
             continue
-        found.append(Diagnostic("I014", f"no RDF for {predicate.name}/{predicate.arity}: {why}", _TABULAR))
-    if found:
-        raise LoadProblem(found)
+        findings.append(Diagnostic("I014", f"no RDF for {predicate.name}/{predicate.arity}: {why}", _TABULAR))
+    if findings:
+        raise LoadProblem(findings)
 
 
 def nt_term(term: Term) -> str:
-    """Return a term as N-Triples writes it."""
+    """Return a term in N-Triples."""
     match term:
         case IRI(value=value):
             return f"<{checked_iri(value)}>"
@@ -79,7 +79,7 @@ def turtle_lines(predicate: Predicate, rows: Iterable[tuple[Term, ...]], base: s
 
 
 def _turtle_term(term: Term) -> str:
-    # Numbers and booleans are in Turtle what they are in a cell; the rest is as in N-Triples.
+    # Numbers and booleans are written as in cells, other terms as in N-Triples.
     if isinstance(term, Literal) and term.datatype != XSD_STRING:
         cell = write_cell(term)
         if not cell.startswith('"'):

@@ -1,9 +1,9 @@
 r"""CSV and TSV: one file is one relation, one line is one fact, one cell is one term.
 
-CSV is as RFC 4180 has it: a cell in quotes may hold commas, line breaks and doubled quotes. TSV has no
-quoting of its own: a tab or a line break in a string is an escape in a quoted term (`"a\tb"`). In
-both, blank lines are no rows, the first row says how many columns there are, one column is a class,
-and a file whose only line is `true` is the true relation of no columns.
+CSV follows RFC 4180: a quoted cell may have commas, line breaks and doubled quotes. TSV has no quoting: a
+tab or a line break in a string is an escape in a quoted term (`"a\tb"`). In both, blank lines are
+skipped, the first row determines the number of columns, one column is a class, and a file whose only line
+is `true` is the true relation without columns.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TRUE = "true"
 _QUOTED = re.compile(rb'"((?:[^"]|"")*+)"')
 _NEEDS_CSV_QUOTES = re.compile('[,"\r\n]|^\ufeff')
 _NEEDS_TSV_QUOTES = re.compile("[\t\r\n]|^\ufeff")
-# A quote that nobody closes must not swallow the rest of a large file.
-_LONGEST_RECORD = 1 << 20
+# An unclosed quote must not swallow the rest of a large file.
+_MAX_RECORD = 1 << 20
 _CACHE = 1 << 17
 
 Record = tuple[Line, list[str]]
 
 
 def read_tabular(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
-    """Yield the facts of a CSV or TSV file in batches; report the rows that are none."""
+    """Yield the facts of a CSV or TSV file in batches; report bad rows."""
     lines = numbered(stream)
     records = _csv(lines, reading) if reading.source.format is Format.CSV else _tsv(lines, reading)
     if reading.options.header:
@@ -62,7 +62,7 @@ def csv_line(terms: Sequence[Term]) -> str:
         f'"{c.replace(chr(34), chr(34) * 2)}"' if _NEEDS_CSV_QUOTES.search(c) else c
         for c in map(write_cell, terms)
     ]
-    # A line of nothing would be no row.
+    # An empty line would be skipped.
     return '""' if cells == [""] else ",".join(cells)
 
 
@@ -78,7 +78,7 @@ def tabular_lines(form: Format, arity: int, rows: Iterable[tuple[Term, ...]]) ->
     lines = (line(row) if arity else TRUE for row in rows)
     first = list(islice(lines, 2))
     if arity == 1 and first == [TRUE]:
-        # One row that is the boolean: spelled out, so that it is not read as a relation of no columns.
+        # A class with the boolean only: written in full, or it would be read as a relation without columns.
         first = ['"""true""^^xsd:boolean"' if form is Format.CSV else '"true"^^xsd:boolean']
     yield from first
     yield from lines
@@ -98,8 +98,10 @@ def _facts(records: Iterable[Record], reading: FileReading, width: int) -> Itera
     batch: list[Fact] = []
     for line, cells in records:
         if len(cells) != width:
-            found, wanted = _columns(len(cells)), _columns(width)
-            reading.report(line.number, line.offset, f"{found} where the first row has {wanted}", line.data)
+            actual, expected = _columns(len(cells)), _columns(width)
+            reading.report(
+                line.number, line.offset, f"{actual} where the first row has {expected}", line.data
+            )
             continue
         if len(terms) > _CACHE:
             terms.clear()
@@ -130,9 +132,9 @@ def _tsv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
 
 
 def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
-    waiting: deque[Line] = deque()
+    pending: deque[Line] = deque()
     while True:
-        line = waiting.popleft() if waiting else next(lines, None)
+        line = pending.popleft() if pending else next(lines, None)
         if line is None:
             return
         if not line.data:
@@ -144,10 +146,10 @@ def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
             continue
         record = [line]
         cells = _cells(line.data)
-        never_closed = isinstance(cells, int)
+        unclosed = isinstance(cells, int)
         if isinstance(cells, int):
-            # A cell was opened and not closed: the record ends where the quotes are even again.
-            record += _continued(line.data.count(b'"', cells), waiting, lines)
+            # A cell is not closed: the record ends where the number of quotes is even.
+            record += _continued(line.data.count(b'"', cells), pending, lines)
             cells = _cells(_joined(record))
         if isinstance(cells, list):
             try:
@@ -155,15 +157,15 @@ def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
             except UnicodeDecodeError as error:
                 reading.report(line.number, line.offset, _not_utf8(error), line.data)
             continue
-        reason = "a quote is opened and not closed" if never_closed else str(cells)
+        reason = "a quote is opened and not closed" if unclosed else str(cells)
         reading.report(line.number, line.offset, reason, line.data)
-        waiting.extendleft(reversed(record[1:]))
+        pending.extendleft(reversed(record[1:]))
 
 
-def _continued(quotes: int, waiting: deque[Line], lines: Iterator[Line]) -> Iterator[Line]:
+def _continued(quotes: int, pending: deque[Line], lines: Iterator[Line]) -> Iterator[Line]:
     size = 0
-    while quotes % 2 and size < _LONGEST_RECORD:
-        line = waiting.popleft() if waiting else next(lines, None)
+    while quotes % 2 and size < _MAX_RECORD:
+        line = pending.popleft() if pending else next(lines, None)
         if line is None:
             return
         size += len(line.data) + 1
@@ -176,16 +178,16 @@ def _joined(record: list[Line]) -> bytes:
 
 
 def _cells(data: bytes) -> list[bytes] | str | int:
-    """Return a record's cells, or why it is none, or where a quoted cell starts that does not end."""
+    """Return a record's cells, or an error message, or the offset of an unclosed quoted cell."""
     cells: list[bytes] = []
     at, end = 0, len(data)
     while True:
         if data[at : at + 1] == b'"':
-            found = _QUOTED.match(data, at)
-            if not found:
+            match = _QUOTED.match(data, at)
+            if not match:
                 return at
-            cells.append(found.group(1).replace(b'""', b'"'))
-            at = found.end()
+            cells.append(match.group(1).replace(b'""', b'"'))
+            at = match.end()
         else:
             comma = data.find(b",", at)
             cells.append(data[at : end if comma < 0 else comma])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
-    from zodiacedge.graph.hrdg import HyperGraph, Step
+    from zodiacedge.graph.hrdg import HyperGraph, NodeDelta
     from zodiacedge.language.ast import Atom, Rule
 
     Keys = frozenset[str]
@@ -64,8 +64,8 @@ def node_changes(
     """Return the nodes that only the next version has, and those that only the old one has."""
     if before is None:
         nodes = _unknown_before(store, after)
-    elif after.step and after.step.before() is before:
-        nodes = _by_step(after.step)
+    elif after.delta and after.delta.before() is before:
+        nodes = _by_delta(after.delta)
     else:
         nodes = _by_comparison(before, after)
     lines = [_lineage(keys, nodes.homes) for keys in nodes.new if keys not in store.segments]
@@ -78,10 +78,10 @@ def _lineage(keys: Keys, homes: Mapping[str, Keys]) -> Lineage:
     return Lineage(keys, parents, tuple(key for key in ordered if key not in homes))
 
 
-def _by_step(step: Step) -> _NodeSets:
-    """Take the nodes from a graph that knows the step that led to it."""
-    former = [frozenset(node.rules) for node in step.former]
-    return _NodeSets([frozenset(node.rules) for node in step.fresh], _homes(former), former)
+def _by_delta(delta: NodeDelta) -> _NodeSets:
+    """Take the nodes from the delta between the two graphs."""
+    former = [frozenset(node.rules) for node in delta.former]
+    return _NodeSets([frozenset(node.rules) for node in delta.fresh], _homes(former), former)
 
 
 def _unknown_before(store: Database, after: HyperGraph) -> _NodeSets:

@@ -29,7 +29,7 @@ from zodiacedge.io.problems import reading
 from zodiacedge.io.read import fact_batches
 from zodiacedge.io.report import BadLine, Findings
 from zodiacedge.io.sources import Format, SourceFile
-from zodiacedge.io.streams import BLOCK, Meter, open_source
+from zodiacedge.io.streams import BLOCK, ByteCounter, open_source
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ def ingest(workspace: Workspace, load: Load) -> Rows:
         load.conclude()
         return Rows()
     # Starting Spark takes a while, too.
-    load.tell_share(0.0)
+    load.report_fraction(0.0)
     bundles = list(_bundles(workspace, splits))
     pieces = workspace.jobs.each(
-        read_bundle, bundles, "reading files", watch=lambda done: load.tell_share(done / len(bundles))
+        read_bundle, bundles, "reading files", watch=lambda done: load.report_fraction(done / len(bundles))
     )
     rows = Rows()
     reads: list[FileRead] = []
@@ -136,7 +136,7 @@ def ingest(workspace: Workspace, load: Load) -> Rows:
             facts += one.facts
             _take_bad_lines(reading_of, one.bad_lines, lines)
             lines += one.lines
-        load.note(reading_of, facts, time.monotonic() - started)
+        load.record(reading_of, facts, time.monotonic() - started)
     load.conclude()
     return rows
 
@@ -241,7 +241,7 @@ class _Lines:
         ahead = b"\n" if start else b""
         self._reader.feed(ahead)
         first = start
-        with reading(source.name), open_source(source.path, source.compression, Meter()) as stream:
+        with reading(source.name), open_source(source.path, source.compression, ByteCounter()) as stream:
             if start:
                 stream.seek(start - 1)
                 first += len(stream.readline()) - 1

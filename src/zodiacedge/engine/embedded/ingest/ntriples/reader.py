@@ -311,7 +311,7 @@ def triple_batches(one: FileReading, dictionary: Dictionary) -> Iterator[Ids]:
         findings=one.findings,
     )
     before = one.bad
-    with reading(source.name), open_source(source.path, source.compression, one.meter) as stream:
+    with reading(source.name), open_source(source.path, source.compression, one.counter) as stream:
         while block := stream.read(BLOCK):
             reader.feed(block)
             one.bad = before + reader.bad_count

@@ -1,9 +1,9 @@
-"""Where files are: at a path, or at a URI that Arrow has a file system for (S3, Google's store, HDFS).
+"""Paths of files: local ones, and URIs that Arrow has a file system for (S3, Google Cloud Storage, HDFS).
 
-A `Remote` has what loading uses of `pathlib.Path`, under the same names, so the rest of `io` asks neither
-which of them it has. Arrow is loaded when the first is asked. Who may read, and where the endpoint is, stands
-in the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on), in a task in that of the task: no
-secret is in an address. Which files a load means is left to `sources`.
+A `RemotePath` has those methods of `pathlib.Path` that loading uses, so the rest of `io` does not distinguish
+the two. Arrow is imported with the first remote path. Credentials and endpoints come from the environment
+(`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on) of the process or Spark task: a URI has no secrets. The
+files of a load are determined in `sources`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<host>[^/]*)/*(?P<path>.*)", re.DOTALL)
 _REMOTE = {"s3": "s3", "s3a": "s3", "gs": "gs", "hdfs": "hdfs"}
-# No secret before an @, as Arrow would take it: it would stand in reports.
+# No secret before an @, which Arrow would accept: it would appear in reports.
 _BUCKET = re.compile(r"[A-Za-z0-9._-]+")
 _HOST = {"s3": _BUCKET, "gs": _BUCKET, "hdfs": re.compile(r"[A-Za-z0-9._@:-]*")}
 _SECRET = re.compile(r"(?<=://)[^/]*@")
@@ -47,8 +47,8 @@ _DENIED = re.compile(
 )
 
 
-class Info(NamedTuple):
-    """What a file system tells of a place."""
+class PathInfo(NamedTuple):
+    """Metadata of a path: kind and size."""
 
     is_dir: bool
     is_file: bool
@@ -56,105 +56,105 @@ class Info(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
-    """A file or folder below a bucket, or below a host of HDFS; `path` has no slash around it."""
+class RemotePath:
+    """A file or folder of a bucket or of an HDFS host; `path` has no leading or trailing slash."""
 
     scheme: str
     host: str
     path: str
-    known: Info | None = field(default=None, compare=False, repr=False)
+    known: PathInfo | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """Return the URI."""
         return f"{self.scheme}://{self.host}" + (f"/{self.path}" if self.path else "")
 
-    def __truediv__(self, name: str) -> Remote:
-        """Return the place of a name in this folder."""
-        return Remote(self.scheme, self.host, f"{self.path}/{name}".strip("/"))
+    def __truediv__(self, name: str) -> RemotePath:
+        """Return the path of a name in this folder."""
+        return RemotePath(self.scheme, self.host, f"{self.path}/{name}".strip("/"))
 
     @property
     def name(self) -> str:
-        """What it is called in its folder."""
+        """The last component."""
         return self.path.rpartition("/")[2]
 
     @property
-    def parent(self) -> Remote:
-        """Its folder."""
-        return Remote(self.scheme, self.host, self.path.rpartition("/")[0])
+    def parent(self) -> RemotePath:
+        """The folder."""
+        return RemotePath(self.scheme, self.host, self.path.rpartition("/")[0])
 
-    def absolute(self) -> Remote:
-        """Return itself: a URI depends on no working folder."""
+    def absolute(self) -> RemotePath:
+        """Return the path itself: a URI does not depend on the working folder."""
         return self
 
-    def stat(self) -> Info:
-        """Return what is there, as it was listed, or else as it is now."""
+    def stat(self) -> PathInfo:
+        """Return the metadata: those of the listing, or else the current ones."""
         if self.known:
             return self.known
-        with _asking(self):
-            return _info(self._system().get_file_info(self._place))
+        with _arrow_problems(self):
+            return _info(self._system().get_file_info(self._native))
 
     def is_dir(self) -> bool:
-        """Tell whether there is a folder."""
+        """Whether the path is a folder."""
         return self.stat().is_dir
 
     def is_file(self) -> bool:
-        """Tell whether there is a file."""
+        """Whether the path is a file."""
         return self.stat().is_file
 
     def exists(self) -> bool:
-        """Tell whether there is anything."""
-        there = self.stat()
-        return there.is_file or there.is_dir
+        """Whether the path exists."""
+        info = self.stat()
+        return info.is_file or info.is_dir
 
-    def iterdir(self, *, below: bool = False) -> Iterator[Remote]:
-        """Yield what is in this folder, or also in those below."""
-        with _asking(self):
+    def iterdir(self, *, below: bool = False) -> Iterator[RemotePath]:
+        """Yield the paths of this folder; with `below` also of its subfolders."""
+        with _arrow_problems(self):
             from pyarrow.fs import FileSelector  # noqa: PLC0415 - see `_system`
 
-            listed = self._system().get_file_info(
-                FileSelector(self._place, allow_not_found=True, recursive=below)
+            entries = self._system().get_file_info(
+                FileSelector(self._native, allow_not_found=True, recursive=below)
             )
-        for one in listed:
-            name = one.path.removeprefix(self._place).strip("/")
-            # An object may be called a//b, which is nothing that a path leads to.
+        for entry in entries:
+            name = entry.path.removeprefix(self._native).strip("/")
+            # An object may be called a//b, which no path can express.
             if name:
-                yield replace(self / name, known=_info(one))
+                yield replace(self / name, known=_info(entry))
 
     def open(self, _mode: Literal["rb"] = "rb", buffering: Literal[0] = 0) -> io.RawIOBase:  # noqa: ARG002 - as a path's
-        """Open a file for reading; each read is a request."""
-        with _asking(self):
-            return _RemoteStream(self, self._system().open_input_file(self._place))
+        """Open a file for reading; each read is one request."""
+        with _arrow_problems(self):
+            return _RemoteStream(self, self._system().open_input_file(self._native))
 
     def read_bytes(self) -> bytes:
-        """Return what a small file holds."""
+        """Return the content of a small file."""
         with self.open() as stream:
             return stream.readall()
 
     @property
-    def _place(self) -> str:
-        """What Arrow calls it."""
+    def _native(self) -> str:
+        """The path in Arrow's file system."""
         return f"/{self.path}" if self.scheme == "hdfs" else f"{self.host}/{self.path}".rstrip("/")
 
     def _system(self) -> FileSystem:
-        settings = tuple(sorted(one for one in os.environ.items() if one[0].startswith(_VARIABLES)))
+        settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_VARIABLES)))
         return _system(f"{self.scheme}://{self.host}/", settings)
 
 
-Place = Path | Remote
+AnyPath = Path | RemotePath
 
 
 def is_uri(text: str) -> bool:
-    """Tell whether a text is the URI of a file, and of nothing else."""
-    found = _URI.match(text)
-    return bool(found and (found["scheme"] in _REMOTE or found["scheme"] == "file"))
+    """Whether a text is the URI of a file."""
+    match = _URI.match(text)
+    return bool(match and (match["scheme"] in _REMOTE or match["scheme"] == "file"))
 
 
-def located(text: str) -> Place:
-    """Return the place that a path or a URI leads to; whether anything is there is asked for a URI."""
-    found = _URI.fullmatch(text)
-    if not found:
+def path_of(text: str) -> AnyPath:
+    """Return the path of a text; for a remote URI its metadata is read."""
+    match = _URI.fullmatch(text)
+    if not match:
         return Path(text)
-    scheme, host, path = found["scheme"], found["host"], found["path"]
+    scheme, host, path = match["scheme"], match["host"], match["path"]
     if scheme == "file" and host in {"", "localhost"}:
         return Path("/" + unquote(path))
     if scheme not in _REMOTE or not _HOST[_REMOTE[scheme]].fullmatch(host):
@@ -163,44 +163,44 @@ def located(text: str) -> Place:
             f"{_SECRET.sub('…@', text)} is not at a place that files can be read from",
             "give a path, file:///path, s3://bucket/path, gs://bucket/path or hdfs://host:port/path",
         )
-    place = Remote(_REMOTE[scheme], host, path.strip("/"))
-    return replace(place, known=place.stat())
+    remote = RemotePath(_REMOTE[scheme], host, path.strip("/"))
+    return replace(remote, known=remote.stat())
 
 
-def matching(pattern: Place) -> list[Place]:
-    """Return what a pattern matches, sorted, so that a load does not depend on the order of a listing."""
+def glob_paths(pattern: AnyPath) -> list[AnyPath]:
+    """Return the paths that match a pattern, sorted, so that a load does not depend on the listing order."""
     if isinstance(pattern, Path):
         return [Path(m) for m in sorted(glob.glob(str(pattern), recursive=True))]  # noqa: PTH207 - a whole path
-    found = [Remote(pattern.scheme, pattern.host, "")]
+    paths = [RemotePath(pattern.scheme, pattern.host, "")]
     for part in pattern.path.split("/"):
         if not glob.has_magic(part):
-            found = [one / part for one in found if not (one.known and one.known.is_file)]
+            paths = [path / part for path in paths if not (path.known and path.known.is_file)]
             continue
-        folders = [one for one in found if one.is_dir()]
+        folders = [path for path in paths if path.is_dir()]
         if part == "**":
-            inside = [*folders, *(below for one in folders for below in _visible(one))]
-            found = list(dict.fromkeys(inside))
+            inside = [*folders, *(below for path in folders for below in _visible(path))]
+            paths = list(dict.fromkeys(inside))
         else:
-            found = [one for folder in folders for one in folder.iterdir() if _fits(one.name, part)]
-    listed = (replace(one, known=one.stat()) for one in found)
-    return sorted((one for one in listed if one.exists()), key=str)
+            paths = [path for folder in folders for path in folder.iterdir() if _matches(path.name, part)]
+    known = (replace(path, known=path.stat()) for path in paths)
+    return sorted((path for path in known if path.exists()), key=str)
 
 
-def _visible(folder: Remote) -> Iterator[Remote]:
-    """Yield what is below a folder, but nothing whose name, or whose folder's, starts with a dot."""
+def _visible(folder: RemotePath) -> Iterator[RemotePath]:
+    """Yield the paths below a folder, without hidden files and folders."""
     start = len(folder.path)
-    return (one for one in folder.iterdir(below=True) if "/." not in f"/{one.path[start:].strip('/')}")
+    return (path for path in folder.iterdir(below=True) if "/." not in f"/{path.path[start:].strip('/')}")
 
 
-def _fits(name: str, part: str) -> bool:
+def _matches(name: str, part: str) -> bool:
     return fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
 
 
 class _RemoteStream(io.RawIOBase):
-    """A file of Arrow's whose failures are problems."""
+    """A file of Arrow whose exceptions are converted to problems."""
 
-    def __init__(self, place: Remote, file: NativeFile) -> None:
-        self._place = place
+    def __init__(self, path: RemotePath, file: NativeFile) -> None:
+        self._path = path
         self._file = file
 
     def readable(self) -> bool:
@@ -210,11 +210,11 @@ class _RemoteStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        with _asking(self._place):
+        with _arrow_problems(self._path):
             return int(self._file.readinto(buffer))
 
     def readall(self) -> bytes:
-        with _asking(self._place):
+        with _arrow_problems(self._path):
             return bytes(self._file.read())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
@@ -230,17 +230,17 @@ class _RemoteStream(io.RawIOBase):
 
 @lru_cache(maxsize=64)
 def _system(root: str, _settings: tuple[tuple[str, str], ...]) -> FileSystem:
-    """Return the file system of a bucket or host; another environment may lead to another one."""
+    """Return the file system of a bucket or host; it depends on environment variables."""
     import pyarrow as pa  # noqa: PLC0415 - few loads need it, and every import costs start-up time
     from pyarrow import fs  # noqa: PLC0415 - as above
 
     try:
-        # Google's would try for a quarter of an hour.
+        # Google's client would retry for a quarter of an hour.
         return fs.FileSystem.from_uri(root + ("?retry_limit_seconds=60" if root.startswith("gs:") else ""))[0]
     except (pa.ArrowException, ImportError) as error:
         raise _no_system(root, error) from error
     except OSError as error:
-        # Others fail when they are asked; this one when its libraries are not there.
+        # HDFS fails here if its libraries are missing; other file systems fail at the first request.
         if not root.startswith("hdfs:"):
             raise
         raise _no_system(root, error) from error
@@ -254,32 +254,32 @@ def _no_system(root: str, error: Exception) -> LoadProblem:
     )
 
 
-def _info(one: FileInfo) -> Info:
+def _info(entry: FileInfo) -> PathInfo:
     from pyarrow.fs import FileType  # noqa: PLC0415 - as above
 
-    return Info(one.type == FileType.Directory, one.type == FileType.File, one.size or 0)
+    return PathInfo(entry.type == FileType.Directory, entry.type == FileType.File, entry.size or 0)
 
 
 @contextmanager
-def _asking(place: Remote) -> Iterator[None]:
-    """Turn what Arrow raises into problems."""
+def _arrow_problems(path: RemotePath) -> Iterator[None]:
+    """Convert exceptions of Arrow to problems."""
     try:
         yield
     except FileNotFoundError as error:
-        raise missing(place) from error
+        raise missing(path) from error
     except (OSError, ValueError, NotImplementedError) as error:
-        # Arrow's own are kinds of these: something failed, is wrong, or is not to be had.
+        # Arrow's exceptions are subclasses of these.
         text = _first_line(error)
         if _NO_BUCKET.search(text):
-            raise missing(place) from error
-        said = _AWS.sub(r"\g<said> (\g<code>)", text).partition(" error_info=")[0][:300]
+            raise missing(path) from error
+        message = _AWS.sub(r"\g<said> (\g<code>)", text).partition(" error_info=")[0][:300]
         if _DENIED.search(text):
             raise problem(
                 "I002",
-                f"{place} may not be read: {said}",
+                f"{path} may not be read: {message}",
                 "credentials come from the environment, such as AWS_ACCESS_KEY_ID; in Spark's tasks too",
             ) from error
-        raise problem("I019", f"{place} cannot be read: {said}") from error
+        raise problem("I019", f"{path} cannot be read: {message}") from error
 
 
 def _first_line(error: Exception) -> str:
