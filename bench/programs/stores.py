@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import quantiles
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 import zodiacedge as ze
@@ -26,6 +26,7 @@ FACTS = 1_000_000
 PREDICATES = 2_000
 PER_PREDICATE = 20
 CHANGES = 300
+REPEATS = 5
 # So short that nearly every change of a few hundred bytes finds a fold under way.
 SHORT_LOG = 2_000
 
@@ -95,9 +96,44 @@ def many(place: Path, predicates: int) -> None:
     )
 
 
+def one_fact(folder: Path, facts: int) -> None:
+    """Open a store, change one fact of a small relation and close; print processor seconds of each step.
+
+    A quarter of the facts are derived members of classes, which are in one table of all classes.
+    """
+    readings, kinds = folder / "reading.csv", folder / "kind.csv"
+    sensor = "<http://farm.example/sensor/"
+    readings.write_text("".join(f"{sensor}{n % 5000}>,{n}\n" for n in range(facts // 4)))
+    kinds.write_text(
+        "".join(f"{sensor}{n}>,<http://farm.example/kind/{n % 200}>\n" for n in range(facts // 4))
+    )
+    with ze.open(folder / "one", create=True) as kb, kb.change() as c:
+        c.add_rules("warm(S, V) :- reading(S, V), V >= 0 . hall(S) :- in_hall(S) .")
+        c.add_rules("rdf:type(S, K) :- kind(S, K) .")
+        c.add_facts([("in_hall", ze.iri("http://farm.example/sensor/0"))])
+        c.load(readings, kinds)
+    steps: dict[str, list[float]] = {"open": [], "change": [], "close": []}
+    for number in range(1, 1 + REPEATS):
+        times = [process_time()]
+        kb = ze.open(folder / "one")
+        times.append(process_time())
+        with kb.change() as c:
+            c.add_facts([("in_hall", ze.iri(f"http://farm.example/sensor/{number}"))])
+        times.append(process_time())
+        kb.close()
+        times.append(process_time())
+        for step, start, end in zip(steps.values(), times, times[1:], strict=False):
+            step.append(end - start)
+    spent = ", ".join(f"{name} {min(step):.3f} s" for name, step in steps.items())
+    print(f"one fact in a store of {facts:,} facts, processor time: {spent}")
+
+
 def main() -> None:
     """Measure."""
     facts, predicates, *_ = [*map(int, sys.argv[1:]), *(FACTS, PREDICATES)[len(sys.argv) - 1 :], 0]
+    for size in (facts // 10, facts):
+        with tempfile.TemporaryDirectory() as folder:
+            one_fact(Path(folder), size)
     with tempfile.TemporaryDirectory() as folder:
         large(Path(folder), facts)
         many(Path(folder), predicates)

@@ -181,7 +181,7 @@ def test_a_program_that_ends_without_closing_finishes_its_fold(place: Path) -> N
     script = f"""
 import zodiacedge as ze
 kb = ze.open({str(place)!r}, create=True)
-kb.store.fold_bytes = 1000
+kb.store.flush_bytes = 1000
 with kb.change() as c:
     c.add_facts([(f"p{{n}}", n, m) for n in range(60) for m in range(50)])
 """

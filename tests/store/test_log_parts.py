@@ -45,7 +45,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
             for side in in_record(self, effect, write)
         )
 
-    monkeypatch.setattr(EmbeddedPersistence, "came_and_went", written)
+    monkeypatch.setattr(EmbeddedPersistence, "explicit_delta", written)
 
 
 def make(place: Path) -> list[frozenset[ze.Fact]]:

@@ -237,6 +237,9 @@ class EmbeddedUncommitted:
     def commit(self) -> EmbeddedState:
         """Put the change in force."""
         store = self.before.store
+        if store.tracked:
+            for keys in self.work.segments.keys() & store.segments.keys():
+                self.work.segments[keys].keep_revisions(store.segments[keys])
         # The tables that this very change alters: what came and went is still to be seen afterwards.
         store.release(self.net)
         self.net.commit()
@@ -244,6 +247,7 @@ class EmbeddedUncommitted:
         self.net.keep()
         if self.work.explicit:
             store.explicit.tables.update(self.work.explicit)
+            store.explicit.revisions.bump(*self.work.explicit)
             store.show(store.explicit)
         for keys, (seconds, tries) in self.work.kept.items():
             store.segments[keys].seconds, store.segments[keys].tries = seconds, tries

@@ -7,7 +7,7 @@ with a language or a datatype of their own become objects, once per distinct ter
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -74,22 +74,47 @@ _WRITTEN_TOGETHER = 1 << 16
 # Parts of fewer rows are read together.
 _SMALL = 1 << 10
 _NOBODY: frozenset[str] = frozenset()
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
 
 
 # From tables to parts
 
 
-def pieces(state: EmbeddedState) -> Iterator[tuple[PartitionKey, Relation, Ids]]:
-    """Yield the rows of all tables with the part that each belongs to; a part may come more than once."""
+class _Stored(NamedTuple):
+    """Rows of a table that belong to a partition; a partition may have rows of several tables."""
+
+    key: PartitionKey
+    relation: Relation
+    table: Table
+    revision: int
+
+    @property
+    def rows(self) -> Ids:
+        rows = self.table.rows
+        if self.table.arity == self.relation.arity:
+            return rows
+        members: Ids = rows[rows[:, 1] == self.relation.member_of][:, :1]
+        return members
+
+
+def _stored(state: EmbeddedState) -> Iterator[_Stored]:
+    """Yield what each partition has, without a look at rows; in tables of all classes, class by class."""
     store = state.store
-    yield from _owned(store, "explicit", _NOBODY, store.explicit)
-    for keys, segment in store.segments.items():
-        yield from _owned(store, "derived", keys, segment)
+    for owner, segment in ((_NOBODY, store.explicit), *store.segments.items()):
+        kind: Kind = "derived" if owner else "explicit"
+        revisions = segment.revisions
+        for relation, table in segment.tables.items():
+            if not len(table):
+                continue
+            if relation != TYPED:
+                yield _Stored(_key(store, kind, owner, relation), relation, table, revisions[relation])
+                continue
+            for number in revisions.classes(table):
+                members = Relation(RDF_TYPE, 1, number)
+                yield _Stored(_key(store, kind, owner, members), members, table, revisions[number])
         for rule, table in segment.aggregate_rows.items():
-            relation = Relation(rule, table.arity)
-            yield PartitionKey("aggregate", keys, rule, table.arity), relation, table.rows
+            if len(table):
+                key = PartitionKey("aggregate", owner, rule, table.arity)
+                yield _Stored(key, Relation(rule, table.arity), table, revisions[rule])
 
 
 def effect_pieces(effect: EmbeddedFactDelta) -> tuple[list[tuple[PartitionKey, pa.Table]], ...]:
@@ -104,13 +129,11 @@ def effect_pieces(effect: EmbeddedFactDelta) -> tuple[list[tuple[PartitionKey, p
     )
 
 
-def signatures(state: EmbeddedState) -> dict[PartitionKey, tuple[int, int]]:
-    """Return the size of each part and a sum over its rows, which tell whether it changed in this process."""
-    found: dict[PartitionKey, tuple[int, int]] = {}
-    for key, relation, rows in pieces(state):
-        count, total = found.get(key, (0, 0))
-        if len(rows):
-            found[key] = count + len(rows), (total + _sum(relation, rows)) % 2**64
+def signatures(state: EmbeddedState) -> dict[PartitionKey, frozenset[tuple[Relation, int]]]:
+    """Return the revisions of the tables of each partition: they are others if it changed in this process."""
+    found: dict[PartitionKey, frozenset[tuple[Relation, int]]] = {}
+    for one in _stored(state):
+        found[one.key] = found.get(one.key, frozenset()) | {(one.relation, one.revision)}
     return found
 
 
@@ -133,9 +156,9 @@ def captured(state: EmbeddedState, wanted: Iterable[PartitionKey]) -> Captured:
     """Return the rows of some parts as they are now, whatever becomes of the state."""
     asked = set(wanted)
     found: Captured = {}
-    for key, relation, rows in pieces(state):
-        if key in asked:
-            found.setdefault(key, []).append((relation, rows.copy()))
+    for one in _stored(state):
+        if one.key in asked:
+            found.setdefault(one.key, []).append((one.relation, one.rows.copy()))
     return found
 
 
@@ -166,25 +189,9 @@ def _batches(
         yield batch
 
 
-def _owned(
-    store: Database, kind: Kind, owner: frozenset[str], segment: Segment
-) -> Iterator[tuple[PartitionKey, Relation, Ids]]:
-    for relation, table in segment.tables.items():
-        for one, rows in by_class(relation, table.rows):
-            yield _key(store, kind, owner, one), one, rows
-
-
 def _key(store: Database, kind: Kind, owner: frozenset[str], relation: Relation) -> PartitionKey:
     name, arity = store.predicate(relation)
     return PartitionKey(kind, owner, name, arity)
-
-
-def _sum(relation: Relation, rows: Ids) -> int:
-    mixed = np.full(len(rows), relation.member_of + 2, np.uint64)
-    for column in rows.T:
-        mixed = (mixed ^ column.astype(np.uint64)) * _PRIME
-        mixed ^= mixed >> _HALF
-    return int(np.sum(mixed * _PRIME, dtype=np.uint64))
 
 
 def _batch(dictionary: Dictionary, rows: Ids) -> pa.Table:
@@ -276,6 +283,7 @@ def restored(
         for head in (rules[key].head for key in keys)
         if head.relation == RDF_TYPE and isinstance(head.args[-1], Variable)
     }
+    classes: dict[frozenset[str], set[int]] = {}
     for key, rows in _all_rows(store.dictionary, parts):
         if key.kind == "aggregate":
             hidden = segments[key.owner].aggregate_rows
@@ -283,12 +291,17 @@ def restored(
             continue
         segment = store.explicit if key.kind == "explicit" else segments[key.owner]
         if key.kind == "derived" and key.owner in typed and _is_class(key):
-            _filled(segment.table(TYPED), _in_pairs(store, key, rows))
+            pairs = _in_pairs(store, key, rows)
+            _filled(segment.table(TYPED), pairs)
+            known = pairs[:1, 1] if key.arity == 1 else np.unique(pairs[:, 1])
+            classes.setdefault(key.owner, set()).update(known.tolist())
             continue
         for relation, some in _relations(store, key, rows):
             _filled(segment.table(relation), some)
     store.show(store.explicit)
+    store.tracked = True
     for keys, segment in segments.items():
+        segment.revisions.set_classes(classes.get(keys, ()))
         for one in keys:
             # As evaluating would leave it: there is a table for what has no facts, too.
             segment.table(store.filled_by(rules[one].head, pairs=keys in typed))

@@ -18,6 +18,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.kernels.layout import MOST_COLUMNS
+from zodiacedge.engine.embedded.storage.revisions import Revisions, equal_classes, equal_rows
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.errors import Diagnostic, EvaluationProblem
@@ -62,7 +63,8 @@ class Segment:
 
     `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
     `overlays` are the changes under way of both kinds of tables; `seconds` is what the last evaluation from
-    scratch took, and `tries` how often in a row maintaining it was given up before.
+    scratch took, and `tries` how often in a row maintaining it was given up before. `revisions` tell which
+    tables changed, if the database is tracked.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Segment:
     overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
     seconds: float = 0.0
     tries: int = 0
+    revisions: Revisions = field(default_factory=Revisions)
 
     def __len__(self) -> int:
         """Return the number of facts."""
@@ -83,6 +86,18 @@ class Segment:
                 raise too_wide(relation.name, relation.arity, MOST_COLUMNS)
             found = self.tables[relation] = Table(relation.arity)
         return found
+
+    def keep_revisions(self, old: Segment) -> None:
+        """Keep the revisions of tables that have the same rows as those of the segment this one replaces."""
+        pairs: list[tuple[Relation | str, Table | None, Table]] = [
+            (relation, old.tables.get(relation), table) for relation, table in self.tables.items()
+        ]
+        pairs += [(key, old.aggregate_rows.get(key), rows) for key, rows in self.aggregate_rows.items()]
+        for name, before, after in pairs:
+            if before is not None and name == TYPED:
+                self.revisions.keep(old.revisions, equal_classes(before, after))
+            elif before is not None and equal_rows(before, after):
+                self.revisions.keep(old.revisions, [name])
 
 
 def too_wide(what: str, arity: int, most: int) -> EvaluationProblem:
@@ -141,6 +156,8 @@ class Database:
         self.terms = terms or TermSpace()
         self.explicit = explicit or Segment()
         self.segments: dict[frozenset[str], Segment] = {}
+        self.tracked = False
+        """Whether changes give tables new revisions: they do where a store writes what changed."""
         self._owners: dict[Relation, list[Segment]] = {}
         self._named: dict[str, list[Relation]] = {}
         self._unnamed: list[Relation] = []

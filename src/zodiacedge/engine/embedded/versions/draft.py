@@ -436,10 +436,22 @@ class Draft:
                 pending.append((overlay, table))
         for overlay, table in pending:
             overlay.apply(table)
+        if self.store.tracked:
+            self._bump_revisions()
         for gains in self._in_use.values():
             if any(overlay.base is None for overlay in gains.tables.values()):
                 self.store.show(gains.segment)
         self.close()
+
+    def _bump_revisions(self) -> None:
+        for gains in self._in_use.values():
+            for name, overlay in gains.overlays():
+                if not len(overlay.plus) and not len(overlay.minus):
+                    continue
+                if name == TYPED:
+                    gains.segment.revisions.bump_classes((overlay.plus.rows, overlay.minus.rows))
+                else:
+                    gains.segment.revisions.bump(name)
 
     def _tables_to_change(self) -> Iterator[Table]:
         for gains in self._in_use.values():
