@@ -13,7 +13,7 @@ import zodiacedge as ze
 from strategies import RandomSession, examples, sessions
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
-from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.kb.change import Change
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
@@ -24,7 +24,9 @@ from zodiacedge.store.store import DurableStore
 if TYPE_CHECKING:
     import pytest
 
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionKey
+
+PERSISTENCE = EmbeddedPersistence()
 
 
 def _state(kb: ze.KnowledgeBase) -> EmbeddedState:
@@ -35,7 +37,7 @@ def _state(kb: ze.KnowledgeBase) -> EmbeddedState:
 def _contents(state: EmbeddedState) -> dict[PartitionKey, frozenset[ze.Fact]]:
     return {
         key: frozenset(facts_in(key, table))
-        for key, table in columns.tables(state, columns.signatures(state))
+        for key, table in PERSISTENCE.tables(state, {*PERSISTENCE.signatures(state, {})})
     }
 
 
@@ -66,11 +68,11 @@ def test_a_partition_has_another_signature_if_its_facts_are_others_and_only_then
         kb.close()
         store = DurableStore.open(location_of(Path(folder) / "kb"), create=False, writable=True)
         kb = StoredKnowledgeBase(engine, Settings(), store)
-        facts, signatures = _contents(_state(kb)), columns.signatures(_state(kb))
+        facts, signatures = _contents(_state(kb)), PERSISTENCE.signatures(_state(kb), {})
         for one in session.changes:
             kb.apply(Change(one.add_rules, one.remove_rules, one.add_facts, one.remove_facts))
             before, known = facts, signatures
-            facts, signatures = _contents(_state(kb)), columns.signatures(_state(kb))
+            facts, signatures = _contents(_state(kb)), PERSISTENCE.signatures(_state(kb), {})
             assert facts.keys() == signatures.keys()
             for key in {*before, *facts}:
                 assert (before.get(key) == facts.get(key)) == (known.get(key) == signatures.get(key)), key
@@ -95,7 +97,7 @@ def test_opening_and_a_change_of_one_fact_look_at_no_row_of_other_partitions(
     ]
     with monkeypatch.context() as patch:
         patch.setattr(Table, "rows", property(noted))
-        signatures = columns.signatures(_state(kb))
+        signatures = PERSISTENCE.signatures(_state(kb), {})
         assert not looked
         kb.flush()
     assert len(signatures) > 10

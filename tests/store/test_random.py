@@ -13,7 +13,7 @@ import zodiacedge as ze
 from store.conftest import abandon
 from strategies import RandomSession, examples, sessions
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
-from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.kb.change import Change
 from zodiacedge.language.ast import fact
 from zodiacedge.language.canonical import rule_key
@@ -24,6 +24,7 @@ from zodiacedge.terms import BlankNode, from_python, iri, literal, string
 if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
+PERSISTENCE = EmbeddedPersistence()
 _DATATYPES = [
     f"http://www.w3.org/2001/XMLSchema#{name}" for name in ("integer", "double", "dateTime", "byte")
 ]
@@ -52,12 +53,12 @@ def test_every_term_comes_back_a_column_at_a_time_and_one_by_one(rows: list[tupl
     facts |= {fact("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", *row) for row in rows}
     state = EmbeddedEngine().materialise({}, ze.open().graph(), facts, ze.open().settings)
     assert isinstance(state, EmbeddedState)
-    parts = list(columns.tables(state, columns.signatures(state)))
+    parts = list(PERSISTENCE.tables(state, {*PERSISTENCE.signatures(state, {})}))
     assert {one for part in parts for one in facts_in(*part)} == facts
     again = EmbeddedEngine().empty()
     batch = again.batch()
     for part in parts:
-        columns.add_part(batch, *part)
+        PERSISTENCE.add_partition(batch, *part)
     assert frozenset(again.store.facts(batch.distinct())) == facts
 
 

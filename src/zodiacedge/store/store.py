@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
-from zodiacedge.engine.persistence import CapturingPersistence, PartitionFile
+from zodiacedge.engine.persistence import PartitionFile
 from zodiacedge.errors import StoreProblem
 from zodiacedge.kb.arguments import printable
 from zodiacedge.language.printer import format_rule
@@ -41,12 +41,11 @@ from zodiacedge.store.versions.restore import graph_digest, owners_of, program_o
 from zodiacedge.store.versions.vacuum import tell, unused_files, vacuum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from zodiacedge.engine.api import FactDelta, State, UncommittedState
-    from zodiacedge.engine.parts import PartitionKey
-    from zodiacedge.engine.persistence import StatePersistence
+    from zodiacedge.engine.persistence import AnyPersistence, PartitionKey
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.kb.report import ChangeReport
@@ -92,14 +91,14 @@ class DurableStore:
         location: Location,
         *,
         writable: bool,
-        persistence: StatePersistence | None = None,
+        persistence: AnyPersistence | None = None,
         held: WriterLease | None = None,
     ) -> None:
         """Open what is there; the states of the embedded engine are kept, if not those of another."""
         self.location = location
         check(location)
         self.flush_bytes = FOLD_BYTES
-        self.persistence: StatePersistence = persistence or EmbeddedPersistence()
+        self.persistence: AnyPersistence = persistence or EmbeddedPersistence()
         self._table = FactTable(location)
         self._held = (held or location.lock()) if writable else None
         self._writer: Log | None = None
@@ -116,7 +115,7 @@ class DurableStore:
 
     @classmethod
     def open(
-        cls, location: Location, *, create: bool, writable: bool, persistence: StatePersistence | None = None
+        cls, location: Location, *, create: bool, writable: bool, persistence: AnyPersistence | None = None
     ) -> DurableStore:
         """Open a store, or make it if there is none and that is wanted."""
         if create and writable and not location.has(MARKER):
@@ -124,7 +123,7 @@ class DurableStore:
         return cls(location, writable=writable, persistence=persistence)
 
     @classmethod
-    def create(cls, location: Location, persistence: StatePersistence | None = None) -> DurableStore:
+    def create(cls, location: Location, persistence: AnyPersistence | None = None) -> DurableStore:
         """Make a store in a place that is empty or not there yet."""
         held = make(location, Snapshot(0, (), {}, moment=_now()))
         return cls(location, writable=True, persistence=persistence, held=held)
@@ -379,16 +378,16 @@ class DurableStore:
             streams=base.streams,
         )
         gone: list[Renewed] = [(key, None) for key in before if key not in now]
-        captures = isinstance(persistence, CapturingPersistence)
-        renewed: Iterator[Renewed] = (
-            persistence.captured(state, now, before)(turn)
-            if isinstance(persistence, CapturingPersistence)
-            else persistence.changed_partitions(state, now, before, self._table.writer)
-        )
+        changed = persistence.changed_partitions(state, now, before, self._table.writer, turn)
         writer.rotate()
         beside, self._beside = self._beside, 0
         return PendingFlush(
-            snapshot, now, chain(gone, renewed), beside, captured=captures, whole=not self._knows_all
+            snapshot,
+            now,
+            chain(gone, changed),
+            beside,
+            captured=persistence.captures,
+            whole=not self._knows_all,
         )
 
     def flush(self, folding: PendingFlush) -> bool:

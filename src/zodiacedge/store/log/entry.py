@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from zodiacedge.engine.parts import PartitionKey
-from zodiacedge.engine.persistence import PartitionFile
+from zodiacedge.engine.persistence import PartitionFile, PartitionKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

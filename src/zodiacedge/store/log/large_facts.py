@@ -20,7 +20,7 @@ from zodiacedge.store.layout import LOG_FOLDER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionKey
     from zodiacedge.store.location.base import Location
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionKey
 
 _VALUES = ("integer", "decimal", "double", "float", "boolean", "dateTime")
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zodiacedge.engine.parts import PartitionKey, column_names
-from zodiacedge.engine.persistence import PartitionFile, PartitionFiles
+from zodiacedge.engine.persistence import PartitionFile, PartitionFiles, PartitionKey, column_names
 from zodiacedge.store.layout import DELTA_LOG
 from zodiacedge.store.problems import damaged_table, unreachable, unwritable
 from zodiacedge.store.table.commit_info import Commit, digest_of, digested, read_snapshot

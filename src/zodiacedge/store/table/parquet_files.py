@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zodiacedge.engine.parts import PartitionKey, column_names
-from zodiacedge.engine.persistence import PartitionFile
+from zodiacedge.engine.persistence import PartitionFile, PartitionKey, column_names
 from zodiacedge.store.layout import PARTS, folder_name, short_hash
 from zodiacedge.store.problems import damaged_table
 

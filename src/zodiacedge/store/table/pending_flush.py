@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionKey
     from zodiacedge.store.table.commit_info import Snapshot
     from zodiacedge.store.table.delta_table import Renewed
 

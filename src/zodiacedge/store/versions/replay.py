@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.engine.api import State
-    from zodiacedge.engine.parts import PartitionKey
-    from zodiacedge.engine.persistence import StatePersistence
+    from zodiacedge.engine.persistence import AnyPersistence, PartitionKey
     from zodiacedge.language.ast import Fact, Rule
     from zodiacedge.store.location.base import Location
     from zodiacedge.store.log.entry import Entry
@@ -38,7 +37,7 @@ _SMALL = 16 << 10
 
 
 def changes_again(
-    records: Iterable[Record], state: Callable[[], State], persistence: StatePersistence
+    records: Iterable[Record], state: Callable[[], State], persistence: AnyPersistence
 ) -> Iterator[tuple[Change, list[Entry]]]:
     """Yield the changes of records, with what each says; small ones that follow each other are one change.
 
@@ -87,7 +86,7 @@ def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
 
 
 def _again(
-    record: Record, entry: Entry, state: State, persistence: StatePersistence, *, back: bool = False
+    record: Record, entry: Entry, state: State, persistence: AnyPersistence, *, back: bool = False
 ) -> Change:
     """Return the change of a record, or the one that undoes it, its facts loaded as those of a file are."""
     batches = {True: state.batch(), False: state.batch()}
@@ -97,10 +96,10 @@ def _again(
             if isinstance(facts, str):
                 beside[comes].append((key, facts))
             else:
-                persistence.add_part(batches[comes], key, facts)
+                persistence.add_partition(batches[comes], key, facts)
         for comes, named in beside.items():
             if named:
-                persistence.add_parts(batches[comes], LogParts(record.location, tuple(named)))
+                persistence.add_partitions(batches[comes], LogParts(record.location, tuple(named)))
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     come, go = ((batch,) if batch.predicates() else () for batch in batches.values())
     if back:
@@ -116,7 +115,7 @@ def check(location: Location, entry: Entry, found: tuple[int, int]) -> None:
         raise not_reproduced(location, entry.version, why)
 
 
-def change_back(records: Sequence[Record], state: State, persistence: StatePersistence) -> Change:
+def change_back(records: Sequence[Record], state: State, persistence: AnyPersistence) -> Change:
     """Return the one change that undoes all of some records, given in their order.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.engine.api import State
-    from zodiacedge.engine.persistence import Partitions, StatePersistence
+    from zodiacedge.engine.persistence import AnyPersistence, Partitions
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Rule
@@ -75,7 +75,7 @@ def graph_digest(program: RuleBase) -> str:
 
 def state_of(
     location: Location,
-    persistence: StatePersistence,
+    persistence: AnyPersistence,
     empty: State,
     commit: tuple[RuleBase, Snapshot, Partitions],
     registry: Registry,
@@ -83,7 +83,7 @@ def state_of(
     """Return the state of a commit: what its program, what it says and its parts come to."""
     program, snapshot, parts = commit
     owners = owners_of(program)
-    told = RestoreInfo(
+    info = RestoreInfo(
         program.rules,
         program.graph,
         {owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
@@ -91,7 +91,7 @@ def state_of(
         registry,
     )
     try:
-        state = persistence.restored(empty, parts, told)
+        state: State = persistence.restored(empty, parts, info)
     except (BadPartitionError, pa.ArrowException) as error:
         raise damaged_table(location, f"holds a part that cannot be read: {error}") from error
     except KeyError as error:

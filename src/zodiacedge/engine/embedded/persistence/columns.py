@@ -1,4 +1,4 @@
-"""The facts of the embedded engine as parts for a store, and back, a column at a time.
+"""Rows of term ids as Arrow columns of readable terms, and back, a column at a time.
 
 Texts go from the dictionary's arena into Arrow arrays and back without a Python object per fact; only terms
 with a language or a datatype of their own become objects, once per distinct term.
@@ -7,13 +7,12 @@ with a language or a datatype of their own become objects, once per distinct ter
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.embedded.engine import EmbeddedState, EmbeddedUncommitted
 from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
 from zodiacedge.engine.embedded.kernels.layout import (
     K_BLANK,
@@ -28,30 +27,21 @@ from zodiacedge.engine.embedded.kernels.layout import (
     K_STRING,
     K_TAGGED,
 )
-from zodiacedge.engine.embedded.storage.database import NO_CLASS, TYPED, Database, Relation, Segment, by_class
-from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.parts import PartitionKey
+from zodiacedge.engine.embedded.storage.database import NO_CLASS
 from zodiacedge.engine.persistence import BadPartitionError
-from zodiacedge.language.ast import Variable
-from zodiacedge.language.checks import body_atoms
-from zodiacedge.terms import IRI, RDF_TYPE, Literal
+from zodiacedge.terms import IRI, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.api import Dropped
-    from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
+    from zodiacedge.engine.embedded.storage.database import Database, Relation
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
-    from zodiacedge.engine.parts import Kind
-    from zodiacedge.engine.registry import Registry
-    from zodiacedge.graph.hrdg import HyperGraph
-    from zodiacedge.language.ast import Rule
+    from zodiacedge.engine.persistence import PartitionKey
 
     Ids = NDArray[np.int32]
-    Captured = dict[PartitionKey, list[tuple[Relation, Ids]]]
     Codes = NDArray[np.int32]
 
 NAMES = {
@@ -71,114 +61,22 @@ _REALS = (K_DECIMAL, K_DOUBLE, K_FLOAT)
 _TOGETHER = 1 << 18
 # So many are written while somebody may wait for their turn: a few hundredths of a second.
 _WRITTEN_TOGETHER = 1 << 16
-# Parts of fewer rows are read together.
+# Partitions of fewer rows are read together.
 _SMALL = 1 << 10
-_NOBODY: frozenset[str] = frozenset()
 
 
-# From tables to parts
-
-
-class _Stored(NamedTuple):
-    """Rows of a table that belong to a partition; a partition may have rows of several tables."""
-
-    key: PartitionKey
-    relation: Relation
-    table: Table
-    revision: int
-
-    @property
-    def rows(self) -> Ids:
-        rows = self.table.rows
-        if self.table.arity == self.relation.arity:
-            return rows
-        members: Ids = rows[rows[:, 1] == self.relation.member_of][:, :1]
-        return members
-
-
-def _stored(state: EmbeddedState) -> Iterator[_Stored]:
-    """Yield what each partition has, without a look at rows; in tables of all classes, class by class."""
-    store = state.store
-    for owner, segment in ((_NOBODY, store.explicit), *store.segments.items()):
-        kind: Kind = "derived" if owner else "explicit"
-        revisions = segment.revisions
-        for relation, table in segment.tables.items():
-            if not len(table):
-                continue
-            if relation != TYPED:
-                yield _Stored(_key(store, kind, owner, relation), relation, table, revisions[relation])
-                continue
-            for number in revisions.classes(table):
-                members = Relation(RDF_TYPE, 1, number)
-                yield _Stored(_key(store, kind, owner, members), members, table, revisions[number])
-        for rule, table in segment.aggregate_rows.items():
-            if len(table):
-                key = PartitionKey("aggregate", owner, rule, table.arity)
-                yield _Stored(key, Relation(rule, table.arity), table, revisions[rule])
-
-
-def effect_pieces(effect: EmbeddedFactDelta) -> tuple[list[tuple[PartitionKey, pa.Table]], ...]:
-    """Return the facts that come and those that go."""
-    return tuple(
-        [
-            (_key(effect.store, "explicit", _NOBODY, relation), table_of(effect.store, relation, rows))
-            for relation, rows in side.items()
-            if len(rows)
-        ]
-        for side in (effect.new, effect.old)
-    )
-
-
-def signatures(state: EmbeddedState) -> dict[PartitionKey, frozenset[tuple[Relation, int]]]:
-    """Return the revisions of the tables of each partition: they are others if it changed in this process."""
-    found: dict[PartitionKey, frozenset[tuple[Relation, int]]] = {}
-    for one in _stored(state):
-        found[one.key] = found.get(one.key, frozenset()) | {(one.relation, one.revision)}
-    return found
-
-
-def explicit_after(effect: EmbeddedFactDelta) -> int:
-    """Return how many explicit facts there will be."""
-    return len(effect.store.explicit) + effect.added - effect.removed
-
-
-def rows_after(attempt: EmbeddedUncommitted) -> int:
-    """Return how many facts all segments will have together."""
-    return attempt.work.total
-
-
-def tables(state: EmbeddedState, wanted: Iterable[PartitionKey]) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """Yield some parts as Arrow tables."""
-    return tables_of(state.store, captured(state, wanted), nullcontext())
-
-
-def captured(state: EmbeddedState, wanted: Iterable[PartitionKey]) -> Captured:
-    """Return the rows of some parts as they are now, whatever becomes of the state."""
-    asked = set(wanted)
-    found: Captured = {}
-    for one in _stored(state):
-        if one.key in asked:
-            found.setdefault(one.key, []).append((one.relation, one.rows.copy()))
-    return found
-
-
-def tables_of(
-    store: Database, parts: Captured, turn: AbstractContextManager[object]
-) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """Yield captured parts as Arrow tables; the dictionary is asked for some rows at a time, in turn."""
-    for key, pieces_of_it in parts.items():
-        batches = [one for piece in pieces_of_it for one in _batches(store, *piece, turn)]
-        yield key, pa.concat_tables(batches)
+# From rows to tables
 
 
 def table_of(store: Database, relation: Relation, rows: Ids) -> pa.Table:
     """Return rows of a relation as an Arrow table of readable terms, its class included if that is no IRI."""
-    return pa.concat_tables(list(_batches(store, relation, rows, nullcontext())))
+    return pa.concat_tables(list(batches_of(store, relation, rows, nullcontext())))
 
 
-def _batches(
+def batches_of(
     store: Database, relation: Relation, rows: Ids, turn: AbstractContextManager[object]
 ) -> Iterator[pa.Table]:
+    """Yield rows of a relation as tables, some rows in each turn in the engine."""
     for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
         some = rows[n : n + _WRITTEN_TOGETHER]
         with turn:
@@ -187,11 +85,6 @@ def _batches(
                 some = np.insert(some, 1, member_of, axis=1)
             batch = _batch(store.dictionary, some)
         yield batch
-
-
-def _key(store: Database, kind: Kind, owner: frozenset[str], relation: Relation) -> PartitionKey:
-    name, arity = store.predicate(relation)
-    return PartitionKey(kind, owner, name, arity)
 
 
 def _batch(dictionary: Dictionary, rows: Ids) -> pa.Table:
@@ -248,110 +141,16 @@ def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     return texts.take(where), pa.array(types, pa.string()).take(where)
 
 
-# From parts to tables
+# From tables to rows
 
 
-def add_part(batch: EmbeddedBatch, key: PartitionKey, table: pa.Table) -> None:
-    """Add the facts of a part to a batch."""
-    for relation, rows in _relations(batch.store, key, rows_of(batch.store.dictionary, key, table)):
-        batch.add_rows(relation, rows)
-
-
-def restored(
-    empty: EmbeddedState,
-    parts: Iterable[tuple[PartitionKey, pa.Table]],
-    rules: Mapping[str, Rule],
-    graph: HyperGraph,
-    *,
-    seconds: Mapping[frozenset[str], float],
-    dropped: Mapping[str, Dropped],
-    registry: Registry,
-) -> EmbeddedState:
-    """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
-    store = empty.store
-    # Changes find the readers of a class by the classes that rules mention; evaluating would note them.
-    for rule in rules.values():
-        for atom in (rule.head, *body_atoms(rule.body)):
-            store.relations(atom)
-    segments = {
-        frozenset(node.rules): Segment(seconds=seconds.get(frozenset(node.rules), 0.0))
-        for node in graph.nodes.values()
-    }
-    typed = {
-        keys
-        for keys in segments
-        for head in (rules[key].head for key in keys)
-        if head.relation == RDF_TYPE and isinstance(head.args[-1], Variable)
-    }
-    classes: dict[frozenset[str], set[int]] = {}
-    for key, rows in _all_rows(store.dictionary, parts):
-        if key.kind == "aggregate":
-            hidden = segments[key.owner].aggregate_rows
-            _filled(hidden.setdefault(key.predicate, Table(key.arity)), rows)
-            continue
-        segment = store.explicit if key.kind == "explicit" else segments[key.owner]
-        if key.kind == "derived" and key.owner in typed and _is_class(key):
-            pairs = _in_pairs(store, key, rows)
-            _filled(segment.table(TYPED), pairs)
-            known = pairs[:1, 1] if key.arity == 1 else np.unique(pairs[:, 1])
-            classes.setdefault(key.owner, set()).update(known.tolist())
-            continue
-        for relation, some in _relations(store, key, rows):
-            _filled(segment.table(relation), some)
-    store.show(store.explicit)
-    store.tracked = True
-    for keys, segment in segments.items():
-        segment.revisions.set_classes(classes.get(keys, ()))
-        for one in keys:
-            # As evaluating would leave it: there is a table for what has no facts, too.
-            segment.table(store.filled_by(rules[one].head, pairs=keys in typed))
-        for one in keys - segment.aggregate_rows.keys():
-            aggregate = rules[one].aggregate
-            if aggregate:
-                segment.aggregate_rows[one] = Table(len(aggregate.groups) + len(aggregate.folds))
-        store.add_segment(keys, segment)
-    return EmbeddedState(
-        store,
-        dropped=dropped,
-        registry=registry,
-        policy=empty.policy,
-        graph=graph,
-        rows=sum(map(len, segments.values())),
-        seconds=sum(segment.seconds for segment in segments.values()),
-    )
-
-
-def _is_class(key: PartitionKey) -> bool:
-    return key.arity == 1 or (key.arity == 2 and key.predicate == RDF_TYPE)
-
-
-def _in_pairs(store: Database, key: PartitionKey, rows: Ids) -> Ids:
-    if key.arity == 2:
-        return rows
-    return np.insert(rows, 1, store.dictionary.encode(IRI(key.predicate)), axis=1)
-
-
-def _relations(store: Database, key: PartitionKey, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
-    if key.arity == 1:
-        yield Relation(RDF_TYPE, 1, store.dictionary.encode(IRI(key.predicate))), rows
-    else:
-        yield from by_class(Relation(key.predicate, key.arity), rows)
-
-
-def _filled(table: Table, rows: Ids) -> Table:
-    # Kernels count on distinct rows, and a store may come from elsewhere.
-    if table.insert(np.ascontiguousarray(rows)) != len(rows):
-        raise BadPartitionError("a row stands there twice")
-    return table
-
-
-def _all_rows(
-    dictionary: Dictionary, parts: Iterable[tuple[PartitionKey, pa.Table]]
+def all_rows(
+    dictionary: Dictionary, partitions: Iterable[tuple[PartitionKey, pa.Table]]
 ) -> Iterator[tuple[PartitionKey, Ids]]:
-    """Yield the rows of parts, many small ones at once: that takes about as long as one of them."""
+    """Yield the rows of partitions; many small ones are read together, in about the time of one."""
     small: list[tuple[PartitionKey, pa.Table]] = []
     waiting = 0
-    for key, table in parts:
+    for key, table in partitions:
         if len(table) > _SMALL:
             yield key, rows_of(dictionary, key, table)
             continue
@@ -364,30 +163,34 @@ def _all_rows(
 
 
 def _rows_together(
-    dictionary: Dictionary, parts: Sequence[tuple[PartitionKey, pa.Table]]
+    dictionary: Dictionary, partitions: Sequence[tuple[PartitionKey, pa.Table]]
 ) -> Iterator[tuple[PartitionKey, Ids]]:
-    found = [np.zeros((len(table), key.arity), np.int32) for key, table in parts]
-    for n in range(max((key.arity for key, _ in parts), default=0)):
-        having = [place for place, (key, _) in enumerate(parts) if key.arity > n]
+    rows_of_each = [np.zeros((len(table), key.arity), np.int32) for key, table in partitions]
+    for n in range(max((key.arity for key, _ in partitions), default=0)):
+        wide = [number for number, (key, _) in enumerate(partitions) if key.arity > n]
         columns = [
             pa.concat_arrays(
-                [chunk.cast(pa.string()) for place in having for chunk in parts[place][1].column(name).chunks]
+                [
+                    chunk.cast(pa.string())
+                    for number in wide
+                    for chunk in partitions[number][1].column(name).chunks
+                ]
             )
             for name in (f"a{n}", f"a{n}_type")
         ]
         batch = pa.record_batch(columns, ["text", "type"])
         batch.validate(full=True)
-        numbers = _read(dictionary, *batch.columns)
+        ids = _read(dictionary, *batch.columns)
         start = 0
-        for place in having:
-            rows = found[place]
-            rows[:, n] = numbers[start : start + len(rows)]
+        for number in wide:
+            rows = rows_of_each[number]
+            rows[:, n] = ids[start : start + len(rows)]
             start += len(rows)
-    yield from zip((key for key, _ in parts), found, strict=True)
+    yield from zip((key for key, _ in partitions), rows_of_each, strict=True)
 
 
 def rows_of(dictionary: Dictionary, key: PartitionKey, table: pa.Table) -> Ids:
-    """Return the rows of a part; its terms go into a dictionary."""
+    """Return the rows of a partition; its terms go into a dictionary."""
     rows = np.zeros((len(table), key.arity), np.int32)
     for n in range(key.arity):
         start = 0
