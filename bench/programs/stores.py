@@ -1,11 +1,12 @@
-"""What a store costs: opening, single changes alone and beside a fold, many predicates.
+"""What a store costs: opening, single changes alone and beside a flush, many predicates.
 
     python bench/stores.py [FACTS] [PREDICATES]
 
-A store of so many facts, half of them derived, is made and opened again. Then single changes are timed, first
-alone and then with the log kept so short that a fold is always under way: how much longer half of them and
-the slowest hundredth take is what folding costs those who wait. At last a store of many predicates is folded
-as a whole, opened, and folded after one change. Everything that is opened is counted.
+First a store is opened, one fact of a small relation is changed, and the store is closed, in a store of a tenth
+of the facts and in one of all. Then a store of so many facts, half of them derived, is made and opened again.
+Single changes are timed, first alone and then with the log kept so short that a flush is always under way: how
+much longer half of them and the slowest hundredth take is the cost of flushing. At last a store of many
+predicates is flushed as a whole, opened, and flushed after one change. Everything that is opened is counted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PREDICATES = 2_000
 PER_PREDICATE = 20
 CHANGES = 300
 REPEATS = 5
-# So short that nearly every change of a few hundred bytes finds a fold under way.
+# So short that nearly every change of a few hundred bytes finds a flush under way.
 SHORT_LOG = 2_000
 
 
@@ -52,7 +53,7 @@ def changes(kb: ze.KnowledgeBase, many: int) -> tuple[float, float]:
 
 
 def large(place: Path, facts: int) -> None:
-    """Make a large store, open it, and change it with and without a fold beside."""
+    """Make a large store, open it, and change it with and without a flush beside."""
     file = place / "reading.csv"
     file.write_text("".join(f"<http://farm.example/sensor/{n % 5000}>,{n}\n" for n in range(facts // 2)))
     with ze.open(place / "farm", create=True) as kb, kb.change() as c:
@@ -70,14 +71,14 @@ def large(place: Path, facts: int) -> None:
     kb.store.flush_bytes = SHORT_LOG
     beside = changes(kb, CHANGES)
     for name, one, other in zip(("median", "slowest hundredth"), alone, beside, strict=True):
-        print(f"a change, {name}: {one:.2f} ms alone, {other:.2f} ms beside a fold, {other / one:.1f} times")
+        print(f"a change, {name}: {one:.2f} ms alone, {other:.2f} ms beside a flush, {other / one:.1f} times")
     kb.close()
     if sum(kb.derived().values()) != sum(kb.explicit_counts().values()):
         raise SystemExit("the store is not what it should be")
 
 
 def many(place: Path, predicates: int) -> None:
-    """Make a store of many predicates, fold it, open it, and fold one change."""
+    """Make a store of many predicates, flush it, open it, and flush one change."""
     kb = ze.open(place / "many", create=True)
     with kb.change() as c:
         c.add_facts([(f"p{n}", n, m) for n in range(predicates) for m in range(PER_PREDICATE)])
@@ -90,8 +91,8 @@ def many(place: Path, predicates: int) -> None:
         c.add_facts([("p0", 0, -1)])
     one = timed(kb.close)
     print(
-        f"{predicates:,} predicates: {whole:.2f} s to fold, {opened:.2f} s to open, "
-        f"{one:.2f} s to fold one of them; "
+        f"{predicates:,} predicates: {whole:.2f} s to flush, {opened:.2f} s to open, "
+        f"{one:.2f} s to flush one of them; "
         f"{1000 * whole / predicates:.2f} and {1000 * opened / predicates:.2f} ms for each"
     )
 

@@ -1,7 +1,7 @@
 """A writer on a store that others write, too: whoever is refused opens it again and tries once more.
 
 Run as a program: the address, a name for its facts, how many changes it is to get in, and after how many
-bytes it folds. It says which versions were acknowledged, and how often it was refused.
+bytes it flushes. It says which versions were acknowledged, and how often it was refused.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def opened(address: str, fold_bytes: int) -> ze.KnowledgeBase:
-    """Open the store; folding is met often."""
+def opened(address: str, flush_bytes: int) -> ze.KnowledgeBase:
+    """Open the store; flushing is met often."""
     kb = ze.open(address)
     assert kb.store is not None
-    kb.store.flush_bytes = fold_bytes
+    kb.store.flush_bytes = flush_bytes
     return kb
 
 
-def main(address: str, name: str, changes: int, fold_bytes: int) -> None:
+def main(address: str, name: str, changes: int, flush_bytes: int) -> None:
     """Get so many changes in."""
-    kb = opened(address, fold_bytes)
+    kb = opened(address, flush_bytes)
     say(f"open {kb.version}")
     number = refused = 0
     while number < changes:
@@ -39,7 +39,7 @@ def main(address: str, name: str, changes: int, fold_bytes: int) -> None:
                 raise
             refused += 1
             kb.close()
-            kb = opened(address, fold_bytes)
+            kb = opened(address, flush_bytes)
             continue
         say(f"done {kb.version} {number}")
         number += 1

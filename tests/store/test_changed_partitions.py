@@ -18,7 +18,7 @@ from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.kb.change import Change
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.location.base import location_of
-from zodiacedge.store.log.terms import facts_in
+from zodiacedge.store.log.record import facts_in
 from zodiacedge.store.store import DurableStore
 
 if TYPE_CHECKING:

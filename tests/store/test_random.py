@@ -17,8 +17,8 @@ from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.kb.change import Change
 from zodiacedge.language.ast import fact
 from zodiacedge.language.canonical import rule_key
-from zodiacedge.store.log.terms import facts_in
-from zodiacedge.store.store import FOLD_BYTES
+from zodiacedge.store.log.record import facts_in
+from zodiacedge.store.store import FLUSH_BYTES
 from zodiacedge.terms import BlankNode, from_python, iri, literal, string
 
 if TYPE_CHECKING:
@@ -87,14 +87,14 @@ def test_a_store_that_is_closed_and_left_in_between_follows_one_in_memory(
     with tempfile.TemporaryDirectory() as folder:
         memory, kb = ze.open(), ze.open(Path(folder) / "kb", create=True)
         facts = [memory.facts()]
-        for change, fold in zip(_changes(session), closing, strict=False):
+        for change, flush in zip(_changes(session), closing, strict=False):
             assert kb.store is not None
-            # Every change is folded, beside what comes next.
-            kb.store.flush_bytes = 0 if beside else FOLD_BYTES
+            # Every change is flushed, beside what comes next.
+            kb.store.flush_bytes = 0 if beside else FLUSH_BYTES
             expected, report = memory.apply(change), kb.apply(change)
             assert (report.inserted, report.deleted) == (expected.inserted, expected.deleted)
             facts.append(memory.facts())
-            if fold:
+            if flush:
                 kb.close()
             else:
                 abandon(kb)

@@ -232,4 +232,4 @@ def _relations(store: Database, key: PartitionKey, rows: Ids) -> Iterator[tuple[
 def _fill(table: Table, rows: Ids) -> None:
     # Kernels count on distinct rows, and a store may come from elsewhere.
     if table.insert(np.ascontiguousarray(rows)) != len(rows):
-        raise BadPartitionError("a row stands there twice")
+        raise BadPartitionError("a row occurs twice")

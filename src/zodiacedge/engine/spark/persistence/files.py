@@ -121,7 +121,7 @@ def _loaded(loading: Loading) -> Loaded:
         rows = columns.rows_of(dictionary, key, table)
         # A store may come from elsewhere, and what stands twice would count twice.
         if Table(key.arity).insert(np.ascontiguousarray(rows)) != len(rows):
-            raise BadPartitionError("a row stands there twice")
+            raise BadPartitionError("a row occurs twice")
         holder = Holder(key.kind, key.owner, Relation(key.predicate, key.arity))
         if key.kind != "aggregate" and (key.arity == 1 or holder.relation.typed):
             holder = holder._replace(relation=TYPED)
