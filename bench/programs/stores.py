@@ -2,11 +2,12 @@
 
     python bench/stores.py [FACTS] [PREDICATES]
 
-First a store is opened, one fact of a small relation is changed, and the store is closed, in a store of a tenth
-of the facts and in one of all. Then a store of so many facts, half of them derived, is made and opened again.
-Single changes are timed, first alone and then with the log kept so short that a flush is always under way: how
-much longer half of them and the slowest hundredth take is the cost of flushing. At last a store of many
-predicates is flushed as a whole, opened, and flushed after one change. Everything that is opened is counted.
+First a store is opened, one fact of a small relation is changed, and the store is closed: in a store of a
+tenth of the facts, and in one of all. Then a store of so many facts, half of them derived, is made and opened
+again. Single changes are timed, first alone and then with the log kept so short that a flush is always under
+way: how much longer half of them and the slowest hundredth take is the cost of flushing. At last a store of
+many predicates is flushed as a whole, opened, and flushed after one change. Everything that is opened is
+counted.
 """
 
 from __future__ import annotations

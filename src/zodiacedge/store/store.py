@@ -174,37 +174,37 @@ class DurableStore:
     def _base(
         self, at: int | None, empty: State, host: Host, registry: Registry
     ) -> tuple[Base, list[Record]]:
-        found, newest = None, None
-        for one in self._table.commits():
-            newest = newest or one
-            if at is None or one.snapshot.version <= at:
-                found = one
+        commit, newest = None, None
+        for candidate in self._table.commits():
+            newest = newest or candidate
+            if at is None or candidate.snapshot.version <= at:
+                commit = candidate
                 break
         if newest is None:
             raise damaged_table(self.location.display_name(DELTA_LOG), "holds no commit of a store")
-        if found is None:
+        if commit is None:
             raise self._no_version(at or 0)
-        records, scan, behind = self._records_behind(found, at, newest)
+        records, scan, behind = self._records_behind(commit, at, newest)
         if scan.torn and not self.writable:
             # A writer may be writing the record: then there is more of it a moment later.
             time.sleep(_MOMENT)
-            records, scan, behind = self._records_behind(found, at, newest)
+            records, scan, behind = self._records_behind(commit, at, newest)
             self.recovered = (left_out(scan.torn),) if scan.torn else ()
-        last = records[-1].version if records else found.snapshot.version
+        last = records[-1].version if records else commit.snapshot.version
         if at is not None and last != at:
             raise self._no_version(at)
-        program, unregistered = program_of(self.location, found.snapshot, host)
-        files = self._table.files(found)
+        program, unregistered = program_of(self.location, commit.snapshot, host)
+        files = self._table.files(commit)
         partitions = self._table.partitions(files, owners_of(program))
         state = state_of(
-            self.location, self.persistence, empty, (program, found.snapshot, partitions), registry
+            self.location, self.persistence, empty, (program, commit.snapshot, partitions), registry
         )
-        snapshot = found.snapshot
+        snapshot = commit.snapshot
         if self.writable:
-            self._built, self._flushed = Built(found.number, tuple(files)), snapshot.version
+            self._built, self._flushed = Built(commit.number, tuple(files)), snapshot.version
             self._signatures, self._knows_all = self._known_signatures(state, program), True
             self._seconds = snapshot.seconds
-            self._writer = self._continued_log(found, scan, behind)
+            self._writer = self._continued_log(commit, scan, behind)
         base = Base(
             snapshot.version, program, dict(snapshot.prefixes), state, unregistered, dict(snapshot.streams)
         )
@@ -213,8 +213,8 @@ class DurableStore:
     def _known_signatures(self, state: State, program: RuleBase) -> Mapping[PartitionKey, object]:
         """Return the signatures of the partitions on disk, none for a partition of too many small files."""
         files = Counter(name.rsplit("/", 1)[0] for name in self._built.files)
-        found = self.persistence.signatures(state, program.rules)
-        return {key: one if files[folder_of(key)] <= _MOST_FILES else None for key, one in found.items()}
+        signatures = self.persistence.signatures(state, program.rules)
+        return {key: one if files[folder_of(key)] <= _MOST_FILES else None for key, one in signatures.items()}
 
     def _no_version(self, wanted: int) -> StoreProblem:
         files = record_format.files(self.location)
@@ -240,16 +240,16 @@ class DurableStore:
             return [], scan, Behind()
         files = record_format.files(self.location)
         begin = max((n for n, (first, _) in enumerate(files) if first <= after + 1), default=0)
-        found: list[Record] = []
+        records: list[Record] = []
         for record in record_format.read_files(self.location, files[begin:], scan, ends=True):
             if record.version > after:
-                found.append(record)
+                records.append(record)
             if record.version == upto:
                 # This version does not need what follows, damaged or not.
                 break
-        size = sum(len(one.payload) for one in found)
+        size = sum(len(record.payload) for record in records)
         last = files[-1][1] if files else ""
-        return found, scan, Behind(last, len({one.file for one in found}), size)
+        return records, scan, Behind(last, len({record.file for record in records}), size)
 
     def _continued_log(self, commit: Commit, scan: record_format.Scan, behind: Behind) -> Log:
         """Return the log, open for the next record."""

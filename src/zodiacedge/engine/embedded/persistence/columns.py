@@ -1,6 +1,6 @@
 """Rows of term ids as Arrow columns of readable terms, and back, a column at a time.
 
-Texts go from the dictionary's arena into Arrow arrays and back without a Python object per fact; only terms
+Texts are copied between the dictionary's arena and Arrow arrays without a Python object per fact; only terms
 with a language or a datatype of their own become objects, once per distinct term.
 """
 
@@ -57,9 +57,9 @@ NAMES = {
 }
 _KINDS = {name: kind for kind, name in NAMES.items()}
 _REALS = (K_DECIMAL, K_DOUBLE, K_FLOAT)
-# So many rows become one Arrow array: their texts must fit 32-bit offsets.
+# The most rows of an Arrow array: their texts must fit 32-bit offsets.
 _TOGETHER = 1 << 18
-# So many are written while somebody may wait for their turn: a few hundredths of a second.
+# The most rows written in one turn, while other threads wait: a few hundredths of a second.
 _WRITTEN_TOGETHER = 1 << 16
 # Partitions of fewer rows are read together.
 _SMALL = 1 << 10
@@ -78,12 +78,12 @@ def batches_of(
 ) -> Iterator[pa.Table]:
     """Yield rows of a relation as tables, some rows in each turn in the engine."""
     for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
-        some = rows[n : n + _WRITTEN_TOGETHER]
+        chunk = rows[n : n + _WRITTEN_TOGETHER]
         with turn:
             member_of = relation.member_of
             if member_of != NO_CLASS and not isinstance(store.dictionary.decode(member_of), IRI):
-                some = np.insert(some, 1, member_of, axis=1)
-            batch = _batch(store.dictionary, some)
+                chunk = np.insert(chunk, 1, member_of, axis=1)
+            batch = _batch(store.dictionary, chunk)
         yield batch
 
 
@@ -102,9 +102,9 @@ def _written(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     types: list[pa.Array] = []
     order: list[NDArray[np.int64]] = []
     for kind in np.unique(kinds).tolist():
-        places = np.flatnonzero(kinds == kind)
-        order.append(places)
-        text, name = _texts(dictionary, kind, ids[places])
+        positions = np.flatnonzero(kinds == kind)
+        order.append(positions)
+        text, name = _texts(dictionary, kind, ids[positions])
         texts.append(text)
         types.append(name)
     if not order:
@@ -133,11 +133,11 @@ def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Ar
 
 
 def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
-    distinct, places = np.unique(ids, return_inverse=True)
+    distinct, positions = np.unique(ids, return_inverse=True)
     terms = [term for term in map(dictionary.decode, distinct.tolist()) if isinstance(term, Literal)]
     texts = pa.array([term.lexical for term in terms], pa.string())
     types = [f"@{term.language}" if term.language else f"<{term.datatype}>" for term in terms]
-    where = pa.array(places.ravel())
+    where = pa.array(positions.ravel())
     return texts.take(where), pa.array(types, pa.string()).take(where)
 
 
@@ -210,12 +210,12 @@ def _read(dictionary: Dictionary, texts: pa.Array, types: pa.Array) -> Ids:
     names = coded.dictionary.to_pylist()
     if len(names) == 1:
         return _encoded(dictionary, str(names[0]), texts)
-    found = np.zeros(len(texts), np.int32)
+    ids = np.zeros(len(texts), np.int32)
     for code, name in enumerate(names):
-        places = np.flatnonzero(codes == code)
-        if len(places):
-            found[places] = _encoded(dictionary, str(name), texts.take(pa.array(places)))
-    return found
+        positions = np.flatnonzero(codes == code)
+        if len(positions):
+            ids[positions] = _encoded(dictionary, str(name), texts.take(pa.array(positions)))
+    return ids
 
 
 def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:

@@ -434,10 +434,10 @@ class Draft:
                 # All memory is there before the first row moves: nothing may fail half-way.
                 table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
                 pending.append((overlay, table))
-        for overlay, table in pending:
-            overlay.apply(table)
         if self.store.tracked:
             self._bump_revisions()
+        for overlay, table in pending:
+            overlay.apply(table)
         for gains in self._in_use.values():
             if any(overlay.base is None for overlay in gains.tables.values()):
                 self.store.show(gains.segment)
