@@ -2,7 +2,7 @@
 
 Three shapes: 556 renamed copies of the paper's rule set 2 side by side, one long chain, and one hub
 predicate that half of the rules write and the other half read. Targets: build under 3 s, one rule
-under 20 ms. Run with `python bench/graph_scale.py`; takes about 20 s.
+under 20 ms. Run with `python bench/programs/graph_scale.py`; takes about 20 s.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RULES = 10_000
 TRIALS = 200
-RULE_SET_2 = Path(__file__).parent.parent / "src" / "zodiacedge" / "workloads" / "rules" / "rs2.rules"
+RULE_SET_2 = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules" / "rs2.rules"
 
 
 def keyed(text: str) -> dict[str, Rule]:

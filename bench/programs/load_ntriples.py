@@ -6,7 +6,7 @@ this process, each from the file on disk, the compile cache warm; seconds are of
 two versions apart on a busy machine too. Ours ends with every fact in a table
 with its row-set; the other two end with Python objects.
 
-    python bench/load_ntriples.py [TRIPLES]
+    python bench/programs/load_ntriples.py [TRIPLES]
 """
 
 from __future__ import annotations

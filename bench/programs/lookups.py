@@ -6,7 +6,7 @@ N-Triples, and what the rules of LUBM derive. Each is asked for one row and for 
 the same for all; a wrong number of rows ends the program. Target: half of the prepared look-ups take less
 than 100 µs.
 
-    python bench/lookups.py [FACTS] [UNIVERSITIES]
+    python bench/programs/lookups.py [FACTS] [UNIVERSITIES]
 """
 
 from __future__ import annotations

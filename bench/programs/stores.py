@@ -1,6 +1,6 @@
 """What a store costs: opening, single changes alone and beside a flush, many predicates.
 
-    python bench/stores.py [FACTS] [PREDICATES]
+    python bench/programs/stores.py [FACTS] [PREDICATES]
 
 First a store is opened, one fact of a small relation is changed, and the store is closed: in a store of a
 tenth of the facts, and in one of all. Then a store of so many facts, half of them derived, is made and opened

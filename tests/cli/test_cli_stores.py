@@ -43,8 +43,8 @@ def farm(zodiac: Zodiac, save: Save) -> str:
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [
-        ("zodiacedge.kb.knowledge_base.work_out", ("apply", "--add-facts", "reading=noon.csv")),
-        ("zodiacedge.kb.knowledge_base.work_out", ("rollback", "1")),
+        ("zodiacedge.kb.knowledge_base.evaluate_change", ("apply", "--add-facts", "reading=noon.csv")),
+        ("zodiacedge.kb.knowledge_base.evaluate_change", ("rollback", "1")),
         ("zodiacedge.kb.knowledge_base.verified", ("verify",)),
         ("zodiacedge.kb.knowledge_base.resolve_query", ("query", "?- alarm(T) .")),
     ],

@@ -16,7 +16,7 @@ from strategies.scale import examples
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate import seminaive as nodes
-from zodiacedge.engine.embedded.machine.interpreter import run
+from zodiacedge.engine.embedded.machine import execute
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import LimitReached
@@ -126,7 +126,7 @@ def test_equal_atoms_of_two_rules_are_halved_for_one_of_them_only(monkeypatch: p
 
 def test_facts_of_both_halves_count_against_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 1)
-    monkeypatch.setattr(run, "_BUDGET", 1000)
+    monkeypatch.setattr(execute, "_BUDGET", 1000)
     threads = threading.active_count()
     for limit, fails in ((39_999, True), (40_200, False)):
         kb = KnowledgeBase(EmbeddedEngine(modules=False), Settings(limits=Limits(facts=limit)))
@@ -145,7 +145,7 @@ def test_facts_of_both_halves_count_against_the_limit(monkeypatch: pytest.Monkey
 
 def test_a_failure_in_one_half_ends_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
-    monkeypatch.setattr(run, "_BUDGET", 1000)
+    monkeypatch.setattr(execute, "_BUDGET", 1000)
     kb = open_kb(limits=Limits(facts=5_000))
     threads = threading.active_count()
     change = kb.change()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zodiacedge.engine.embedded.kernels.layout import K_DOUBLE, K_INTEGER
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms import dictionary as implementation
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.terms import (
@@ -122,12 +122,12 @@ def test_numbers_are_encoded_from_their_bits() -> None:
     assert [dictionary.decode(number) for number in whole.tolist()] == [
         integer(n) for n in range(-3000, 3000, 2)
     ]
-    kinds = np.array([K_INTEGER, K_DOUBLE], np.int8)
+    kinds = np.array([L.K_INTEGER, L.K_DOUBLE], np.int8)
     bits = np.array([7, int(np.float64(0.5).view(np.int64))])
     found = dictionary.encode_numbers(kinds, bits)
     assert [dictionary.decode(number) for number in found.tolist()] == [integer(7), double(0.5)]
     assert found.tolist() == [dictionary.encode(term) for term in (integer(7), double(0.5))]
-    assert dictionary.encode_numbers(K_DOUBLE, bits[1:]).tolist() == found[1:].tolist()
+    assert dictionary.encode_numbers(L.K_DOUBLE, bits[1:]).tolist() == found[1:].tolist()
     assert dictionary.encode_integers(values[:0]).tolist() == []
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.engine.embedded.kernels.layout import MASK_COLUMNS, MOST_COLUMNS
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.machine.sources import NodeReads
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.table import Table
@@ -38,7 +38,7 @@ def wide(kb: KnowledgeBase, arity: int) -> None:
         c.add_facts([tuple(range(5, 5 + arity))], "s")
 
 
-@pytest.mark.parametrize("arity", [1, 32, 33, MASK_COLUMNS, MASK_COLUMNS + 1, 64, 65, MOST_COLUMNS])
+@pytest.mark.parametrize("arity", [1, 32, 33, L.MASK_COLUMNS, L.MASK_COLUMNS + 1, 64, 65, L.MOST_COLUMNS])
 def test_wide_relations(arity: int) -> None:
     kb = ze.open()
     wide(kb, arity)
@@ -50,15 +50,15 @@ def test_wide_relations(arity: int) -> None:
 def test_a_relation_that_is_too_wide_is_refused_and_the_reference_takes_it() -> None:
     kb = ze.open()
     with pytest.raises(EvaluationProblem, match=r"E004.*129 arguments"):
-        wide(kb, MOST_COLUMNS + 1)
+        wide(kb, L.MOST_COLUMNS + 1)
     assert kb.version == 0
-    wide(ze.open(engine="reference"), MOST_COLUMNS + 1)
+    wide(ze.open(engine="reference"), L.MOST_COLUMNS + 1)
 
 
 def test_a_function_with_too_many_arguments_is_refused() -> None:
     kb = ze.open()
     change = kb.change()
-    change.add_rules(f'p(Y) :- q(X), Y := concat({", ".join(["X"] * (MASK_COLUMNS + 1))}) . q("a") .')
+    change.add_rules(f'p(Y) :- q(X), Y := concat({", ".join(["X"] * (L.MASK_COLUMNS + 1))}) . q("a") .')
     with pytest.raises(EvaluationProblem, match="E004"):
         kb.apply(change.collected())
 

@@ -11,6 +11,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine, EmbeddedState
 from zodiacedge.engine.embedded.maintain import patch_segment, propagate
 from zodiacedge.engine.embedded.storage.database import Relation, Segment
+from zodiacedge.engine.embedded.versions.difference import Difference
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -93,7 +94,7 @@ def test_how_much_differs_is_not_asked_where_looking_is_too_dear(monkeypatch: py
     def refuse(*_args: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(patch_segment, "Pair", refuse)
+    monkeypatch.setattr(Difference, "estimate", property(refuse))
     assert not patch_segment.can_patch(old, new, lambda _seconds: False)
     with pytest.raises(AssertionError):
         patch_segment.can_patch(old, new, lambda _seconds: True)

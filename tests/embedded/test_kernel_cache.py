@@ -54,7 +54,7 @@ def test_an_edit_in_any_source_with_kernels_compiles_them_anew(tmp_path: Path) -
     shutil.copytree(PACKAGE, copy / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     kernels = tmp_path / "kernels"
     assert run(copy, kernels) == (0, 1)
-    with (copy / PACKAGE.name / "engine" / "embedded" / "rowset.py").open("a") as source:
+    with (copy / PACKAGE.name / "engine" / "embedded" / "storage" / "hash_index.py").open("a") as source:
         source.write("\n_EDITED = True\n")
     assert run(copy, kernels) == (0, 1)
     # Without a folder that is named, each version of the sources has one of its own.

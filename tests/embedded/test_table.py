@@ -23,31 +23,9 @@ from hypothesis import strategies as st
 
 from strategies import Seeded, examples
 from strategies.dice import Drawn
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import slot_of
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.engine.embedded.kernels.layout import (
-    FULL_DENOMINATOR,
-    FULL_NUMERATOR,
-    I_HEAD_COUNT,
-    I_HEADS,
-    I_MASK,
-    I_NEXT,
-    I_PREVIOUS,
-    I_USED,
-    INDEX_WORDS,
-    MOST_COLUMNS,
-    MOST_INDEXES,
-    SHORT_CHAIN,
-    T_CAPACITY,
-    T_COUNT,
-    T_FIRST_INDEX,
-    T_HIGH,
-    T_INDEXES,
-    T_LOW,
-    T_ROWS,
-    T_SLOT_COUNT,
-    T_SLOTS,
-)
 from zodiacedge.engine.embedded.storage import table as table_module
 from zodiacedge.engine.embedded.storage.hash_index import find_chain, find_row, hash_row
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
@@ -70,7 +48,7 @@ VERBS = (
 )
 
 Row = tuple[int, ...]
-KEY = words(MOST_COLUMNS)
+KEY = words(L.MOST_COLUMNS)
 
 
 # Histories
@@ -148,7 +126,7 @@ class Checked:
                 new = sorted(set(step.rows) - model)
                 table.append_distinct(self.array(new))
                 model |= set(new)
-            case "clear" if not table.record[T_INDEXES]:
+            case "clear" if not table.record[L.T_INDEXES]:
                 table.clear()
                 model.clear()
             case "need index" if table.arity:
@@ -179,13 +157,13 @@ class Checked:
 
     def need_index(self, mask: int) -> None:
         """Ask for an index; where they are used up, one on some of the columns must do."""
-        room = self.table.record[T_INDEXES] < MOST_INDEXES
+        room = self.table.record[L.T_INDEXES] < L.MOST_INDEXES
         number, columns = self.table.need_index(mask)
         assert columns & mask == columns
         if room:
             assert columns == mask
         if columns:
-            assert self.table.record[index_at(number) + I_MASK] == columns
+            assert self.table.record[index_at(number) + L.I_MASK] == columns
 
     def look(self) -> None:
         """Compare all there is with the set."""
@@ -194,11 +172,11 @@ class Checked:
         assert len(table) == len(rows) == len(self.model)
         assert set(rows) == self.model
         record = table.record
-        assert record[T_LOW] == record[T_HIGH] == record[T_COUNT]
-        assert record[T_CAPACITY] * max(table.arity, 1) == len(table._rows)
-        assert record[T_ROWS] == table._rows.ctypes.data
+        assert record[L.T_LOW] == record[L.T_HIGH] == record[L.T_COUNT]
+        assert record[L.T_CAPACITY] * max(table.arity, 1) == len(table._rows)
+        assert record[L.T_ROWS] == table._rows.ctypes.data
         self._look_at_row_set(rows)
-        assert record[T_INDEXES] == len(table._masks) == len(table._heads) == len(table._next)
+        assert record[L.T_INDEXES] == len(table._masks) == len(table._heads) == len(table._next)
         assert len(table._previous) <= len(table._next)
         for number in range(len(table._masks)):
             self._look_at_index(number, rows)
@@ -207,11 +185,11 @@ class Checked:
         table = self.table
         slots = table._slots
         if slots is None:
-            assert table.record[T_SLOTS] == table.record[T_SLOT_COUNT] == 0
+            assert table.record[L.T_SLOTS] == table.record[L.T_SLOT_COUNT] == 0
             return
-        assert table.record[T_SLOTS] == slots.ctypes.data
-        assert table.record[T_SLOT_COUNT] == len(slots)
-        assert len(rows) * FULL_DENOMINATOR <= len(slots) * FULL_NUMERATOR
+        assert table.record[L.T_SLOTS] == slots.ctypes.data
+        assert table.record[L.T_SLOT_COUNT] == len(slots)
+        assert len(rows) * L.FULL_DENOMINATOR <= len(slots) * L.FULL_NUMERATOR
         assert sorted(slots[slots > 0].tolist()) == list(range(1, len(rows) + 1))
         for place, row in enumerate(rows):
             assert find_row(table.at, key_of(row)) == place
@@ -221,16 +199,16 @@ class Checked:
     def _look_at_index(self, number: int, rows: Sequence[Row]) -> None:
         table = self.table
         here = index_at(number)
-        assert table.record[here + I_HEADS] == table._heads[number].ctypes.data
-        assert table.record[here + I_HEAD_COUNT] == len(table._heads[number])
-        assert table.record[here + I_NEXT] == table._next[number].ctypes.data
-        mask = int(table.record[here + I_MASK])
+        assert table.record[here + L.I_HEADS] == table._heads[number].ctypes.data
+        assert table.record[here + L.I_HEAD_COUNT] == len(table._heads[number])
+        assert table.record[here + L.I_NEXT] == table._next[number].ctypes.data
+        mask = int(table.record[here + L.I_MASK])
         matches: dict[Row, list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
             matches[masked(row, mask)].append(place)
-        used = int(table.record[here + I_USED])
+        used = int(table.record[here + L.I_USED])
         assert used == len(matches) == np.count_nonzero(table._heads[number])
-        assert used * FULL_DENOMINATOR <= len(table._heads[number]) * FULL_NUMERATOR
+        assert used * L.FULL_DENOMINATOR <= len(table._heads[number]) * L.FULL_NUMERATOR
         for key, places in matches.items():
             chain = list(walk(table, number, key))
             assert sorted(chain) == places
@@ -241,7 +219,7 @@ class Checked:
 
     def _look_backwards(self, number: int, chain: Sequence[int]) -> None:
         table = self.table
-        address = table.record[index_at(number) + I_PREVIOUS]
+        address = table.record[index_at(number) + L.I_PREVIOUS]
         if number >= len(table._previous):
             assert address == 0
             return
@@ -284,7 +262,7 @@ def masked(row: Row, mask: int) -> Row:
 
 
 def index_at(number: int) -> int:
-    return T_FIRST_INDEX + number * INDEX_WORDS
+    return L.T_FIRST_INDEX + number * L.INDEX_WORDS
 
 
 def walk(table: Table, number: int, key: Row) -> Iterator[int]:
@@ -359,13 +337,13 @@ def test_rows_whose_slots_run_into_each_other_go_in_any_order(masks: tuple[int, 
         for mask in masks:
             checked.need_index(mask)
         checked.take(Step("insert", 0, tuple(rows), 0))
-        assert checked.table.record[T_SLOT_COUNT] == slots
+        assert checked.table.record[L.T_SLOT_COUNT] == slots
         for row in order:
             checked.take(Step("delete", 0, (row,), 0))
             checked.look()
 
 
-@pytest.mark.parametrize("chain", range(2 * SHORT_CHAIN + 2))
+@pytest.mark.parametrize("chain", range(2 * L.SHORT_CHAIN + 2))
 def test_pairs_are_counted_in_short_chains_and_in_long_ones(chain: int) -> None:
     table = Table(2)
     table.insert(as_array([(1, n) for n in range(chain)], 2))
@@ -397,14 +375,14 @@ def test_rows_in_any_layout_of_memory() -> None:
 
 def test_a_table_takes_few_indexes_and_then_the_best_one_it_has() -> None:
     table = Table(6)
-    for mask in range(1, MOST_INDEXES + 1):
+    for mask in range(1, L.MOST_INDEXES + 1):
         assert table.need_index(mask) == (mask - 1, mask)
     # 1, 2, …, 32 are there: five columns at most serve six.
     assert table.need_index(0b111111) == (30, 0b011111)
     assert table.need_index(0b110000)[1] in {0b100000, 0b010000}
     assert table.need_index(0b000101) == (4, 0b000101)
     thin = Table(7)
-    for mask in range(1, MOST_INDEXES + 1):
+    for mask in range(1, L.MOST_INDEXES + 1):
         thin.need_index(mask)
     assert thin.need_index(0b1000000) == (0, 0)
 

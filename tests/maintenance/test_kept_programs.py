@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import gc
+from typing import TYPE_CHECKING
 
 import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.machine.assemble import Assembly
+from zodiacedge.engine.embedded.maintain import delta_query
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, LimitReached
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact
 from zodiacedge.terms import integer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from zodiacedge.engine.embedded.machine.sources import Reads
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.versions.draft import Draft
+    from zodiacedge.engine.registry import Registry
 
 STRATEGIES = ["maintain", "choose"]
 
@@ -110,3 +122,106 @@ def test_a_rule_for_any_class_is_a_rule_for_one_that_an_aggregate_defines(first:
     change(kb, first, "e(1, 2) .")
     with pytest.raises(CheckProblem, match="C012"):
         change(kb, second)
+
+
+# A path whose facts are derived one from another: deleting them takes a round for each.
+PATH = """
+    start: p(X, Y) :- e(X, Y) .  other: p(X, Y) :- h(X, Y) .
+    step: p(X, Y) :- p(X, Z), f(Z, Y) .  loop: p(X, Y) :- g(X, Y), p(Y, Y) .
+    far: q(X) :- p(X, Y), s(Y) .
+"""
+LENGTH = 30
+# The queries that deleting, rederiving and inserting ask of three nodes in the old version and in the next.
+MOST_QUERIES = 12
+DELETIONS = pytest.mark.parametrize("deletion", ["Backward/Forward", "DRed"])
+
+
+class Assemblies:
+    """How many delta queries were evaluated, and how many of them assembled."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.evaluated = self.assembled = 0
+
+        def counted_assembly(store: Database, reads: Reads, registry: Registry) -> Assembly:
+            self.assembled += 1
+            return Assembly(store, reads, registry)
+
+        run = delta_query.Program.run
+
+        def counted_run(program: delta_query.Program, draft: Draft, rows: NDArray[np.int32]) -> object:
+            self.evaluated += 1
+            return run(program, draft, rows)
+
+        monkeypatch.setattr(delta_query, "Assembly", counted_assembly)
+        monkeypatch.setattr(delta_query.Program, "run", counted_run)
+
+
+def path(deletion: str) -> KnowledgeBase:
+    backward = deletion == "Backward/Forward"
+    kb = KnowledgeBase(EmbeddedEngine(modules=False, strategy="maintain", backward=backward), Settings())
+    steps = " ".join(f"f({n}, {n + 1}) ." for n in range(LENGTH))
+    change(kb, PATH, f"{steps} e(0, 1) . h(5, 10) . h(0, 25) . g(1, 1) . g(7, 7) . s(10) . s(26) .")
+    return kb
+
+
+@DELETIONS
+@pytest.mark.parametrize("rule", ["start", "loop", "other"])
+def test_a_removed_rule_assembles_each_delta_query_once(
+    rule: str, deletion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = path(deletion)
+    counts = Assemblies(monkeypatch)
+    with kb.change() as c:
+        c.remove_rules(rule)
+    assert {node.strategy for node in c.report.nodes} <= {"maintained", "dropped"}
+    assert counts.assembled <= MOST_QUERIES
+    assert kb.verify(against="reference").ok
+
+
+def test_backward_forward_reuses_its_queries_round_after_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = path("Backward/Forward")
+    counts = Assemblies(monkeypatch)
+    with kb.change() as c:
+        c.remove_rules("start")
+    assert len(c.report.deleted) > LENGTH / 2
+    assert counts.evaluated > LENGTH > MOST_QUERIES >= counts.assembled
+
+
+@DELETIONS
+def test_a_rule_change_leaves_its_delta_queries_to_later_changes(
+    deletion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = path(deletion)
+    removed, added = "start", "start: p(X, Y) :- e(X, Y) ."
+    for _ in range(2):
+        with kb.change() as c:
+            c.remove_rules(removed)
+        change(kb, added)
+    counts = Assemblies(monkeypatch)
+    with kb.change() as c:
+        c.remove_rules(removed)
+    assert len(c.report.deleted) > LENGTH / 2
+    assert counts.evaluated > 0
+    assert counts.assembled == 0
+    assert kb.verify(against="reference").ok
+
+
+def test_a_rule_change_that_fails_leaves_no_program_for_its_tables() -> None:
+    kb = KnowledgeBase(EmbeddedEngine(strategy="maintain"), Settings(limits=Limits(facts=1000)))
+    change(kb, "r: r(X) :- p(X), e(X) .", " ".join(f"e({n}) ." for n in range(100)))
+    change(kb, facts="p(1) .")
+
+    def unknown_tables() -> int:
+        gc.collect()
+        store = kb._state.store  # type: ignore[attr-defined]
+        known = {id(t) for one in (store.explicit, *store.segments.values()) for t in one.tables.values()}
+        programs = [one for one in gc.get_objects() if isinstance(one, delta_query.Program)]
+        return len({id(t) for one in programs for t in one.tables.bases} - known)
+
+    before = unknown_tables()
+    with pytest.raises(LimitReached):
+        change(kb, "p: p(X) :- e(X) .  square: t(X, Y) :- r(X), r(Y) .", "e(100) .")
+    assert unknown_tables() == before
+    change(kb, "p: p(X) :- e(X) .", "e(100) .")
+    assert kb.derived() == {"p": 101, "r": 101}
+    assert unknown_tables() == before

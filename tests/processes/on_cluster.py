@@ -102,7 +102,7 @@ def parts() -> dict[str, object]:
         with kb.change() as change:
             change.add_rules(test_parts.PROGRAM + test_parts.facts(1, 40))
         facts.append(kb.facts())
-    in_parts = [node.rules[0] for node in change.report.nodes if node.strategy.startswith("in parts: ")]
+    in_parts = [node.rules[0] for node in change.report.nodes if node.strategy.startswith("partitioned: ")]
     return {"parts_same": facts[0] == facts[1], "in_parts": len(in_parts)}
 
 
@@ -147,7 +147,7 @@ def killed_in_parts() -> dict[str, object]:
     with Killer(engine.jobs.session.sparkContext) as killer:
 
         def middle(why: str) -> None:
-            if why == "deriving facts in parts":
+            if why == "deriving facts in partitions":
                 killer.go()
 
         with engine.jobs.telling(middle):

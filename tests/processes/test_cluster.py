@@ -88,7 +88,7 @@ def test_an_executor_that_is_killed_in_the_fixpoint_of_a_part_costs_nothing_but_
     told = outcome["in_parts_killed"]
     assert told["lost"]
     assert told["failed_tasks"] >= 1
-    assert told["strategy"].startswith("in parts: ")
+    assert told["strategy"].startswith("partitioned: ")
     assert told["same"]
 
 

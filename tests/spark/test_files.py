@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spark.test_spark_terms import entries
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.storage import compaction
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
 from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, columns_of, write_terms
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.terms import integer
 
 if TYPE_CHECKING:

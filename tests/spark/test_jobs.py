@@ -18,7 +18,6 @@ import zodiacedge as ze
 from spark.conftest import CLUSTER, jobs_so_far
 from strategies.waiting import until
 from zodiacedge.engine.api import Progress, Settings
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
@@ -26,6 +25,7 @@ from zodiacedge.engine.spark.maintain import propagate
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.dataframes import Frames
 from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.errors import ZodiacError
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -318,13 +318,13 @@ def test_what_nobody_has_any_more_counts_for_what_one_task_reads(
         change.remove_rules("a")
     assert change.report.net_counts() == ({}, {"big": 400, "s": 1})
     # What they need was looked up; they do not read all that was there.
-    assert [one.rows is not None for one in regions if one.rules] == [True]
+    assert [one.inputs.slice_rows is not None for one in regions if one.program.rules] == [True]
 
 
 def test_what_is_told_at_once_leaves_out_no_relation_that_moved(
     make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(propagate, "_TOLD_AT_ONCE", 20)
+    monkeypatch.setattr(propagate, "_NET_AT_ONCE", 20)
     kb = KnowledgeBase(make_engine(Options()), Settings())
     with kb.change() as change:
         change.add_rules("c: q(X, Y) :- f(X, Y) . f(a, b) . z(a, b) .")
@@ -332,5 +332,5 @@ def test_what_is_told_at_once_leaves_out_no_relation_that_moved(
     with kb.change() as change:
         change.add_facts("f(b, c) . " + " ".join(f"z(n{n}, a) ." for n in range(30)))
     # Nobody reads what most of the facts are of.
-    assert [one.relation.name for region in regions for one in region.inputs] == ["f"]
+    assert [one.relation.name for region in regions for one in region.inputs.relations] == ["f"]
     assert change.report.net_counts() == ({"f": 1, "q": 1, "z": 30}, {})

@@ -16,7 +16,6 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.engine import SparkEngine
-from zodiacedge.engine.spark.partition.analysis import Neighbours, partitioning
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.files import read_table
 from zodiacedge.engine.spark.storage.workspace import Options
@@ -26,6 +25,7 @@ from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.safety import resolve
+from zodiacedge.plan.partition import CoPartitionedNodes, Partitioning
 from zodiacedge.terms import iri
 
 if TYPE_CHECKING:
@@ -68,14 +68,14 @@ def rules_of(text: str) -> list[Rule]:
         ("n(X, C) :- AGGREGATE(e(X, Y)) ON X WITH COUNT(Y) AS C .", None),
     ],
 )
-def test_by_which_argument_a_node_is_dealt_out(text: str, expected: dict[str, int | None] | None) -> None:
-    found = partitioning(rules_of(text))
+def test_by_which_argument_a_node_is_partitioned(text: str, expected: dict[str, int | None] | None) -> None:
+    found = Partitioning().with_node(rules_of(text))
     assert (found and {str(s).rpartition("#")[2]: at for s, at in found.positions.items()}) == (
         expected and {name.removeprefix("rdf:"): at for name, at in expected.items()}
     )
 
 
-def test_neighbours_wait_for_what_is_left_out() -> None:
+def test_nodes_wait_for_nodes_that_are_left_out() -> None:
     nodes = [
         "a: p(X, Y) :- e(X, Y) .",
         # By the other argument: left out, and so is all that reads what it derives.
@@ -86,8 +86,8 @@ def test_neighbours_wait_for_what_is_left_out() -> None:
     ]
     sizes = {"v": 7, "t": 5}
     for most, expected in ((12, "adf"), (11, "ad"), (4, "a")):
-        neighbours = Neighbours(lambda source: sizes.get(str(source), 0), most)
-        taken = [text[0] for text in nodes if neighbours.take(rules_of(text), ready=True)]
+        together = CoPartitionedNodes(lambda source: sizes.get(str(source), 0), most)
+        taken = [text[0] for text in nodes if together.take(rules_of(text), ready=True)]
         assert "".join(taken) == expected
 
 
@@ -151,7 +151,7 @@ def test_a_program_in_parts(options: Options, make_engine: Callable[[Options], S
         assert (told[0].inserted, told[0].deleted) == (told[1].inserted, told[1].deleted), text
         if change.report is told[1] and text.startswith(PROGRAM):
             strategy = {node.rules[0]: node.strategy for node in told[0].nodes}
-            assert strategy["r1"].startswith("in parts: "), strategy
+            assert strategy["r1"].startswith("partitioned: "), strategy
             assert strategy["r1"].endswith("knows by argument 1"), strategy
 
 
@@ -218,7 +218,7 @@ def test_parts_cost_two_jobs_however_many_nodes(make_engine: Callable[[Options],
             change.add_rules(rules)
         if kb is found:
             assert jobs_so_far(engine) - before == 2
-            assert {node.strategy.partition(":")[0] for node in change.report.nodes} == {"in parts"}
+            assert {node.strategy.partition(":")[0] for node in change.report.nodes} == {"partitioned"}
     assert found.facts() == expected.facts()
 
 

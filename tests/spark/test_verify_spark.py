@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from test_verify import FACTS, RULES
+from kb.test_verify import FACTS, RULES
 from zodiacedge.engine.api import Mismatch, Settings
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, held, read_file, table_of
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.engine.state_compare import summed
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import IRI, RDF_TYPE, iri

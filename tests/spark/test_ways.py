@@ -11,7 +11,7 @@ from zodiacedge.engine.api import SegmentChange, Settings
 from zodiacedge.engine.embedded.maintain.strategy import Policy
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.spark.maintain.estimates import Estimates
+from zodiacedge.engine.spark.maintain.scheduler import Estimates
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import EvaluationProblem, LimitReached
@@ -82,15 +82,15 @@ def beside(engine: SparkEngine, texts: tuple[tuple[str, str], ...], *, ask: bool
 def test_a_program_and_its_changes_by_plans(make_engine: Callable[[Options], SparkEngine]) -> None:
     strategy = beside(make_engine(Options(strategy="rounds")), (("add", PROGRAM), *CHANGES), ask=True)
     assert any(m.startswith("evaluated by a plan: rounds is asked for") for m in strategy)
-    assert any(m.startswith("evaluated in rounds: rounds is asked for") for m in strategy)
-    assert any(m.startswith("maintained by plans") for m in strategy)
+    assert any(m.startswith("semi-naive in rounds: rounds is asked for") for m in strategy)
+    assert any(m.startswith("maintained by delta plans") for m in strategy)
     assert not any("in one task" in m for m in strategy)
 
 
 def test_a_recursion_in_parts(make_engine: Callable[[Options], SparkEngine]) -> None:
     changes = (("add", SMALL), ("add", "edge(d, e) . level(c, 1) ."), ("remove", "edge(a, b) ."))
     strategy = beside(make_engine(Options(strategy="partitioned")), changes, ask=False)
-    parts = [m for m in strategy if m.startswith("in parts")]
+    parts = [m for m in strategy if m.startswith("partitioned")]
     assert any("path by argument 1" in m for m in parts)
     assert any("level by argument 1" in m for m in parts)
 
@@ -117,7 +117,7 @@ def test_what_does_not_fit_one_task_takes_another_way(
             change.add_rules(rules + facts)
     strategy = {node.rules[0]: node.strategy for node in change.report.nodes}
     assert found.facts() == expected.facts()
-    assert strategy["t"].startswith("in parts: ")
+    assert strategy["t"].startswith("partitioned: ")
     assert "tc by argument 1" in strategy["t"]
     assert "one task takes 60" in strategy["t"]
     assert "in one task" in strategy["s"]

@@ -29,7 +29,7 @@ class Figure:
     engine: str
     measurement: Measurement
     published: float | None = None
-    """Seconds that the paper gives for its prototype."""
+    """Seconds of the paper's prototype."""
     left_out: tuple[str, ...] = ()
     """Predicates that the engine cannot derive; their rules were left out."""
 
@@ -102,7 +102,7 @@ class Report:
         compared = any(self._ratio(figure) is not None for figure in self.figures)
         published = compared and not self.versions
         columns = ["workload", "engine", "derived", "seconds", "CPU s", "runs"]
-        columns += ["paper s"] * published + ["CPU ratio"] * bool(self.versions) + ["ratio"] * compared
+        columns += ["prototype s"] * published + ["CPU ratio"] * bool(self.versions) + ["ratio"] * compared
         rows = []
         for figure in self.figures:
             best = figure.measurement.best
@@ -125,7 +125,7 @@ class Report:
         return Shown(tuple(columns), tuple(rows))
 
     def _ratio(self, figure: Figure) -> float | None:
-        # How many times our time another engine takes, or the paper gives for its prototype.
+        # How many times our time another engine takes, or the paper's prototype.
         if self.versions:
             return figure.seconds / self._ours(figure).seconds
         return figure.published / figure.seconds if figure.published else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, LoadProblem, StratificationProblem
 from zodiacedge.graph import HyperGraph
+from zodiacedge.language.ast import Program
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import read_program
@@ -37,9 +38,7 @@ class Reading:
     """Everything that some rule files say: rules, facts, prefixes, and findings about them."""
 
     files: tuple[TextFile, ...]
-    rules: tuple[Rule, ...]
-    facts: tuple[Atom, ...]
-    prefixes: tuple[tuple[str, str], ...]
+    program: Program
     findings: tuple[Diagnostic, ...]
     graph: HyperGraph
 
@@ -65,10 +64,10 @@ def read_rules(paths: Iterable[str]) -> Reading:
     prefixes: dict[str, str] = {}
     findings: list[Diagnostic] = []
     for file in files:
-        program, found = read_program(file.text, file.name)
-        rules += program.rules
-        facts += program.facts
-        prefixes |= dict(program.prefixes)
+        text, found = read_program(file.text, file.name)
+        rules += text.rules
+        facts += text.facts
+        prefixes |= dict(text.prefixes)
         findings += found
     findings += check(Subject(tuple(rules), tuple(facts)))
     graph = HyperGraph()
@@ -78,7 +77,8 @@ def read_rules(paths: Iterable[str]) -> Reading:
         findings += problem.diagnostics
     order = {file.name: n for n, file in enumerate(files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
-    return Reading(files, tuple(rules), tuple(facts), tuple(prefixes.items()), tuple(findings), graph)
+    program = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
+    return Reading(files, program, tuple(findings), graph)
 
 
 def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:

@@ -1,6 +1,6 @@
 """Engines that evaluate programs; `reference` is the definition of right.
 
-handover       where a long computation lets other threads in
+yield_point    where a long computation lets other threads in
 registry       functions and aggregates of the host
 limits         what one change may use up
 scalar         the meaning of expressions, functions and aggregates

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
-from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_rule
 

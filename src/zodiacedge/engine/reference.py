@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Batch, FactDelta, Mismatch, State
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.registry import Registry
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.io import Load
     from zodiacedge.language.ast import Predicate

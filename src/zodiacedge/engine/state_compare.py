@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from zodiacedge.engine.api import Materialisation
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Fact, Predicate
 
 _DIGEST = 2**256

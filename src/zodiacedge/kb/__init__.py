@@ -14,7 +14,6 @@ what outlives the process to `store`.
     query           queries: checked, prepared, answered
     verify          the materialisation compared with an evaluation from scratch
     slice           the facts and rules that one device needs
-    turn            the fair lock of the engine
-    admission       changes one after the other, none from inside
+    locks           changes one after the other, one thread at a time in the engine
     knowledge_base  the façade: all of these together
 """

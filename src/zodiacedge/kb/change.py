@@ -93,21 +93,22 @@ def plan_rule_delta(
         return RuleDelta(program, (), (), tuple(_idle_facts(effect)))
     found: list[Diagnostic] = []
     added: dict[str, Rule] = {}
+    resolved: dict[str, Rule] = {}
+    kept: set[str] = set()
     for rule in change.add_rules:
-        key = rule_key(resolve(rule))
+        resolved_rule = resolve(rule)
+        key = rule_key(resolved_rule)
+        kept.add(key)
         if key in program.rules or key in added:
-            there = program.rules.get(key) or added[key]
-            found.append(_already_there(rule, there))
+            found.append(_already_there(rule, program.rules.get(key) or added[key]))
         else:
-            added[key] = rule
-    kept = {rule_key(resolve(rule)) for rule in change.add_rules}
+            added[key], resolved[key] = rule, resolved_rule
     removed = dict.fromkeys(
         key for one in change.remove_rules for key in _named(program, one, found) if key not in kept
     )
     found += _idle_facts(effect)
     placed = {ground(atom): atom for atom in change.stated}
     found += check(_subject(program, _Parts(added, removed, placed, change, effect), state, host))
-    resolved = {key: resolve(rule) for key, rule in added.items()}
     leaving = [program.rules[key] for key in removed]
     aggregated = [rule for rule in _aggregating(program, coming) if rule not in leaving]
     aggregated += [rule for rule in resolved.values() if rule.aggregate]

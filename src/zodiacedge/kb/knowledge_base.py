@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from zodiacedge.engine.registry import Fold, Function, Registry
 from zodiacedge.engine.select import engine_named
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.kb.admission import WriterGate
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
 from zodiacedge.kb.arguments import given_message, given_text, in_memory
 from zodiacedge.kb.change import Change, ChangeNote
-from zodiacedge.kb.query import Answers, Prepared, checked_query, columns_of
+from zodiacedge.kb.locks import WriterGate
+from zodiacedge.kb.query import Answers, CheckedQuery, Prepared, checked_query, columns_of
 from zodiacedge.kb.report import ChangeReport, per_predicate
 from zodiacedge.kb.rule_base import RuleBase
 from zodiacedge.kb.slice import cut, matched, read_slice
@@ -42,12 +42,11 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Batch, Engine, FactDelta, Settings, State, UncommittedState
     from zodiacedge.graph import HyperGraph
-    from zodiacedge.io import Load, LoadReport
     from zodiacedge.kb.apply import EvaluatedChange
     from zodiacedge.kb.slice import Slice
     from zodiacedge.kb.subscribe import Notice, Subscription
     from zodiacedge.kb.transaction import Facts
-    from zodiacedge.language.ast import Fact, Predicate, Query, Rule
+    from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.terms import IRI
 
 
@@ -68,7 +67,7 @@ class KnowledgeBase:
         self._version = 0
         self._state = engine.empty()
         self._gate = WriterGate()
-        self._turn = self._gate.turn
+        self._engine_lock = self._gate.engine_lock
         self._subscribers = Subscribers()
 
     def __enter__(self) -> Self:
@@ -144,7 +143,7 @@ class KnowledgeBase:
 
     def reading(self) -> AbstractContextManager[object]:
         """Let all reads of a `with` block see one version: a change of another thread waits meanwhile."""
-        return self._turn
+        return self._engine_lock
 
     def change(self, message: str = "") -> Transaction:
         """Begin a change: `with kb.change() as c: …` commits at the end of the block.
@@ -267,7 +266,7 @@ class KnowledgeBase:
         against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
         with self._gate.alone(), self._asking() as state:
-            settings = replace(self._settings, turn=self._turn)
+            settings = replace(self._settings, turn=self._engine_lock)
             return verified(self._version, state, self._program, engine, settings)
 
     def _record(
@@ -298,7 +297,9 @@ class KnowledgeBase:
     def _evaluated(self, change: Change, *, dry: bool) -> EvaluatedChange:
         self._check_changes(dry=dry)
         there = CurrentVersion(self._version, self._program, self._state)
-        return evaluate_change(there, change, self._host(), replace(self._settings, turn=self._turn), dry=dry)
+        return evaluate_change(
+            there, change, self._host(), replace(self._settings, turn=self._engine_lock), dry=dry
+        )
 
     @contextmanager
     def _asking(self) -> Iterator[State]:
@@ -306,14 +307,15 @@ class KnowledgeBase:
         with self._gate.inside():
             yield self._state
 
-    def query(self, text: str) -> Answers:
+    def query(self, query: str | CheckedQuery) -> Answers:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
-        query, warnings = self._checked(text)
+        checked = query if isinstance(query, CheckedQuery) else self._checked(query)
+        warnings, body = list(checked.warnings), checked.query.body
         with self._asking() as state:
-            warnings += unknown_predicates(body_atoms(query.body), self._known())
-            warnings += mistaken_constants(query.body, state.holds)
-            answer = state.answer(resolve_query(query), self._settings)
-        return Answers(columns_of(query), answer.rows, tuple(warnings), answer.dropped)
+            warnings += unknown_predicates(body_atoms(body), self._known())
+            warnings += mistaken_constants(body, state.holds)
+            answer = state.answer(resolve_query(checked.query), self._settings)
+        return Answers(columns_of(checked.query), answer.rows, tuple(warnings), answer.dropped)
 
     def prepare(self, text: str, *parameters: str) -> Prepared:
         """Check and plan a query once, to be answered often, given values for some of its variables.
@@ -331,7 +333,7 @@ class KnowledgeBase:
         query, _ = self._checked(text, given.values())
         return Prepared(resolve_query(query, given.values()), given, self._asking, lambda: self._settings)
 
-    def _checked(self, text: str, given: Collection[Variable] = ()) -> tuple[Query, list[Diagnostic]]:
+    def _checked(self, text: str, given: Collection[Variable] = ()) -> CheckedQuery:
         return checked_query(given_text(text), self._prefixes, self._host(), given)
 
     def function(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
@@ -367,13 +369,11 @@ class KnowledgeBase:
         registry = self._settings.registry
         return Host(tuple(registry.functions), tuple(registry.folds))
 
-    def batch(self, load: Callable[[Callable[[], None]], Load]) -> tuple[Batch, LoadReport]:
-        """Return the facts of files, for a change; a load calls what it gets now and then."""
-        with self._turn:
-            found = self._state.batch()
-            loading = load(self._turn.yield_to_waiters)
-            found.load(loading)
-        return found, loading.report
+    @contextmanager
+    def loading(self) -> Iterator[tuple[Batch, Callable[[], None]]]:
+        """Hold the engine while files are read: into a batch, with a function that lets other threads in."""
+        with self._engine_lock:
+            yield self._state.batch(), self._engine_lock.yield_to_waiters
 
     if not TYPE_CHECKING:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.language.ast import Aggregate, Variable, variables
@@ -110,11 +110,22 @@ def columns_of(query: Query) -> tuple[str, ...]:
     return tuple(format_argument(c).removeprefix("?") for c in query.columns)
 
 
+class CheckedQuery(NamedTuple):
+    """A query that was parsed and checked, with the warnings of both."""
+
+    query: Query
+    warnings: tuple[Diagnostic, ...]
+
+
 def checked_query(
-    text: str, prefixes: Mapping[str, str], host: Host, given: Collection[Variable] = ()
-) -> tuple[Query, list[Diagnostic]]:
-    """Return a query that may be asked, and what there is to say about it; `given` gets values later."""
-    query = parse_query(text, prefixes=prefixes, given=given)
+    text: str,
+    prefixes: Mapping[str, str],
+    host: Host,
+    given: Collection[Variable] = (),
+    name: str = "<query>",
+) -> CheckedQuery:
+    """Parse and check a query, or raise; variables in `given` get their values later."""
+    query = parse_query(text, name, prefixes, given)
     problems = list(_no_parameters(query, given))
     if problems:
         raise UsageProblem(problems)
@@ -122,7 +133,7 @@ def checked_query(
     errors = [d for d in found if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
-    return query, [d for d in found if d.severity != "error"]
+    return CheckedQuery(query, tuple(d for d in found if d.severity != "error"))
 
 
 def _no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
 
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.kb.arguments import given_text
@@ -20,12 +20,22 @@ if TYPE_CHECKING:
 
     from zodiacedge import io
     from zodiacedge.engine.api import Batch
-    from zodiacedge.io import Load, LoadReport, ProgressCallback
+    from zodiacedge.io import LoadReport, ProgressCallback
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Atom, Fact, Program, Rule
 
     Rows: TypeAlias = Iterable[Sequence[object]] | pa.Table
     Facts: TypeAlias = str | Rows
+
+
+class _Reading(NamedTuple):
+    """How files are read: `io.read` explains the options."""
+
+    header: bool
+    base: str
+    strict: bool
+    progress: ProgressCallback | None
+    quarantine: str | os.PathLike[str] | None
 
 
 class Changeable(Protocol):
@@ -35,8 +45,8 @@ class Changeable(Protocol):
     def prefixes(self) -> dict[str, str]:
         """The prefixes that texts may use."""
 
-    def batch(self, load: Callable[[Callable[[], None]], Load]) -> tuple[Batch, LoadReport]:
-        """Return the facts of files, for a change."""
+    def loading(self) -> AbstractContextManager[tuple[Batch, Callable[[], None]]]:
+        """Hold the engine while files are read: into a batch, with a function that lets other threads in."""
 
     def apply(
         self,
@@ -64,6 +74,7 @@ class Transaction:
         self._add_facts: list[Fact] = []
         self._remove_facts: list[Fact] = []
         self._loaded: list[Batch] = []
+        self._unloaded: list[Batch] = []
         self._stated: list[Atom] = []
         self._prefixes: dict[str, str] = kb.prefixes
         self._report: ChangeReport | None = None
@@ -109,12 +120,18 @@ class Transaction:
             tuple(self._add_facts),
             tuple(self._remove_facts),
             tuple(self._loaded),
+            tuple(self._unloaded),
             stated=tuple(self._stated),
         )
 
     def add_rules(self, text: str, name: str = "<text>") -> None:
         """Add the rules and facts of a program text."""
-        program = self._read(text, name)
+        self.add_program(self._read(text, name))
+
+    def add_program(self, program: Program) -> None:
+        """Add the rules and facts of a program that was parsed before, and its prefixes."""
+        self._refuse_if_committed()
+        self._prefixes |= dict(program.prefixes)
         self._state(program)
         self._add_rules += program.rules
 
@@ -159,26 +176,42 @@ class Transaction:
 
         All bad lines go to a file in the folder `quarantine`, if one is given, with place and reason.
         """
+        reading = _Reading(header, base, strict, progress, quarantine)
+        return self._read_files(sources, reading, self._loaded)
+
+    def unload(
+        self,
+        *sources: str | os.PathLike[str],
+        header: bool = False,
+        base: str = "",
+        strict: bool = False,
+        progress: ProgressCallback | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
+    ) -> LoadReport:
+        """Remove the explicit facts of files, folders and globs, read as `load` reads them."""
+        reading = _Reading(header, base, strict, progress, quarantine)
+        return self._read_files(sources, reading, self._unloaded)
+
+    def _read_files(
+        self, sources: Sequence[str | os.PathLike[str]], reading: _Reading, batches: list[Batch]
+    ) -> LoadReport:
         from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
 
         self._refuse_if_committed()
+        header, base, strict, progress, quarantine = reading
+        bad_lines = io.quarantine(quarantine) if quarantine is not None else nullcontext()
+        with bad_lines as take, self._kb.loading() as (batch, let_others_in):
 
-        with io.quarantine(quarantine) if quarantine is not None else nullcontext() as take:
+            def tell(state: io.Progress) -> None:
+                if progress:
+                    progress(state)
+                let_others_in()
 
-            def load(pause: Callable[[], None]) -> io.Load:
-                def tell(state: io.Progress) -> None:
-                    if progress:
-                        progress(state)
-                    pause()
-
-                return io.read(
-                    sources, header=header, base=base, strict=strict, progress=tell, on_bad_line=take
-                )
-
-            batch, report = self._kb.batch(load)
-        self._loaded.append(batch)
-        self.loads.append(report)
-        return report
+            load = io.read(sources, header=header, base=base, strict=strict, progress=tell, on_bad_line=take)
+            batch.load(load)
+        batches.append(batch)
+        self.loads.append(load.report)
+        return load.report
 
     def _refuse_if_committed(self) -> None:
         if self._report:

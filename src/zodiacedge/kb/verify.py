@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zodiacedge.engine.api import Engine, Settings, State
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.ast import Fact, Predicate
 

@@ -1,50 +1,68 @@
-"""Whether a node's fixpoint falls apart: facts that differ in one argument never meet in a rule.
+"""Which argument partitions the facts of nodes: those with different terms there never meet in a rule.
 
-Choose a position for each predicate that the node derives, such that every rule hands the term at the
-head's position down from all of the node's own facts that it uses. Then facts with different terms there
-have nothing to do with each other, and any division of the terms divides the work: between two threads, or
-among the partitions of a cluster.
+Choose a position for each relation, or each class, that nodes derive, such that every rule finds the term at
+its head's position, the partition key, in the atoms that it reads. Any division of the terms then divides the
+work, between two threads or among the partitions of a cluster: an instance of a rule belongs to one
+partition, and so does the fact that it derives.
+
+A fixpoint on its own (`fixpoint_partitioning`) needs the key only in the atoms that match its own facts. On a
+cluster (`Partitioning.with_node`) every relation is either partitioned by one position or broadcast: each
+partition then reads all of it. What the nodes derive is never broadcast.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.language.ast import Atom, Rule, Variable
+from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.language.checks import body_atoms
 from zodiacedge.language.unify import unifiable
+from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-# There are few ways to choose in any node that somebody wrote; more are not looked at.
-_MOST_WAYS = 256
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.terms import Term
 
-
-@dataclass(frozen=True, slots=True)
-class Division:
-    """A way to divide a node's facts: by the term at one position of each predicate that it derives."""
-
-    positions: Mapping[tuple[str, int], int]
-
-    def position(self, atom: Atom) -> int | None:
-        """Return the position that facts of an atom are divided by, if the node derives such facts."""
-        return self.positions.get((atom.relation, len(atom.args)))
+# Rules that people write have few choices of positions; more are not searched.
+_MOST_CHOICES = 256
+# Stands for the position of a relation that is broadcast.
+_BROADCAST = None
 
 
-def division(rules: Collection[Rule]) -> Division | None:
-    """Return a way to divide a node's fixpoint, the leftmost positions first, or None."""
-    heads = [rule.head for rule in rules]
-    predicates = sorted({(head.relation, len(head.args)) for head in heads})
-    if prod(arity for _, arity in predicates) > _MOST_WAYS:
-        return None
-    for chosen in product(*(range(arity) for _, arity in predicates)):
-        found = Division(dict(zip(predicates, chosen, strict=True)))
-        if all(_hands_down(rule, heads, found) for rule in rules):
-            return found
-    return None
+class PartitionedRelation(NamedTuple):
+    """A relation, or one class of `rdf:type`."""
+
+    name: str
+    arity: int
+    member_of: Term | None = None
+
+    @classmethod
+    def of(cls, atom: Atom) -> PartitionedRelation:
+        """Return the relation or class of an atom."""
+        args = atom.args
+        if (atom.relation, len(args)) == (RDF_TYPE, 2) and not isinstance(args[1], Variable):
+            return cls(RDF_TYPE, 2, args[1])
+        return cls(atom.relation, len(args))
+
+    def meets(self, other: PartitionedRelation) -> bool:
+        """Whether a fact can be of both."""
+        return self[:2] == other[:2] and (
+            self.member_of is None or other.member_of is None or self.member_of == other.member_of
+        )
+
+    def __str__(self) -> str:
+        """Return its name as people know it."""
+        return self.name if self.member_of is None else str(getattr(self.member_of, "value", ""))
+
+
+def reads(rules: Iterable[Rule]) -> Iterator[PartitionedRelation]:
+    """Yield the relations and classes that the bodies of rules read."""
+    return (PartitionedRelation.of(atom) for rule in rules for atom in body_atoms(rule.body))
 
 
 def own_atoms(rule: Rule, heads: Collection[Atom]) -> Iterator[Atom]:
@@ -54,11 +72,130 @@ def own_atoms(rule: Rule, heads: Collection[Atom]) -> Iterator[Atom]:
             yield conjunct
 
 
-def _hands_down(rule: Rule, heads: Collection[Atom], way: Division) -> bool:
-    kept = rule.head.args[way.positions[rule.head.relation, len(rule.head.args)]]
-    if not isinstance(kept, Variable):
-        return False
-    return all(
-        (position := way.position(atom)) is not None and atom.args[position] == kept
-        for atom in own_atoms(rule, heads)
-    )
+@dataclass(frozen=True)
+class Partitioning:
+    """The position that each relation or class is partitioned by; None where it is broadcast."""
+
+    positions: Mapping[PartitionedRelation, int | None] = field(default_factory=dict)
+
+    def with_node(
+        self, rules: Sequence[Rule], fits: Callable[[Partitioning], bool] = lambda _: True
+    ) -> Partitioning | None:
+        """Return a partitioning that serves the rules of one more node, the leftmost positions first.
+
+        `fits` says whether a partitioning is acceptable otherwise.
+        """
+        for draft in _drafts(rules, self.positions):
+            if all(map(draft.serves, rules)):
+                partitioning = Partitioning(draft.positions)
+                if fits(partitioning):
+                    return partitioning
+        return None
+
+    def key(self, rule: Rule) -> Term | Variable:
+        """Return the term of a rule's head that its facts are partitioned by."""
+        return _key(rule, self.positions)
+
+    @property
+    def broadcast(self) -> Iterator[PartitionedRelation]:
+        """The relations and classes that every partition reads as a whole."""
+        return (relation for relation, at in self.positions.items() if at is _BROADCAST)
+
+    def shown(self, rules: Iterable[Rule]) -> str:
+        """Return by which arguments the facts that rules derive are partitioned, as people read it."""
+        heads = dict.fromkeys(PartitionedRelation.of(rule.head) for rule in rules)
+        return ", ".join(f"{head} by argument {(self.positions[head] or 0) + 1}" for head in heads)
+
+
+def fixpoint_partitioning(rules: Collection[Rule]) -> Partitioning | None:
+    """Return a partitioning of a node's own facts, the leftmost positions first, or None.
+
+    How the facts of other nodes are partitioned is left open: a thread can read each atom in its own way.
+    """
+    heads = [rule.head for rule in rules]
+    for draft in _drafts(rules, {}):
+        if all(draft.hands_down(rule, heads) for rule in rules):
+            return Partitioning(draft.positions)
+    return None
+
+
+class CoPartitionedNodes:
+    """Nodes that one partitioning serves, collected one after the other, in topological order."""
+
+    def __init__(self, size: Callable[[PartitionedRelation], int], most: float) -> None:
+        """Take a function that counts the facts of a relation, and how many facts may be broadcast."""
+        self.partitioning = Partitioning()
+        self._size = size
+        self._most = most
+        self._later: set[PartitionedRelation] = set()
+
+    def take(self, rules: Sequence[Rule], *, ready: bool) -> bool:
+        """Take a node, unless it is not ready, does not fit, or reads from a node that was left out."""
+        waits = any(read.meets(later) for read in reads(rules) for later in self._later)
+        wider = self.partitioning.with_node(rules, self._fits) if ready and not waits else None
+        if wider is None:
+            self._later.update(PartitionedRelation.of(rule.head) for rule in rules)
+            return False
+        self.partitioning = wider
+        return True
+
+    def _fits(self, partitioning: Partitioning) -> bool:
+        return sum(map(self._size, partitioning.broadcast)) <= self._most
+
+
+def _key(rule: Rule, positions: Mapping[PartitionedRelation, int | None]) -> Term | Variable:
+    return rule.head.args[positions[PartitionedRelation.of(rule.head)] or 0]
+
+
+def _drafts(rules: Collection[Rule], known: Mapping[PartitionedRelation, int | None]) -> Iterator[_Draft]:
+    """Yield every choice of positions for the heads of rules, the leftmost positions first."""
+    heads = list(dict.fromkeys(PartitionedRelation.of(rule.head) for rule in rules))
+    if any(rule.aggregate for rule in rules) or not all(head.arity for head in heads):
+        return
+    fresh = [head for head in heads if head not in known]
+    # A class is partitioned by its members: its name is the same for all of them.
+    choices = [range(head.arity if head.member_of is None else 1) for head in fresh]
+    if prod(map(len, choices)) > _MOST_CHOICES:
+        return
+    for chosen in product(*choices):
+        draft = _Draft(dict(known))
+        if all(draft.settle(head, at) for head, at in zip(fresh, chosen, strict=True)):
+            yield draft
+
+
+class _Draft:
+    """Positions that may still turn out to be wrong."""
+
+    def __init__(self, positions: dict[PartitionedRelation, int | None]) -> None:
+        self.positions = positions
+
+    def settle(self, relation: PartitionedRelation, position: int | None) -> bool:
+        """Take a position for a relation, unless it has another."""
+        if any(other.meets(relation) and at != position for other, at in self.positions.items()):
+            return False
+        self.positions[relation] = position
+        return True
+
+    def serves(self, rule: Rule) -> bool:
+        """Whether each partition finds all that it needs for a rule, and no facts of another partition."""
+        key = _key(rule, self.positions)
+        if not isinstance(key, Variable):
+            return False
+        partitioned = False
+        for atom in body_atoms(rule.body):
+            if self._settle_by(key, atom):
+                partitioned = partitioned or any(atom is conjunct for conjunct in rule.body)
+            elif not self.settle(PartitionedRelation.of(atom), _BROADCAST):
+                return False
+        return partitioned
+
+    def hands_down(self, rule: Rule, heads: Collection[Atom]) -> bool:
+        """Whether a rule finds its key in all facts of its own node that it uses."""
+        key = _key(rule, self.positions)
+        return isinstance(key, Variable) and all(
+            self._settle_by(key, atom) for atom in own_atoms(rule, heads)
+        )
+
+    def _settle_by(self, key: Variable, atom: Atom) -> bool:
+        relation = PartitionedRelation.of(atom)
+        return any(self.settle(relation, n) for n, arg in enumerate(atom.args) if arg == key)

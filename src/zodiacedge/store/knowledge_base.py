@@ -83,7 +83,7 @@ class StoredKnowledgeBase(KnowledgeBase):
         """Capture what the table of the store lacks."""
         with self._asking() as state:
             base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
-            return self._store.pending_flush(base, self._turn)
+            return self._store.pending_flush(base, self._engine_lock)
 
     @property
     def store(self) -> DurableStore:
@@ -144,7 +144,7 @@ class StoredKnowledgeBase(KnowledgeBase):
         known = self._prefixes.items()
         new = {prefix: base for prefix, base in note.prefixes.items() if (prefix, base) not in known}
         remarks = Remarks(note.message, new, *(note.stream or ()))
-        return self._store.record(report, effect, attempt, remarks, self._turn.yield_to_waiters)
+        return self._store.record(report, effect, attempt, remarks, self._engine_lock.yield_to_waiters)
 
     def _committed(self, note: ChangeNote) -> None:
         self._streams.update([note.stream] if note.stream else [])

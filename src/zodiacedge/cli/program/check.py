@@ -34,15 +34,15 @@ def command(console: Console, rules: tuple[str, ...]) -> None:
     errors = len(reading.errors)
     warnings = len(reading.findings) - errors
     console.text(
-        f"{many(len(reading.files), 'file')}, {many(len(reading.rules), 'rule')}, "
-        f"{many(len(reading.facts), 'fact')}: {many(errors, 'error')}, {many(warnings, 'warning')}"
+        f"{many(len(reading.files), 'file')}, {many(len(reading.program.rules), 'rule')}, "
+        f"{many(len(reading.program.facts), 'fact')}: {many(errors, 'error')}, {many(warnings, 'warning')}"
     )
     if console.as_json:
         console.json(
             {
                 "files": [file.name for file in reading.files],
-                "rules": len(reading.rules),
-                "facts": len(reading.facts),
+                "rules": len(reading.program.rules),
+                "facts": len(reading.program.facts),
                 "hyper_nodes": len(reading.graph),
                 **diagnostics_document(reading.findings),
             }

@@ -55,7 +55,7 @@ def command(console: Console, rules: tuple[str, ...], form: str | None, out: str
     console.findings(reading.findings)
     if out:
         write_text(Path(out), _drawn(reading.graph, form or (ending if ending in _FORMATS else "text")))
-        nodes, members = many(len(reading.graph), "hyper-node"), many(len(reading.rules), "rule")
+        nodes, members = many(len(reading.graph), "hyper-node"), many(len(reading.program.rules), "rule")
         console.text(f"wrote {out}: {nodes} of {members}")
     else:
         console.text(_drawn(reading.graph, form or "text").rstrip("\n"))

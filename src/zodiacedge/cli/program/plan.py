@@ -41,7 +41,7 @@ def command(console: Console, rules: tuple[str, ...], label: str | None, facts: 
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
-    chosen = [rule for rule in map(resolve, reading.rules) if label in {None, rule.label}]
+    chosen = [rule for rule in map(resolve, reading.program.rules) if label in {None, rule.label}]
     if label and not chosen:
         raise _no_rule(label, reading)
     statistics = _sizes(console, reading, facts) if facts else NoStatistics()
@@ -68,6 +68,6 @@ def _recursive(rule: Rule, reading: Reading) -> list[int]:
 
 
 def _no_rule(label: str, reading: Reading) -> UsageProblem:
-    near = nearest(label, [rule.label for rule in reading.rules if rule.label])
+    near = nearest(label, [rule.label for rule in reading.program.rules if rule.label])
     hint = f"did you mean {near}?" if near else "only rules with a label can be chosen"
     return UsageProblem(Diagnostic("U006", f"there is no rule {label}", hint))

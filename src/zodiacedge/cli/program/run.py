@@ -25,8 +25,8 @@ from zodiacedge.cli.program.sessions import play, read_sessions
 from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
-from zodiacedge.language.checks import Host, check_query
-from zodiacedge.language.parser import parse_query
+from zodiacedge.kb.query import checked_query
+from zodiacedge.language.checks import Host
 from zodiacedge.language.printer import format_term
 from zodiacedge.opening import open_kb
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadReport
     from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.kb.query import Answers
+    from zodiacedge.kb.query import Answers, CheckedQuery
     from zodiacedge.kb.report import ChangeReport
 
 
@@ -135,8 +135,9 @@ def command(  # noqa: PLR0913 - one argument per option
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
-    steps = read_sessions(sessions, dict(reading.prefixes))
-    _check_queries(queries, dict(reading.prefixes))
+    prefixes = dict(reading.program.prefixes)
+    steps = read_sessions(sessions, prefixes)
+    checked = _checked_queries(queries, prefixes)
     if out:
         check_folder(Path(out))
     limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
@@ -151,8 +152,7 @@ def command(  # noqa: PLR0913 - one argument per option
             progress=console.evaluating,
         )
         with kb.change() as change:
-            for file in reading.files:
-                change.add_rules(file.text, file.name)
+            change.add_program(reading.program)
             if facts:
                 change.load(
                     *facts,
@@ -170,7 +170,7 @@ def command(  # noqa: PLR0913 - one argument per option
         console.beside = played.document
         console.fail(played.ended)
         sys.exit(1)
-    answers = [(text, kb.query(text)) for text in queries]
+    answers = [(text, kb.query(query)) for text, query in zip(queries, checked, strict=True)]
     if sessions:
         console.text()
         _show_counts(console, kb)
@@ -188,17 +188,19 @@ def command(  # noqa: PLR0913 - one argument per option
         sys.exit(1)
 
 
-def _check_queries(queries: Sequence[str], prefixes: dict[str, str]) -> None:
-    # Before the long work, and all of them at once.
-    found: list[Diagnostic] = []
+def _checked_queries(queries: Sequence[str], prefixes: dict[str, str]) -> list[CheckedQuery]:
+    """Parse and check all queries before the long work, or raise with every error of all of them."""
+    checked: list[CheckedQuery] = []
+    errors: list[Diagnostic] = []
     for number, text in enumerate(queries, 1):
         name = f"<query {number}>" if len(queries) > 1 else "<query>"
         try:
-            found += check_query(parse_query(text, name, prefixes), Host((), ()))
-        except SyntaxProblem as problem:
-            found += problem.diagnostics
-    if any(d.severity == "error" for d in found):
-        raise CheckProblem(found)
+            checked.append(checked_query(text, prefixes, Host((), ()), name=name))
+        except (SyntaxProblem, CheckProblem) as problem:
+            errors += problem.diagnostics
+    if errors:
+        raise CheckProblem(errors)
+    return checked
 
 
 def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequence[LoadReport]) -> None:

@@ -19,7 +19,6 @@ from zodiacedge.cli.options import (
     strict_option,
 )
 from zodiacedge.cli.rule_files import EXTENSION, text_files
-from zodiacedge.io import read_all
 from zodiacedge.store.versions.diff import listed
 
 if TYPE_CHECKING:
@@ -77,9 +76,7 @@ def command(  # noqa: PLR0913 - one argument per option
         if add_facts:
             change.load(*add_facts, header=header, strict=strict, progress=console.loading)
         if remove_facts:
-            facts, read = read_all(remove_facts, header=header, strict=strict)
-            change.loads.append(read)
-            change.remove_facts([(f.predicate.name, *f.args[: f.predicate.arity]) for f in facts])
+            change.unload(*remove_facts, header=header, strict=strict, progress=console.loading)
         if dry_run:
             report = change.dry_run()
         else:

@@ -47,7 +47,7 @@ def command(  # noqa: PLR0913 - one argument per option
     names = sorted({*came, *went})
     if names:
         rows = [(name, f"+{came.get(name, 0):,}", f"-{went.get(name, 0):,}") for name in names]
-        console.table(("predicate", "came", "went"), rows)
+        console.table(("predicate", "inserted", "deleted"), rows)
     else:
         console.text("no fact came or went")
     show_facts_of(console, "+", listed(found.inserted), show_facts)

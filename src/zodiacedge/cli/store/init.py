@@ -76,8 +76,7 @@ def command(  # noqa: PLR0913 - one argument per option
         loads = []
         if rules or facts:
             with kb.change(message or "made") as change:
-                for file in reading.files:
-                    change.add_rules(file.text, file.name)
+                change.add_program(reading.program)
                 if facts:
                     change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
             loads = change.loads

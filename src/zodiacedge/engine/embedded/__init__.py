@@ -2,6 +2,7 @@
 
 A folder imports only folders above it in this table; read them in this order.
 
+    types        names of array types
     kernels      Numba compilation, its cache, raw memory, layouts of descriptors, hashing
     terms        the dictionary: terms as dense 32-bit ids, and as fingerprints
     storage      tables, hash indexes, overlays; explicit facts and segments as a database

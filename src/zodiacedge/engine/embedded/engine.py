@@ -23,16 +23,16 @@ from zodiacedge.terms import RDF_TYPE, Term
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+    from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
-    Ids = NDArray[np.int32]
 
 # So many rows become facts at once.
 _TOGETHER = 65_536
@@ -224,6 +224,15 @@ class EmbeddedUncommitted:
     def dropped(self) -> Mapping[str, Dropped]:
         """Bindings that evaluation errors dropped, by rule key."""
         return self.work.dropped
+
+    @property
+    def replaced(self) -> Mapping[frozenset[str], Segment]:
+        """The segments that are recomputed or new, by the rules of their node."""
+        return self.work.segments
+
+    def overlays(self, segment: Segment) -> tuple[Mapping[Relation, Overlay], Mapping[str, Overlay]]:
+        """Return what the tables of a segment gain and lose, and what its aggregates' rows do."""
+        return self.draft.gains(segment)
 
     def _shapes(self) -> dict[frozenset[str], NodeRules]:
         known = self.before.shapes

@@ -1,7 +1,9 @@
-"""Nodes whose rules have a known shape, evaluated by an algorithm made for it.
+"""Modular materialisation: nodes whose rules have a known shape, evaluated by an algorithm made for it.
 
-The visible facts and the segment are those that the rule machine would give. Shapes are recognised from
-the rules, never from names; any rule beside them sends the node to the machine.
+The visible facts and the segment are those that the semi-naive fixpoint would give. Shapes are recognised
+from the rules, never from names; any further rule sends the node to the rule machine.
+
+P. Hu, B. Motik, I. Horrocks: Modular Materialisation of Datalog Programs. AAAI 2019.
 
     steps                      p(X,Y) :- p(X,Z), q(Z,Y)        also mirrored
     transitive                 p(X,Y) :- p(X,Z), p(Z,Y)        also with X != Y
@@ -40,8 +42,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.storage.database import TableView
     from zodiacedge.engine.embedded.storage.table import Table
-
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
 
 
 # Sets of reached nodes as bits pay where they are small, whatever the data.

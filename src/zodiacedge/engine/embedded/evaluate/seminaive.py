@@ -1,7 +1,10 @@
-"""One hyper-node evaluated from nothing: its rules to a segment.
+"""The semi-naive fixpoint of one hyper-node, from scratch: its rules to a segment.
 
-All rules go through the whole fixpoint as one program of the rule machine, which comes back when a table
-needs room, when the host must compute something, and now and then to be watched.
+Each round evaluates a recursive rule once per own atom of its body, with the delta of the last round there,
+what was known before it at the atoms in front, and all facts at the others (F. Bancilhon: Naive Evaluation of
+Recursively Defined Relations, 1986; I. Balbin, K. Ramamohanarao: A Generalization of the Differential
+Approach to Recursive Query Evaluation, 1987). All rules run as one program of the rule machine, which returns
+when a table needs room, when a host function must be computed, and at intervals for limits and progress.
 """
 
 from __future__ import annotations
@@ -15,15 +18,15 @@ from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, 
 from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThreads, only_reads
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
-from zodiacedge.engine.embedded.kernels.layout import M_DERIVED
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
-from zodiacedge.engine.embedded.machine.run import execute
+from zodiacedge.engine.embedded.machine.execute import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
 from zodiacedge.engine.embedded.storage.database import Database, Segment, TableView, in_pairs
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.scalar.errors import NoValue
 from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
@@ -351,7 +354,7 @@ class NodeEvaluation:
             self._turn.yield_to_waiters()
 
         rounds = execute(assembly, frame, self._registry, watch)
-        self.derivations += int(frame.state[M_DERIVED])
+        self.derivations += int(frame.state[L.M_DERIVED])
         return rounds
 
     def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:

@@ -16,13 +16,13 @@ import numpy as np
 from zodiacedge.engine.embedded.storage.database import TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Atom, Comparison, Negation
-from zodiacedge.plan.partition import division, own_atoms
+from zodiacedge.plan.partition import fixpoint_partitioning, own_atoms
 from zodiacedge.plan.variants import can_fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Rule
 
 _SLICE_SECONDS = 0.05
@@ -98,19 +98,19 @@ class TwoThreads:
     def of(cls, rules: Collection[Rule]) -> TwoThreads | None:
         """Return how the fixpoint of a node is divided, if it falls apart."""
         heads = [rule.head for rule in rules]
-        way = division(rules) if all(map(only_reads, rules)) else None
-        if way is None:
+        partitioning = fixpoint_partitioning(rules) if all(map(only_reads, rules)) else None
+        if partitioning is None:
             return None
         columns: dict[int, int] = {}
         whole: set[int] = set()
         for rule in rules:
-            kept = rule.head.args[way.positions[rule.head.relation, len(rule.head.args)]]
+            key = partitioning.key(rule)
             atoms = [c for c in rule.body if isinstance(c, Atom)]
             own = list(own_atoms(rule, heads))
-            divided = own or [atom for atom in atoms if kept in atom.args][:1]
+            divided = own or [atom for atom in atoms if key in atom.args][:1]
             if not divided:
                 return None
-            columns |= {id(atom): atom.args.index(kept) for atom in divided}
+            columns |= {id(atom): atom.args.index(key) for atom in divided}
             whole |= {id(atom) for atom in atoms} - {id(atom) for atom in divided}
         return cls(columns) if not whole & columns.keys() else None
 

@@ -15,15 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.expressions.host_functions import arrow_column
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.counting_sort import in_order
-from zodiacedge.engine.embedded.kernels.layout import (
-    K_BOOLEAN,
-    K_DECIMAL,
-    K_DOUBLE,
-    K_FLOAT,
-    K_INTEGER,
-    K_MOMENT,
-)
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.scalar.aggregates import NUMERIC_FOLDS, fold
 from zodiacedge.engine.scalar.errors import NoValue
@@ -38,10 +31,10 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Aggregate, Fold, Variable
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
     Places = NDArray[np.int64]
     Values = NDArray[np.int64] | NDArray[np.float64]
 
@@ -49,12 +42,12 @@ _NO_RESULT = -1
 _SAFE_SUM = 2**62
 # Kinds whose payloads are values in order: what they are in Arrow.
 _COLUMNS = {
-    K_INTEGER: int,
-    K_DECIMAL: float,
-    K_DOUBLE: float,
-    K_FLOAT: float,
-    K_BOOLEAN: bool,
-    K_MOMENT: datetime,
+    L.K_INTEGER: int,
+    L.K_DECIMAL: float,
+    L.K_DOUBLE: float,
+    L.K_FLOAT: float,
+    L.K_BOOLEAN: bool,
+    L.K_MOMENT: datetime,
 }
 
 
@@ -71,7 +64,7 @@ def fold_rows(
     numbers = [width + n for n, one in enumerate(aggregate.folds) if one.op in NUMERIC_FOLDS]
     if numbers:
         kinds = dictionary.kinds[bindings[:, numbers]]
-        acceptable = ((kinds >= K_INTEGER) & (kinds <= K_FLOAT)).all(axis=1)
+        acceptable = ((kinds >= L.K_INTEGER) & (kinds <= L.K_FLOAT)).all(axis=1)
         if not acceptable.all():
             dropped = int((~acceptable).sum())
             first = bindings[np.flatnonzero(~acceptable)[0]]
@@ -125,7 +118,7 @@ def _bad_value(dictionary: Dictionary, aggregate: Aggregate, row: list[int]) -> 
     bad = next(
         number
         for number, one in zip(row[len(aggregate.groups) :], aggregate.folds, strict=True)
-        if one.op in NUMERIC_FOLDS and not K_INTEGER <= dictionary.kinds[number] <= K_FLOAT
+        if one.op in NUMERIC_FOLDS and not L.K_INTEGER <= dictionary.kinds[number] <= L.K_FLOAT
     )
     reason = f"{format_term(dictionary.decode(bad))} is not a number"
     return _because(reason, dictionary, names, row)
@@ -168,9 +161,9 @@ def _by_columns(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, e
     kinds = dictionary.kinds[terms]
     payloads = dictionary.payloads[terms]
     values: Values
-    if (kinds == K_INTEGER).all():
+    if (kinds == L.K_INTEGER).all():
         values = payloads
-    elif (kinds == K_DOUBLE).all():
+    elif (kinds == L.K_DOUBLE).all():
         values = payloads.view(np.float64)
     else:
         return None
@@ -206,7 +199,7 @@ def _totals(values: Values, starts: Places, ends: Places) -> Values | None:
 def _doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
     # Minus zero is zero.
     distinct, places = np.unique((values + 0.0).view(np.int64), return_inverse=True)
-    return dictionary.encode_numbers(K_DOUBLE, distinct)[places]
+    return dictionary.encode_numbers(L.K_DOUBLE, distinct)[places]
 
 
 def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:

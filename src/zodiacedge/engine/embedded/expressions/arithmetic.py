@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import (
     as_bits,
     as_double,
@@ -20,66 +21,6 @@ from zodiacedge.engine.embedded.kernels.jit import (
 )
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    AT_MOST,
-    D_KINDS,
-    D_LENGTHS,
-    D_PAYLOADS,
-    D_TEXT,
-    EQUAL,
-    EXPRESSION_WORDS,
-    F_DICTIONARY,
-    F_HOSTS,
-    F_REGISTERS,
-    F_SCRATCH,
-    F_SPEC,
-    F_STATE,
-    FAILS,
-    GREATER,
-    H_ARITY,
-    H_KNOWN,
-    H_WANTED,
-    HOLDS,
-    HOST_WORDS,
-    IS_DOUBLE,
-    IS_ERROR,
-    IS_INTEGER,
-    IS_PENDING,
-    IS_TERM,
-    K_BOOLEAN,
-    K_DOUBLE,
-    K_FLOAT,
-    K_INTEGER,
-    K_MOMENT,
-    K_STRING,
-    LESS,
-    M_PENDING,
-    NO_ORDER,
-    PENDING,
-    T_ROWS,
-    UNEQUAL,
-    X_ABS,
-    X_ADD,
-    X_CEIL,
-    X_DIVIDE,
-    X_EXP,
-    X_FLOOR,
-    X_FLOOR_DIVIDE,
-    X_HOST,
-    X_LN,
-    X_LOG10,
-    X_MAX,
-    X_MIN,
-    X_MULTIPLY,
-    X_NEGATE,
-    X_POWER,
-    X_REGISTER,
-    X_REMAINDER,
-    X_ROUND,
-    X_SQRT,
-    X_SUBTRACT,
-    X_TERM,
-)
 from zodiacedge.engine.embedded.storage.hash_index import append_row, find_chain, find_row, has_room
 from zodiacedge.engine.embedded.terms.intern_kernels import intern_number
 
@@ -123,11 +64,11 @@ def compare_mixed(whole: int, real: float) -> int:
 @kernel
 def compare_numbers(first_type: int, first: int, second_type: int, second: int) -> int:
     """Return -1, 0 or 1 for two numbers."""
-    if first_type == IS_INTEGER:
-        if second_type == IS_INTEGER:
+    if first_type == L.IS_INTEGER:
+        if second_type == L.IS_INTEGER:
             return int(first > second) - int(first < second)
         return compare_mixed(first, as_double(second))
-    if second_type == IS_INTEGER:
+    if second_type == L.IS_INTEGER:
         return -compare_mixed(second, as_double(first))
     one = as_double(first)
     other = as_double(second)
@@ -137,11 +78,11 @@ def compare_numbers(first_type: int, first: int, second_type: int, second: int) 
 @kernel
 def compare_texts(dictionary: int, first: int, second: int) -> int:
     """Return -1, 0 or 1 for two texts, by code point: the order of their bytes in UTF-8."""
-    text = get(dictionary, D_TEXT)
-    one = get(get(dictionary, D_PAYLOADS), first)
-    other = get(get(dictionary, D_PAYLOADS), second)
-    one_length = load32(get(dictionary, D_LENGTHS), first)
-    other_length = load32(get(dictionary, D_LENGTHS), second)
+    text = get(dictionary, L.D_TEXT)
+    one = get(get(dictionary, L.D_PAYLOADS), first)
+    other = get(get(dictionary, L.D_PAYLOADS), second)
+    one_length = load32(get(dictionary, L.D_LENGTHS), first)
+    other_length = load32(get(dictionary, L.D_LENGTHS), second)
     for n in range(min(one_length, other_length)):
         a = load8(text, one + n) & 255
         b = load8(text, other + n) & 255
@@ -153,35 +94,35 @@ def compare_texts(dictionary: int, first: int, second: int) -> int:
 @kernel
 def judged(sign: int, operator: int) -> int:
     """Return whether a comparison holds, given how its sides stand."""
-    if operator == EQUAL:
+    if operator == L.EQUAL:
         holds = sign == 0
-    elif operator == UNEQUAL:
+    elif operator == L.UNEQUAL:
         holds = sign != 0
-    elif operator == LESS:
+    elif operator == L.LESS:
         holds = sign < 0
-    elif operator == AT_MOST:
+    elif operator == L.AT_MOST:
         holds = sign <= 0
-    elif operator == GREATER:
+    elif operator == L.GREATER:
         holds = sign > 0
     else:
         holds = sign >= 0
-    return HOLDS if holds else FAILS
+    return L.HOLDS if holds else L.FAILS
 
 
 @kernel
 def as_number(dictionary: int, stack: int, at: int) -> None:
     """Make a value on the stack a number, or an error."""
-    if get(stack, at) != IS_TERM:
+    if get(stack, at) != L.IS_TERM:
         return
     term = get(stack, at + 1)
-    kind = load8(get(dictionary, D_KINDS), term)
-    put(stack, at + 1, get(get(dictionary, D_PAYLOADS), term))
-    if kind == K_INTEGER:
-        put(stack, at, IS_INTEGER)
-    elif K_INTEGER < kind <= K_FLOAT:
-        put(stack, at, IS_DOUBLE)
+    kind = load8(get(dictionary, L.D_KINDS), term)
+    put(stack, at + 1, get(get(dictionary, L.D_PAYLOADS), term))
+    if kind == L.K_INTEGER:
+        put(stack, at, L.IS_INTEGER)
+    elif L.K_INTEGER < kind <= L.K_FLOAT:
+        put(stack, at, L.IS_DOUBLE)
     else:
-        put(stack, at, IS_ERROR)
+        put(stack, at, L.IS_ERROR)
 
 
 @kernel
@@ -189,50 +130,50 @@ def compare_values(dictionary: int, stack: int, operator: int) -> int:
     """Compare the two values at the bottom of the stack."""
     first_type = get(stack, 0)
     second_type = get(stack, 2)
-    if first_type == IS_PENDING or second_type == IS_PENDING:
-        return PENDING
-    if first_type == IS_ERROR or second_type == IS_ERROR:
-        return NO_ORDER
+    if first_type == L.IS_PENDING or second_type == L.IS_PENDING:
+        return L.PENDING
+    if first_type == L.IS_ERROR or second_type == L.IS_ERROR:
+        return L.NO_ORDER
     first = get(stack, 1)
     second = get(stack, 3)
-    kinds = get(dictionary, D_KINDS)
-    if first_type == IS_TERM and second_type == IS_TERM:
-        if first == second and operator <= UNEQUAL:
+    kinds = get(dictionary, L.D_KINDS)
+    if first_type == L.IS_TERM and second_type == L.IS_TERM:
+        if first == second and operator <= L.UNEQUAL:
             return judged(0, operator)
         kind = load8(kinds, first)
         if kind == load8(kinds, second):
-            if kind == K_STRING:
+            if kind == L.K_STRING:
                 return judged(compare_texts(dictionary, first, second), operator)
-            if kind in {K_BOOLEAN, K_MOMENT}:
-                one = get(get(dictionary, D_PAYLOADS), first)
-                other = get(get(dictionary, D_PAYLOADS), second)
+            if kind in {L.K_BOOLEAN, L.K_MOMENT}:
+                one = get(get(dictionary, L.D_PAYLOADS), first)
+                other = get(get(dictionary, L.D_PAYLOADS), second)
                 return judged(int(one > other) - int(one < other), operator)
     as_number(dictionary, stack, 0)
     as_number(dictionary, stack, 2)
-    if get(stack, 0) != IS_ERROR and get(stack, 2) != IS_ERROR:
+    if get(stack, 0) != L.IS_ERROR and get(stack, 2) != L.IS_ERROR:
         return judged(compare_numbers(get(stack, 0), get(stack, 1), get(stack, 2), get(stack, 3)), operator)
     # Not both numbers, and not the same term: unequal, and without an order.
-    return judged(1, operator) if operator <= UNEQUAL else NO_ORDER
+    return judged(1, operator) if operator <= L.UNEQUAL else L.NO_ORDER
 
 
 @kernel
 def put_double(stack: int, at: int, value: float) -> None:
     """Put a double on the stack, or an error where it is not a finite number."""
     if math.isfinite(value):
-        put(stack, at, IS_DOUBLE)
+        put(stack, at, L.IS_DOUBLE)
         put(stack, at + 1, as_bits(value + 0.0))
     else:
-        put(stack, at, IS_ERROR)
+        put(stack, at, L.IS_ERROR)
 
 
 @kernel
 def put_whole(stack: int, at: int, value: float) -> None:
     """Put a double that is a whole number on the stack as an integer, or an error beyond 64 bits."""
     if -_TOO_LARGE <= value < _TOO_LARGE:
-        put(stack, at, IS_INTEGER)
+        put(stack, at, L.IS_INTEGER)
         put(stack, at + 1, int(value))
     else:
-        put(stack, at, IS_ERROR)
+        put(stack, at, L.IS_ERROR)
 
 
 @kernel
@@ -248,44 +189,44 @@ def half_even(value: float) -> float:
 @kernel
 def apply_unary(stack: int, at: int, op: int) -> None:
     """Apply a function of one number to the value at a place of the stack."""
-    if get(stack, at) == IS_ERROR or get(stack, at) == IS_PENDING:
+    if get(stack, at) == L.IS_ERROR or get(stack, at) == L.IS_PENDING:
         return
-    if get(stack, at) == IS_INTEGER:
+    if get(stack, at) == L.IS_INTEGER:
         whole = get(stack, at + 1)
-        if op == X_NEGATE or (op == X_ABS and whole < 0):
+        if op == L.X_NEGATE or (op == L.X_ABS and whole < 0):
             if whole == _SMALLEST:
-                put(stack, at, IS_ERROR)
+                put(stack, at, L.IS_ERROR)
             else:
                 put(stack, at + 1, -whole)
             return
-        if op in {X_ABS, X_ROUND, X_FLOOR, X_CEIL}:
+        if op in {L.X_ABS, L.X_ROUND, L.X_FLOOR, L.X_CEIL}:
             return
         real = float(whole)
     else:
         real = as_double(get(stack, at + 1))
-    if X_ROUND <= op <= X_CEIL and not -_TOO_LARGE <= real < _TOO_LARGE:
+    if L.X_ROUND <= op <= L.X_CEIL and not -_TOO_LARGE <= real < _TOO_LARGE:
         # Compiled, floor and ceil give 64 bits: beyond them there is nothing left to judge.
-        put(stack, at, IS_ERROR)
-    elif op == X_NEGATE:
+        put(stack, at, L.IS_ERROR)
+    elif op == L.X_NEGATE:
         put_double(stack, at, -real)
-    elif op == X_ABS:
+    elif op == L.X_ABS:
         put_double(stack, at, abs(real))
-    elif op == X_ROUND:
+    elif op == L.X_ROUND:
         put_whole(stack, at, half_even(real))
-    elif op == X_FLOOR:
+    elif op == L.X_FLOOR:
         put_whole(stack, at, float(math.floor(real)))
-    elif op == X_CEIL:
+    elif op == L.X_CEIL:
         put_whole(stack, at, float(math.ceil(real)))
-    elif op == X_SQRT and real >= 0:
+    elif op == L.X_SQRT and real >= 0:
         put_double(stack, at, math.sqrt(real))
-    elif op == X_EXP:
+    elif op == L.X_EXP:
         put_double(stack, at, exponential(real))
-    elif op == X_LN and real > 0:
+    elif op == L.X_LN and real > 0:
         put_double(stack, at, math.log(real))
-    elif op == X_LOG10 and real > 0:
+    elif op == L.X_LOG10 and real > 0:
         put_double(stack, at, math.log10(real))
     else:
-        put(stack, at, IS_ERROR)
+        put(stack, at, L.IS_ERROR)
 
 
 @kernel
@@ -293,22 +234,22 @@ def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> boo
     """Apply an operator to two integers, where the result is one; return whether that is so."""
     fits = True
     result = 0
-    if op == X_ADD:
+    if op == L.X_ADD:
         fits = sum_fits(first, second)
         result = first + second if fits else 0
-    elif op == X_SUBTRACT:
+    elif op == L.X_SUBTRACT:
         fits = sum_fits(first, -second) if second != _SMALLEST else first < 0
         result = first - second if fits else 0
-    elif op == X_MULTIPLY:
+    elif op == L.X_MULTIPLY:
         fits = product_fits(first, second)
         result = first * second if fits else 0
-    elif op in {X_FLOOR_DIVIDE, X_REMAINDER}:
+    elif op in {L.X_FLOOR_DIVIDE, L.X_REMAINDER}:
         fits = second != 0 and not (first == _SMALLEST and second == -1)
         if fits:
-            result = first // second if op == X_FLOOR_DIVIDE else first % second
+            result = first // second if op == L.X_FLOOR_DIVIDE else first % second
         elif second == -1:
-            fits = op == X_REMAINDER
-    elif op == X_POWER and second >= 0:
+            fits = op == L.X_REMAINDER
+    elif op == L.X_POWER and second >= 0:
         result = 1
         for _ in range(second):
             if result == 0 or (result == 1 and first == 1):
@@ -320,13 +261,13 @@ def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> boo
             if not fits:
                 break
             result = result * first
-    elif op == X_MIN:
+    elif op == L.X_MIN:
         result = min(first, second)
-    elif op == X_MAX:
+    elif op == L.X_MAX:
         result = max(first, second)
     else:
         return False
-    put(stack, at, IS_INTEGER if fits else IS_ERROR)
+    put(stack, at, L.IS_INTEGER if fits else L.IS_ERROR)
     put(stack, at + 1, result)
     return True
 
@@ -336,43 +277,43 @@ def apply_binary(stack: int, at: int, op: int) -> None:
     """Apply an operator to the two values at a place of the stack."""
     first_type = get(stack, at)
     second_type = get(stack, at + 2)
-    if first_type == IS_PENDING or second_type == IS_PENDING:
-        put(stack, at, IS_PENDING)
+    if first_type == L.IS_PENDING or second_type == L.IS_PENDING:
+        put(stack, at, L.IS_PENDING)
         return
-    if first_type == IS_ERROR or second_type == IS_ERROR:
-        put(stack, at, IS_ERROR)
+    if first_type == L.IS_ERROR or second_type == L.IS_ERROR:
+        put(stack, at, L.IS_ERROR)
         return
     first = get(stack, at + 1)
     second = get(stack, at + 3)
     if (
-        first_type == IS_INTEGER
-        and second_type == IS_INTEGER
+        first_type == L.IS_INTEGER
+        and second_type == L.IS_INTEGER
         and apply_integers(stack, at, op, first, second)
     ):
         return
-    if op in {X_MIN, X_MAX}:
+    if op in {L.X_MIN, L.X_MAX}:
         sign = compare_numbers(first_type, first, second_type, second)
         # Of two equal ones the integer stays.
-        takes_second = sign > 0 if op == X_MIN else sign < 0
-        if takes_second or (sign == 0 and second_type == IS_INTEGER):
+        takes_second = sign > 0 if op == L.X_MIN else sign < 0
+        if takes_second or (sign == 0 and second_type == L.IS_INTEGER):
             put(stack, at, second_type)
             put(stack, at + 1, second)
         return
-    one = float(first) if first_type == IS_INTEGER else as_double(first)
-    other = float(second) if second_type == IS_INTEGER else as_double(second)
-    if op == X_ADD:
+    one = float(first) if first_type == L.IS_INTEGER else as_double(first)
+    other = float(second) if second_type == L.IS_INTEGER else as_double(second)
+    if op == L.X_ADD:
         put_double(stack, at, one + other)
-    elif op == X_SUBTRACT:
+    elif op == L.X_SUBTRACT:
         put_double(stack, at, one - other)
-    elif op == X_MULTIPLY:
+    elif op == L.X_MULTIPLY:
         put_double(stack, at, one * other)
-    elif op == X_POWER:
+    elif op == L.X_POWER:
         put_double(stack, at, power(one, other) if one != 0.0 or other >= 0.0 else math.inf)
     elif other == 0.0:
-        put(stack, at, IS_ERROR)
-    elif op == X_DIVIDE:
+        put(stack, at, L.IS_ERROR)
+    elif op == L.X_DIVIDE:
         put_double(stack, at, one / other)
-    elif op == X_FLOOR_DIVIDE:
+    elif op == L.X_FLOOR_DIVIDE:
         put_double(stack, at, one // other)
     else:
         put_double(stack, at, one % other)
@@ -382,11 +323,11 @@ def apply_binary(stack: int, at: int, op: int) -> None:
 def term_of(dictionary: int, stack: int, at: int) -> int:
     """Return the term of a value on the stack, or -1; there must be room for one more."""
     kind = get(stack, at)
-    if kind == IS_ERROR:
+    if kind == L.IS_ERROR:
         return -1
-    if kind == IS_TERM:
+    if kind == L.IS_TERM:
         return get(stack, at + 1)
-    return intern_number(dictionary, K_INTEGER if kind == IS_INTEGER else K_DOUBLE, get(stack, at + 1))
+    return intern_number(dictionary, L.K_INTEGER if kind == L.IS_INTEGER else L.K_DOUBLE, get(stack, at + 1))
 
 
 @kernel
@@ -395,32 +336,32 @@ def call_host(frame: int, number: int, stack: int, top: int) -> int:
 
     Where the host has not been asked yet, the arguments are noted and the value is pending.
     """
-    hosts = get(frame, F_HOSTS) + 8 * HOST_WORDS * number
-    key = get(frame, F_SCRATCH)
-    arity = get(hosts, H_ARITY)
+    hosts = get(frame, L.F_HOSTS) + 8 * L.HOST_WORDS * number
+    key = get(frame, L.F_SCRATCH)
+    arity = get(hosts, L.H_ARITY)
     bottom = top - 2 * arity
-    outcome = IS_TERM
+    outcome = L.IS_TERM
     for n in range(arity):
         kind = get(stack, bottom + 2 * n)
-        if kind == IS_PENDING or (kind == IS_ERROR and outcome != IS_PENDING):
+        if kind == L.IS_PENDING or (kind == L.IS_ERROR and outcome != L.IS_PENDING):
             outcome = kind
-        elif kind != IS_ERROR:
-            put(key, n, term_of(get(frame, F_DICTIONARY), stack, bottom + 2 * n))
-    if outcome == IS_TERM:
-        known = get(hosts, H_KNOWN)
+        elif kind != L.IS_ERROR:
+            put(key, n, term_of(get(frame, L.F_DICTIONARY), stack, bottom + 2 * n))
+    if outcome == L.IS_TERM:
+        known = get(hosts, L.H_KNOWN)
         row = find_chain(known, 0, key)
         if row >= 0:
-            result = load32(get(known, T_ROWS), row * (arity + 1) + arity)
+            result = load32(get(known, L.T_ROWS), row * (arity + 1) + arity)
             put(stack, bottom + 1, result)
-            outcome = IS_TERM if result >= 0 else IS_ERROR
+            outcome = L.IS_TERM if result >= 0 else L.IS_ERROR
         else:
-            outcome = IS_PENDING
-            wanted = get(hosts, H_WANTED)
+            outcome = L.IS_PENDING
+            wanted = get(hosts, L.H_WANTED)
             slot = -1 - find_row(wanted, key)
             if slot >= 0 and has_room(wanted, 1):
                 append_row(wanted, key, slot)
-    if outcome == IS_PENDING:
-        put(get(frame, F_STATE), M_PENDING, 1)
+    if outcome == L.IS_PENDING:
+        put(get(frame, L.F_STATE), L.M_PENDING, 1)
     put(stack, bottom, outcome)
     return bottom + 2
 
@@ -428,24 +369,24 @@ def call_host(frame: int, number: int, stack: int, top: int) -> int:
 @kernel
 def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> None:
     """Run postfix code; its value is left at word `base` of the stack."""
-    dictionary = get(frame, F_DICTIONARY)
-    spec = get(frame, F_SPEC)
-    registers = get(frame, F_REGISTERS)
+    dictionary = get(frame, L.F_DICTIONARY)
+    spec = get(frame, L.F_SPEC)
+    registers = get(frame, L.F_REGISTERS)
     top = base
     for n in range(length):
-        here = at + n * EXPRESSION_WORDS
+        here = at + n * L.EXPRESSION_WORDS
         op = get(spec, here)
-        if op == X_TERM:
-            put(stack, top, IS_TERM)
+        if op == L.X_TERM:
+            put(stack, top, L.IS_TERM)
             put(stack, top + 1, get(spec, here + 1))
             top += 2
-        elif op == X_REGISTER:
-            put(stack, top, IS_TERM)
+        elif op == L.X_REGISTER:
+            put(stack, top, L.IS_TERM)
             put(stack, top + 1, get(registers, get(spec, here + 1)))
             top += 2
-        elif op == X_HOST:
+        elif op == L.X_HOST:
             top = call_host(frame, get(spec, here + 1), stack, top)
-        elif op == X_NEGATE or X_ABS <= op <= X_LOG10:
+        elif op == L.X_NEGATE or L.X_ABS <= op <= L.X_LOG10:
             as_number(dictionary, stack, top - 2)
             apply_unary(stack, top - 2, op)
         else:

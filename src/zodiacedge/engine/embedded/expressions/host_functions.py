@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.kernels.layout import (
-    K_BOOLEAN,
-    K_DECIMAL,
-    K_DOUBLE,
-    K_FLOAT,
-    K_INTEGER,
-    K_IRI,
-    K_MOMENT,
-    K_STRING,
-)
-from zodiacedge.engine.embedded.kernels.layout import MASK_COLUMNS as MOST_ARGUMENTS
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.database import too_wide
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.scalar.errors import NoValue
@@ -37,15 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.database import TermSpace
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.registry import Function, Registry
     from zodiacedge.engine.scalar.host_functions import Values
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
 
 BATCH = 65_536
 _ROOM = BATCH
@@ -55,18 +44,18 @@ _NO_VALUE = -1
 
 # What the terms of a kind are in Arrow. Kinds that are not here have no type there.
 _ARROW = {
-    K_IRI: str,
-    K_STRING: str,
-    K_INTEGER: int,
-    K_DECIMAL: float,
-    K_DOUBLE: float,
-    K_FLOAT: float,
-    K_BOOLEAN: bool,
-    K_MOMENT: datetime,
+    L.K_IRI: str,
+    L.K_STRING: str,
+    L.K_INTEGER: int,
+    L.K_DECIMAL: float,
+    L.K_DOUBLE: float,
+    L.K_FLOAT: float,
+    L.K_BOOLEAN: bool,
+    L.K_MOMENT: datetime,
 }
 _TYPES = (None, str, int, float, bool, datetime)
 # For each kind, the place of its type in `_TYPES`.
-_TYPE_OF_KIND = np.array([_TYPES.index(_ARROW.get(kind)) for kind in range(K_MOMENT + 1)], np.int64)
+_TYPE_OF_KIND = np.array([_TYPES.index(_ARROW.get(kind)) for kind in range(L.K_MOMENT + 1)], np.int64)
 
 
 class HostFunction:
@@ -130,8 +119,8 @@ def host_function(
     terms: TermSpace, function: str, arity: int, registry: Registry, *, registered: bool
 ) -> HostFunction:
     """Return a function of the host with its results so far; a function registered again has none yet."""
-    if arity > MOST_ARGUMENTS:
-        raise too_wide(f"the function {function}", arity, MOST_ARGUMENTS)
+    if arity > L.MASK_COLUMNS:
+        raise too_wide(f"the function {function}", arity, L.MASK_COLUMNS)
     key = (function, arity, registered)
     meant = registry.functions.get(function) if registered else None
     known = terms.host_functions.get(key)
@@ -197,7 +186,7 @@ def _encoded(dictionary: Dictionary, values: Values) -> Ids:
     if isinstance(values, list):
         return _encoded_one_by_one(dictionary, values)
     if values.type == pa.string():
-        there: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+        there: Flags = values.is_valid().to_numpy(zero_copy_only=False)
         ids = np.full(len(values), _NO_VALUE, np.int32)
         ids[there] = encoded_strings(dictionary, values.drop_null())
         return ids
@@ -214,11 +203,11 @@ def _encoded_one_by_one(dictionary: Dictionary, values: list[object]) -> Ids:
 def _encoded_numbers(dictionary: Dictionary, values: pa.Array) -> Ids:
     import pyarrow as pa  # noqa: PLC0415
 
-    good: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+    good: Flags = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0).to_numpy()
-    kind = K_INTEGER
+    kind = L.K_INTEGER
     if values.type == pa.float64():
-        kind = K_DOUBLE
+        kind = L.K_DOUBLE
         good = good & np.isfinite(numbers)
         numbers = (numbers + 0.0).view(np.int64)  # there is one zero
     results = np.full(len(numbers), _NO_VALUE, np.int32)

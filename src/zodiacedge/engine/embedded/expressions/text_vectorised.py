@@ -13,16 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.embedded.kernels.layout import (
-    K_BOOLEAN,
-    K_DECIMAL,
-    K_DOUBLE,
-    K_FLOAT,
-    K_INTEGER,
-    K_IRI,
-    K_MOMENT,
-    K_STRING,
-)
+from zodiacedge.engine.embedded.kernels import layout as L
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,9 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Flags, Ids
 
-    Ids = NDArray[np.int32]
-    Flags = NDArray[np.bool_]
     Column = Callable[[Dictionary, Ids], Ids]
 
 _MICROSECONDS = 1_000_000
@@ -63,7 +53,7 @@ def strings(dictionary: Dictionary, ids: Ids) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(text))
 
 
-def encoded_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = K_STRING) -> Ids:
+def encoded_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = L.K_STRING) -> Ids:
     """Return the ids of texts, none of them null."""
     _, offsets, text = texts.buffers()
     ends = (
@@ -77,15 +67,15 @@ def encoded_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = K
 
 def _taken(function: str, kinds: NDArray[np.int8]) -> Flags:
     if function in _DATES:
-        return np.asarray(kinds[:, 0] == K_MOMENT)
+        return np.asarray(kinds[:, 0] == L.K_MOMENT)
     if function == "str":
-        return np.isin(kinds[:, 0], (K_STRING, K_IRI))
+        return np.isin(kinds[:, 0], (L.K_STRING, L.K_IRI))
     if function == "num":
-        return np.isin(kinds[:, 0], (K_STRING, K_INTEGER, K_DECIMAL, K_DOUBLE, K_FLOAT))
+        return np.isin(kinds[:, 0], (L.K_STRING, L.K_INTEGER, L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT))
     if function == "substr":
-        return np.asarray((kinds[:, 0] == K_STRING) & (kinds[:, 1:] == K_INTEGER).all(axis=1))
+        return np.asarray((kinds[:, 0] == L.K_STRING) & (kinds[:, 1:] == L.K_INTEGER).all(axis=1))
     if function in _COLUMNS:
-        return np.asarray((kinds == K_STRING).all(axis=1))
+        return np.asarray((kinds == L.K_STRING).all(axis=1))
     return np.zeros(len(kinds), np.bool_)
 
 
@@ -95,7 +85,7 @@ def _is_ascii(texts: pa.StringArray) -> Flags:
 
 
 def _reads_as_number(dictionary: Dictionary, ids: Ids) -> Flags:
-    found = dictionary.kinds[ids] != K_STRING
+    found = dictionary.kinds[ids] != L.K_STRING
     texts = strings(dictionary, ids[~found])
     reads = pc.or_(pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _REAL))
     found[~found] = reads.to_numpy(zero_copy_only=False)
@@ -142,7 +132,7 @@ def _tested(function: str) -> Column:
             options = pc.MatchSubstringOptions(_text(dictionary, part))
             found = pc.call_function(function, [texts], options)
             holds[places] = found.to_numpy(zero_copy_only=False)
-        return dictionary.encode_numbers(K_BOOLEAN, holds)
+        return dictionary.encode_numbers(L.K_BOOLEAN, holds)
 
     return column
 
@@ -180,12 +170,12 @@ def _number(dictionary: Dictionary, asked: Ids) -> Ids:
     ids = asked[:, 0]
     kinds = dictionary.kinds[ids].copy()
     payloads = dictionary.payloads[ids].copy()
-    of_text = np.flatnonzero(kinds == K_STRING)
-    kinds[kinds != K_INTEGER] = K_DOUBLE
+    of_text = np.flatnonzero(kinds == L.K_STRING)
+    kinds[kinds != L.K_INTEGER] = L.K_DOUBLE
     texts = strings(dictionary, ids[of_text])
     whole = pc.match_substring_regex(texts, _WHOLE)
     is_whole: Flags = whole.to_numpy(zero_copy_only=False)
-    kinds[of_text[is_whole]] = K_INTEGER
+    kinds[of_text[is_whole]] = L.K_INTEGER
     payloads[of_text[is_whole]] = texts.filter(whole).cast(pa.int64()).to_numpy()
     real = texts.filter(pc.invert(whole)).cast(pa.float64()).to_numpy()
     payloads[of_text[~is_whole]] = (real + 0.0).view(np.int64)
@@ -198,7 +188,7 @@ def _dated(function: str) -> Column:
         if function == "seconds":
             second = np.floor_divide(moments, _MICROSECONDS) % 60
             seconds = second + (moments % _MICROSECONDS) / _MICROSECONDS
-            return dictionary.encode_numbers(K_DOUBLE, seconds.view(np.int64))
+            return dictionary.encode_numbers(L.K_DOUBLE, seconds.view(np.int64))
         times = pa.array(moments).view(pa.timestamp("us"))
         part = pc.call_function(_ARROW_NAMES.get(function, function), [times])
         return dictionary.encode_integers(part.to_numpy().astype(np.int64))

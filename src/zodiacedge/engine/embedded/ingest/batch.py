@@ -24,14 +24,12 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.io import Load
     from zodiacedge.io.formats.lines import FileReading
     from zodiacedge.language.ast import Atom, Fact, Predicate
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
 
 # How many facts that are not there an example is looked for among.
 _MOST_EXAMPLES = 1000

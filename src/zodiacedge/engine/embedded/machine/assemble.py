@@ -13,71 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.embedded.expressions.compile import ExpressionCode
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.engine.embedded.kernels.layout import (
-    AT_LEAST,
-    AT_MOST,
-    BY_BIT,
-    BY_INDEX,
-    BY_ROW,
-    BY_SCAN,
-    EQUAL,
-    EXPRESSION_WORDS,
-    F_CURSORS,
-    F_DICTIONARY,
-    F_ERROR_WORDS,
-    F_ERRORS,
-    F_EXCLUDED,
-    F_HOSTS,
-    F_OUT_WORDS,
-    F_OWN,
-    F_OWN_COUNT,
-    F_REGISTERS,
-    F_SCRATCH,
-    F_SOURCES,
-    F_SPEC,
-    F_STATE,
-    F_STEPS,
-    F_VARIANT_COUNT,
-    F_VARIANTS,
-    FIRST_ROUND,
-    FRAME_WORDS,
-    FUSED,
-    FUSED_UNEQUAL,
-    GREATER,
-    LATER_ROUNDS,
-    LESS,
-    MASK_COLUMNS,
-    MODE_ANY,
-    MODE_OUT,
-    MODE_REGISTER,
-    MODE_TERM,
-    OP_ABSENT,
-    OP_ATOM,
-    OP_BIND,
-    OP_COMPARE,
-    OP_EMIT,
-    P_FUSED,
-    P_ORIGINS,
-    P_PAIRS,
-    PAIRS,
-    PAIRS_TO_PAIRS,
-    RANGE_DELTA,
-    RANGE_NEW,
-    RANGE_OLD,
-    S_CLASS,
-    S_EXCLUDED_COUNT,
-    S_MASK,
-    SCRATCH_WORDS,
-    SOURCE_WORDS,
-    SPEC_WORDS,
-    STATE_WORDS,
-    STEP_WORDS,
-    UNEQUAL,
-    VARIANT_WORDS,
-    WHOLE,
-    X_REGISTER,
-)
 from zodiacedge.engine.embedded.machine.sources import Reads, Source
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.hash_index import has_column
@@ -96,8 +33,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Argument
 
-_COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": GREATER, ">=": AT_LEAST}
-_RANGES = {Read.OLD: RANGE_OLD, Read.DELTA: RANGE_DELTA, Read.NEW: RANGE_NEW}
+_COMPARISONS = {"=": L.EQUAL, "!=": L.UNEQUAL, "<": L.LESS, "<=": L.AT_MOST, ">": L.GREATER, ">=": L.AT_LEAST}
+_RANGES = {Read.OLD: L.RANGE_OLD, Read.DELTA: L.RANGE_DELTA, Read.NEW: L.RANGE_NEW}
 OUT_WORDS = 1 << 21
 
 
@@ -164,7 +101,7 @@ class Assembly:
             exact: Whether every binding must come, and exactly once.
             distinct_rows: Whether a row that stands in two tables must be met once.
         """
-        first = len(self._steps) // STEP_WORDS
+        first = len(self._steps) // L.STEP_WORDS
         registers: dict[Variable, int] = {}
         for number, step in enumerate(steps):
             last = number + 1 == len(steps)
@@ -179,22 +116,22 @@ class Assembly:
         spec = len(self._spec)
         for arg in head:
             if isinstance(arg, Variable):
-                self._spec += [MODE_REGISTER, registers[arg]]
+                self._spec += [L.MODE_REGISTER, registers[arg]]
             else:
-                self._spec += [MODE_TERM, self.store.terms.constant(arg)]
+                self._spec += [L.MODE_TERM, self.store.terms.constant(arg)]
         self._fuse(first, spec, len(head))
-        self._steps += [OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at, 0]
+        self._steps += [L.OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at, 0]
         self._names[rule] = registers
         self.targets.append(target)
-        length = len(self._steps) // STEP_WORDS - first
-        self._variants += [first, LATER_ROUNDS if later else FIRST_ROUND, length, rule]
+        length = len(self._steps) // L.STEP_WORDS - first
+        self._variants += [first, L.LATER_ROUNDS if later else L.FIRST_ROUND, length, rule]
         self._most_registers = max(self._most_registers, len(registers) + 1)
         self._most_steps = max(self._most_steps, length)
 
     def frame(self, own: Sequence[Table], rules: int) -> Frame:
         """Return the machine's frame; the assembly must outlive it."""
-        frame = words(FRAME_WORDS)
-        state = words(STATE_WORDS)
+        frame = words(L.FRAME_WORDS)
+        state = words(L.STATE_WORDS)
         hosts = [word for host in self.hosts for word in (host.known.at, host.wanted.at, host.arity, 0)]
         self._arrays = [
             _given(self._variants),
@@ -205,32 +142,32 @@ class Assembly:
             _given([table.at for table in own]),
             words(self._most_registers or 1),
             words(2 * self._most_steps or 1),
-            words(SCRATCH_WORDS),
+            words(L.SCRATCH_WORDS),
             _given(hosts),
             words(rules * (1 + self._most_registers)),
         ]
-        frame[F_ERROR_WORDS] = 1 + self._most_registers
+        frame[L.F_ERROR_WORDS] = 1 + self._most_registers
         places = (
-            F_VARIANTS,
-            F_STEPS,
-            F_SPEC,
-            F_SOURCES,
-            F_EXCLUDED,
-            F_OWN,
-            F_REGISTERS,
-            F_CURSORS,
-            F_SCRATCH,
-            F_HOSTS,
-            F_ERRORS,
+            L.F_VARIANTS,
+            L.F_STEPS,
+            L.F_SPEC,
+            L.F_SOURCES,
+            L.F_EXCLUDED,
+            L.F_OWN,
+            L.F_REGISTERS,
+            L.F_CURSORS,
+            L.F_SCRATCH,
+            L.F_HOSTS,
+            L.F_ERRORS,
         )
         for place, array in zip(places, self._arrays, strict=True):
             frame[place] = MEMORY.address(array)
-        frame[F_VARIANT_COUNT] = len(self._variants) // VARIANT_WORDS
-        frame[F_OWN_COUNT] = len(own)
-        frame[F_OUT_WORDS] = OUT_WORDS
-        frame[F_DICTIONARY] = self.store.dictionary.address
-        frame[F_STATE] = MEMORY.address(state)
-        return Frame(frame, MEMORY.address(frame), state, int(frame[F_STATE]))
+        frame[L.F_VARIANT_COUNT] = len(self._variants) // L.VARIANT_WORDS
+        frame[L.F_OWN_COUNT] = len(own)
+        frame[L.F_OUT_WORDS] = OUT_WORDS
+        frame[L.F_DICTIONARY] = self.store.dictionary.address
+        frame[L.F_STATE] = MEMORY.address(state)
+        return Frame(frame, MEMORY.address(frame), state, int(frame[L.F_STATE]))
 
     def forget_errors(self) -> None:
         """Count errors from nothing again."""
@@ -260,7 +197,7 @@ class Assembly:
                 if first and self.share != (0, 1):
                     sources = list(map(self._shared, sources))
                 self._atom(
-                    OP_ATOM,
+                    L.OP_ATOM,
                     atom.args,
                     bound,
                     sources,
@@ -271,7 +208,7 @@ class Assembly:
                 )
             case Rows(aggregate=aggregate, bound=bound):
                 self._atom(
-                    OP_ATOM,
+                    L.OP_ATOM,
                     step.columns,
                     bound,
                     self.reads.rows(aggregate),
@@ -284,20 +221,20 @@ class Assembly:
                 sources = self.reads.absent(atom)
                 repeated = {v for v in atom.args if isinstance(v, Variable) and atom.args.count(v) > 1}
                 local = dict(registers)
-                self._atom(OP_ABSENT, atom.args, bound, sources, local, repeated, once=False, exact=exact)
+                self._atom(L.OP_ABSENT, atom.args, bound, sources, local, repeated, once=False, exact=exact)
                 self._most_registers = max(self._most_registers, len(local) + 1)
             case Test(comparison=comparison):
                 spec = len(self._spec)
                 left = self._code(comparison.left, registers)
                 right = self._code(comparison.right, registers)
                 operator = _COMPARISONS[comparison.operator]
-                self._steps += [OP_COMPARE, left, spec, right, operator, 0, 0, 0, 0]
+                self._steps += [L.OP_COMPARE, left, spec, right, operator, 0, 0, 0, 0]
             case Let(binding=binding):
                 spec = len(self._spec)
                 length = self._code(binding.expression, registers)
                 checks = int(binding.variable in registers)
                 register = registers.setdefault(binding.variable, len(registers))
-                self._steps += [OP_BIND, length, spec, checks, register, 0, 0, 0, 0]
+                self._steps += [L.OP_BIND, length, spec, checks, register, 0, 0, 0, 0]
 
     def _shared(self, source: Source) -> Source:
         view = source.part.table.share(*self.share)
@@ -321,19 +258,19 @@ class Assembly:
         spec = len(self._spec)
         for column, arg in enumerate(args):
             if not isinstance(arg, Variable):
-                self._spec += [MODE_TERM, self.store.terms.constant(arg)]
+                self._spec += [L.MODE_TERM, self.store.terms.constant(arg)]
             elif column in bound or arg in registers:
-                self._spec += [MODE_REGISTER, registers[arg]]
+                self._spec += [L.MODE_REGISTER, registers[arg]]
             elif arg in needed or args.count(arg) > 1:
                 registers[arg] = len(registers)
-                self._spec += [MODE_OUT, registers[arg]]
+                self._spec += [L.MODE_OUT, registers[arg]]
             else:
-                self._spec += [MODE_ANY, 0]
-        first = len(self._sources) // SOURCE_WORDS
+                self._spec += [L.MODE_ANY, 0]
+        first = len(self._sources) // L.SOURCE_WORDS
         for source in sources:
             self._source(source, bound, exact=exact)
         pairs = len(args) == 2 and self._is_plain(spec, 2, first)
-        self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, PAIRS if pairs else 0]
+        self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, L.PAIRS if pairs else 0]
 
     def _source(self, source: Source, bound: tuple[int, ...], *, exact: bool) -> None:
         self._kept.append(source)
@@ -341,20 +278,20 @@ class Assembly:
         known = [column for column in bound if column < table.arity]
         whole = len(known) == table.arity
         # Columns that a mask has no room for are compared row by row.
-        mask = sum(1 << column for column in known if column < MASK_COLUMNS)
-        if whole and table.arity > MASK_COLUMNS:
-            mask = WHOLE
-        access, index = BY_SCAN, 0
+        mask = sum(1 << column for column in known if column < L.MASK_COLUMNS)
+        if whole and table.arity > L.MASK_COLUMNS:
+            mask = L.WHOLE
+        access, index = L.BY_SCAN, 0
         if source.read is Read.DELTA or not (mask or table.arity == 0):
             mask = 0
         elif whole and table.is_marked and not exact:
-            access = BY_BIT
+            access = L.BY_BIT
         elif whole:
-            access = BY_ROW
+            access = L.BY_ROW
             table.need_rows()
         else:
             index, mask = table.need_index(mask)
-            access = BY_INDEX if mask else BY_SCAN
+            access = L.BY_INDEX if mask else L.BY_SCAN
         for part in source.excluded:
             part.table.need_rows()
         entry = len(self._excluded)
@@ -375,51 +312,51 @@ class Assembly:
         """Append the code of an expression; return how many operations it has."""
         code = self._expressions.of(expression, registers)
         self._spec += code
-        return len(code) // EXPRESSION_WORDS
+        return len(code) // L.EXPRESSION_WORDS
 
     def _fuse(self, first: int, head: int, width: int) -> None:
         """Let the last atom write heads itself, where at most a plain `!=` stands behind it."""
-        last = len(self._steps) // STEP_WORDS - 1
+        last = len(self._steps) // L.STEP_WORDS - 1
         if last < first:
             return
-        step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
+        step = self._steps[last * L.STEP_WORDS : (last + 1) * L.STEP_WORDS]
         wanted = [self._spec[head + 2 * n : head + 2 * n + 2] for n in range(width)]
-        mark = FUSED
-        if step[0] == OP_COMPARE and step[1] == step[3] == 1 and step[4] == UNEQUAL and last > first:
-            mark = FUSED_UNEQUAL
-            for code in (step[2], step[2] + EXPRESSION_WORDS):
-                mode = MODE_REGISTER if self._spec[code] == X_REGISTER else MODE_TERM
+        mark = L.FUSED
+        if step[0] == L.OP_COMPARE and step[1] == step[3] == 1 and step[4] == L.UNEQUAL and last > first:
+            mark = L.FUSED_UNEQUAL
+            for code in (step[2], step[2] + L.EXPRESSION_WORDS):
+                mode = L.MODE_REGISTER if self._spec[code] == L.X_REGISTER else L.MODE_TERM
                 wanted.append([mode, self._spec[code + 1]])
             last -= 1
-            step = self._steps[last * STEP_WORDS : (last + 1) * STEP_WORDS]
-        if step[0] == OP_ATOM and not step[5] and self._is_plain(step[2], step[1], step[3]):
-            self._steps[last * STEP_WORDS + P_FUSED] = mark
-            excluded = self._sources[step[3] * SOURCE_WORDS + S_EXCLUDED_COUNT :: SOURCE_WORDS]
-            if step[1] == width == 2 and mark == FUSED and not any(excluded):
-                self._steps[last * STEP_WORDS + P_PAIRS] = PAIRS_TO_PAIRS
-            self._steps[last * STEP_WORDS + P_ORIGINS] = len(self._spec)
+            step = self._steps[last * L.STEP_WORDS : (last + 1) * L.STEP_WORDS]
+        if step[0] == L.OP_ATOM and not step[5] and self._is_plain(step[2], step[1], step[3]):
+            self._steps[last * L.STEP_WORDS + L.P_FUSED] = mark
+            excluded = self._sources[step[3] * L.SOURCE_WORDS + L.S_EXCLUDED_COUNT :: L.SOURCE_WORDS]
+            if step[1] == width == 2 and mark == L.FUSED and not any(excluded):
+                self._steps[last * L.STEP_WORDS + L.P_PAIRS] = L.PAIRS_TO_PAIRS
+            self._steps[last * L.STEP_WORDS + L.P_ORIGINS] = len(self._spec)
             for mode, operand in wanted:
-                self._spec += [self._column(step, operand) if mode == MODE_REGISTER else -1, mode, operand]
+                self._spec += [self._column(step, operand) if mode == L.MODE_REGISTER else -1, mode, operand]
 
     def _column(self, step: list[int], register: int) -> int:
         """Return the column of an atom that goes into a register, or -1."""
         for column in range(step[1]):
-            at = step[2] + column * SPEC_WORDS
-            if self._spec[at : at + 2] == [MODE_OUT, register]:
+            at = step[2] + column * L.SPEC_WORDS
+            if self._spec[at : at + 2] == [L.MODE_OUT, register]:
                 return column
         return -1
 
     def _is_plain(self, spec: int, arity: int, first: int) -> bool:
         """Whether the access of each source, from `first` on, settles all that an atom knows."""
-        for source in range(first, len(self._sources) // SOURCE_WORDS):
+        for source in range(first, len(self._sources) // L.SOURCE_WORDS):
             mask, member_of = (
-                self._sources[source * SOURCE_WORDS + S_MASK],
-                self._sources[source * SOURCE_WORDS + S_CLASS],
+                self._sources[source * L.SOURCE_WORDS + L.S_MASK],
+                self._sources[source * L.SOURCE_WORDS + L.S_CLASS],
             )
             if member_of != NO_CLASS and arity != 1:
                 return False
-            modes = [self._spec[spec + c * SPEC_WORDS] for c in range(arity) if not has_column(mask, c)]
-            if any(mode not in {MODE_OUT, MODE_ANY} for mode in modes):
+            modes = [self._spec[spec + c * L.SPEC_WORDS] for c in range(arity) if not has_column(mask, c)]
+            if any(mode not in {L.MODE_OUT, L.MODE_ANY} for mode in modes):
                 return False
         return True
 

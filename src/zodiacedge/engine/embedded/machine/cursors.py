@@ -7,49 +7,10 @@ What is done with a match is left to `machine` and `fused`; the paths were chose
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    BY_BIT,
-    BY_INDEX,
-    BY_ROW,
-    EXCLUDED_WORDS,
-    F_CURSORS,
-    F_EXCLUDED,
-    F_REGISTERS,
-    F_SCRATCH,
-    F_SOURCES,
-    F_SPEC,
-    F_STEPS,
-    I_NEXT,
-    INDEX_WORDS,
-    MODE_OUT,
-    MODE_REGISTER,
-    MODE_TERM,
-    MOST_COLUMNS,
-    P_ARITY,
-    P_SOURCE_COUNT,
-    P_SOURCES,
-    P_SPEC,
-    RANGE_DELTA,
-    RANGE_OLD,
-    S_ACCESS,
-    S_CLASS,
-    S_EXCLUDED,
-    S_EXCLUDED_COUNT,
-    S_INDEX,
-    S_MASK,
-    S_RANGE,
-    S_TABLE,
-    SOURCE_WORDS,
-    SPEC_WORDS,
-    T_ARITY,
-    T_FIRST_INDEX,
-    T_HIGH,
-    T_LOW,
-    T_ROWS,
-)
 from zodiacedge.engine.embedded.storage.hash_index import (
     find_chain,
     find_half,
@@ -63,38 +24,38 @@ from zodiacedge.engine.embedded.storage.hash_index import (
 @kernel
 def range_low(at: int, which: int) -> int:
     """Return the first row of a range."""
-    return get(at, T_LOW) if which == RANGE_DELTA else 0
+    return get(at, L.T_LOW) if which == L.RANGE_DELTA else 0
 
 
 @kernel
 def range_high(at: int, which: int) -> int:
     """Return the first row behind a range."""
-    return get(at, T_LOW) if which == RANGE_OLD else get(at, T_HIGH)
+    return get(at, L.T_LOW) if which == L.RANGE_OLD else get(at, L.T_HIGH)
 
 
 @kernel
 def fill_key(key: int, spec: int, at: int, arity: int, registers: int) -> None:
     """Put the known columns of an atom into a key."""
     for column in range(arity):
-        here = at + column * SPEC_WORDS
-        if get(spec, here) == MODE_TERM:
+        here = at + column * L.SPEC_WORDS
+        if get(spec, here) == L.MODE_TERM:
             put(key, column, get(spec, here + 1))
-        elif get(spec, here) == MODE_REGISTER:
+        elif get(spec, here) == L.MODE_REGISTER:
             put(key, column, get(registers, get(spec, here + 1)))
 
 
 @kernel
 def open_source(sources: int, source: int, key: int, low: int, high: int) -> int:
     """Return the first row that a source's access leads to, or -1."""
-    table = get(sources, source + S_TABLE)
-    access = get(sources, source + S_ACCESS)
-    if access == BY_INDEX:
-        return find_chain(table, get(sources, source + S_INDEX), key)
-    if access == BY_ROW:
+    table = get(sources, source + L.S_TABLE)
+    access = get(sources, source + L.S_ACCESS)
+    if access == L.BY_INDEX:
+        return find_chain(table, get(sources, source + L.S_INDEX), key)
+    if access == L.BY_ROW:
         row = find_row(table, key)
         return row if low <= row < high else -1
-    if access == BY_BIT:
-        wide = get(table, T_ARITY)
+    if access == L.BY_BIT:
+        wide = get(table, L.T_ARITY)
         if not is_marked(table, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
             return -1
     return low if low < high else -1
@@ -103,12 +64,12 @@ def open_source(sources: int, source: int, key: int, low: int, high: int) -> int
 @kernel
 def next_row(sources: int, source: int, row: int, high: int) -> int:
     """Return the row that follows on the access path of a source, or -1."""
-    access = get(sources, source + S_ACCESS)
-    if access == BY_INDEX:
-        table = get(sources, source + S_TABLE)
-        here = table + 8 * (T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS)
-        return load32(get(here, I_NEXT), row)
-    if access >= BY_ROW:
+    access = get(sources, source + L.S_ACCESS)
+    if access == L.BY_INDEX:
+        table = get(sources, source + L.S_TABLE)
+        here = table + 8 * (L.T_FIRST_INDEX + get(sources, source + L.S_INDEX) * L.INDEX_WORDS)
+        return load32(get(here, L.I_NEXT), row)
+    if access >= L.BY_ROW:
         return -1
     return row + 1 if row + 1 < high else -1
 
@@ -124,22 +85,22 @@ def match_row(
     registers: int,
 ) -> bool:
     """Whether a row fits an atom; its open columns go into registers."""
-    table = get(sources, source + S_TABLE)
-    width = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    settled = get(sources, source + S_MASK)
+    table = get(sources, source + L.S_TABLE)
+    width = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    settled = get(sources, source + L.S_MASK)
     for column in range(arity):
         if has_column(settled, column):
             continue
-        here = at + column * SPEC_WORDS
+        here = at + column * L.SPEC_WORDS
         mode = get(spec, here)
-        value = load32(rows, row * width + column) if column < width else get(sources, source + S_CLASS)
-        if mode == MODE_OUT:
+        value = load32(rows, row * width + column) if column < width else get(sources, source + L.S_CLASS)
+        if mode == L.MODE_OUT:
             put(registers, get(spec, here + 1), value)
-        elif mode == MODE_REGISTER:
+        elif mode == L.MODE_REGISTER:
             if get(registers, get(spec, here + 1)) != value:
                 return False
-        elif mode == MODE_TERM and get(spec, here + 1) != value:
+        elif mode == L.MODE_TERM and get(spec, here + 1) != value:
             return False
     return True
 
@@ -147,22 +108,22 @@ def match_row(
 @kernel
 def is_excluded(sources: int, source: int, row: int, excluded: int, arity: int, probe: int) -> bool:
     """Whether a row stands in another table too, one that the source leaves to somebody else."""
-    count = get(sources, source + S_EXCLUDED_COUNT)
+    count = get(sources, source + L.S_EXCLUDED_COUNT)
     if not count:
         return False
-    table = get(sources, source + S_TABLE)
-    width = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
+    table = get(sources, source + L.S_TABLE)
+    width = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
     for column in range(arity):
         put(
             probe,
             column,
-            load32(rows, row * width + column) if column < width else get(sources, source + S_CLASS),
+            load32(rows, row * width + column) if column < width else get(sources, source + L.S_CLASS),
         )
     for n in range(count):
-        here = get(sources, source + S_EXCLUDED) + n * EXCLUDED_WORDS
+        here = get(sources, source + L.S_EXCLUDED) + n * L.EXCLUDED_WORDS
         other = get(excluded, here)
-        if get(other, T_ARITY) == arity:
+        if get(other, L.T_ARITY) == arity:
             if (
                 find_pair(other, get(probe, 0), get(probe, 1)) >= 0
                 if arity == 2
@@ -188,9 +149,9 @@ def advance(
     probe: int,
 ) -> bool:
     """Move an atom's cursor to its next match; return whether there is one."""
-    arity = get(steps, step + P_ARITY)
-    at = get(steps, step + P_SPEC)
-    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    arity = get(steps, step + L.P_ARITY)
+    at = get(steps, step + L.P_SPEC)
+    last = get(steps, step + L.P_SOURCES) + get(steps, step + L.P_SOURCE_COUNT)
     number = get(cursors, cursor)
     row = get(cursors, cursor + 1)
     while True:
@@ -198,10 +159,10 @@ def advance(
             number += 1
             if number >= last:
                 return False
-        source = number * SOURCE_WORDS
-        table = get(sources, source + S_TABLE)
-        low = range_low(table, get(sources, source + S_RANGE))
-        high = range_high(table, get(sources, source + S_RANGE))
+        source = number * L.SOURCE_WORDS
+        table = get(sources, source + L.S_TABLE)
+        low = range_low(table, get(sources, source + L.S_RANGE))
+        high = range_high(table, get(sources, source + L.S_RANGE))
         if row < 0:
             fill_key(key, spec, at, arity, registers)
             row = open_source(sources, source, key, low, high)
@@ -224,26 +185,26 @@ def known_term(spec: int, at: int, registers: int) -> int:
     """Return the term that a column must hold; what stands there where any will do does not matter."""
     mode = get(spec, at)
     operand = get(spec, at + 1)
-    if mode == MODE_TERM:
+    if mode == L.MODE_TERM:
         return operand
-    return get(registers, operand) if mode == MODE_REGISTER else -1
+    return get(registers, operand) if mode == L.MODE_REGISTER else -1
 
 
 @kernel
 def open_pairs(source: int, first: int, second: int, low: int, high: int) -> int:
     """Return the first row of two columns that a source's access leads to, or -1."""
-    table = get(source, S_TABLE)
-    access = get(source, S_ACCESS)
-    if access == BY_INDEX:
-        chains = table + 8 * (T_FIRST_INDEX + get(source, S_INDEX) * INDEX_WORDS)
-        rows = get(table, T_ROWS)
-        if get(source, S_MASK) == 1:
+    table = get(source, L.S_TABLE)
+    access = get(source, L.S_ACCESS)
+    if access == L.BY_INDEX:
+        chains = table + 8 * (L.T_FIRST_INDEX + get(source, L.S_INDEX) * L.INDEX_WORDS)
+        rows = get(table, L.T_ROWS)
+        if get(source, L.S_MASK) == 1:
             return find_half(chains, rows, 0, first)
         return find_half(chains, rows, 1, second)
-    if access == BY_ROW:
+    if access == L.BY_ROW:
         row = find_pair(table, first, second)
         return row if low <= row < high else -1
-    if access == BY_BIT and not is_marked(table, first, second):
+    if access == L.BY_BIT and not is_marked(table, first, second):
         return -1
     return low if low < high else -1
 
@@ -251,15 +212,15 @@ def open_pairs(source: int, first: int, second: int, low: int, high: int) -> int
 @kernel
 def advance_pairs(frame: int, step: int, cursor: int) -> bool:
     """Move the cursor of an atom of two columns to its next match: `advance` with nothing in the way."""
-    steps = get(frame, F_STEPS)
-    spec = get(frame, F_SPEC)
-    sources = get(frame, F_SOURCES)
-    registers = get(frame, F_REGISTERS)
-    cursors = get(frame, F_CURSORS)
-    at = get(steps, step + P_SPEC)
+    steps = get(frame, L.F_STEPS)
+    spec = get(frame, L.F_SPEC)
+    sources = get(frame, L.F_SOURCES)
+    registers = get(frame, L.F_REGISTERS)
+    cursors = get(frame, L.F_CURSORS)
+    at = get(steps, step + L.P_SPEC)
     first = known_term(spec, at, registers)
-    second = known_term(spec, at + SPEC_WORDS, registers)
-    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    second = known_term(spec, at + L.SPEC_WORDS, registers)
+    last = get(steps, step + L.P_SOURCES) + get(steps, step + L.P_SOURCE_COUNT)
     number = get(cursors, cursor)
     row = get(cursors, cursor + 1)
     while True:
@@ -268,33 +229,33 @@ def advance_pairs(frame: int, step: int, cursor: int) -> bool:
             number += 1
             if number >= last:
                 return False
-        source = sources + 8 * number * SOURCE_WORDS
-        table = get(source, S_TABLE)
-        low = range_low(table, get(source, S_RANGE))
-        high = range_high(table, get(source, S_RANGE))
+        source = sources + 8 * number * L.SOURCE_WORDS
+        table = get(source, L.S_TABLE)
+        low = range_low(table, get(source, L.S_RANGE))
+        high = range_high(table, get(source, L.S_RANGE))
         if fresh:
             row = open_pairs(source, first, second, low, high)
         else:
-            row = next_row(sources, number * SOURCE_WORDS, row, high)
-        excluding = get(source, S_EXCLUDED_COUNT) > 0
+            row = next_row(sources, number * L.SOURCE_WORDS, row, high)
+        excluding = get(source, L.S_EXCLUDED_COUNT) > 0
         while row >= 0:
             if low <= row < high and not (
                 excluding
                 and is_excluded(
                     sources,
-                    number * SOURCE_WORDS,
+                    number * L.SOURCE_WORDS,
                     row,
-                    get(frame, F_EXCLUDED),
+                    get(frame, L.F_EXCLUDED),
                     2,
-                    get(frame, F_SCRATCH) + 8 * MOST_COLUMNS,
+                    get(frame, L.F_SCRATCH) + 8 * L.MOST_COLUMNS,
                 )
             ):
-                rows = get(table, T_ROWS)
-                if get(spec, at) == MODE_OUT:
+                rows = get(table, L.T_ROWS)
+                if get(spec, at) == L.MODE_OUT:
                     put(registers, get(spec, at + 1), load32(rows, 2 * row))
-                if get(spec, at + SPEC_WORDS) == MODE_OUT:
-                    put(registers, get(spec, at + SPEC_WORDS + 1), load32(rows, 2 * row + 1))
+                if get(spec, at + L.SPEC_WORDS) == L.MODE_OUT:
+                    put(registers, get(spec, at + L.SPEC_WORDS + 1), load32(rows, 2 * row + 1))
                 put(cursors, cursor, number)
                 put(cursors, cursor + 1, row)
                 return True
-            row = next_row(sources, number * SOURCE_WORDS, row, high)
+            row = next_row(sources, number * L.SOURCE_WORDS, row, high)

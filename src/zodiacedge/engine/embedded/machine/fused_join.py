@@ -8,57 +8,10 @@ buffer allow is written; `machine` inserts it into the table.
 from __future__ import annotations
 
 from zodiacedge.engine.embedded.expressions.arithmetic import compare_values
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    BY_INDEX,
-    BY_ROW,
-    D_KINDS,
-    F_CURSORS,
-    F_DICTIONARY,
-    F_EXCLUDED,
-    F_OUT,
-    F_REGISTERS,
-    F_SCRATCH,
-    F_SOURCES,
-    F_SPEC,
-    F_STATE,
-    F_STEPS,
-    FUSED_UNEQUAL,
-    HOLDS,
-    I_NEXT,
-    INDEX_WORDS,
-    IS_TERM,
-    K_INTEGER,
-    M_DERIVED,
-    M_TARGET,
-    M_VISITED,
-    MODE_TERM,
-    MOST_COLUMNS,
-    MOST_VISITS,
-    ORIGIN_WORDS,
-    P_ARITY,
-    P_FUSED,
-    P_ORIGINS,
-    P_SOURCE_COUNT,
-    P_SOURCES,
-    P_SPEC,
-    S_ACCESS,
-    S_EXCLUDED_COUNT,
-    S_INDEX,
-    S_RANGE,
-    S_TABLE,
-    SOURCE_WORDS,
-    SPEC_WORDS,
-    STACK,
-    STEP_WORDS,
-    T_BITS,
-    T_FIRST_INDEX,
-    T_ROWS,
-    T_TERMS,
-    UNEQUAL,
-)
 from zodiacedge.engine.embedded.machine.cursors import (
     fill_key,
     is_excluded,
@@ -76,7 +29,7 @@ from zodiacedge.engine.embedded.storage.hash_index import claim_pair
 def fixed_value(spec: int, at: int, registers: int) -> int:
     """Return the value of a column of the head that does not come from the row at hand."""
     operand = get(spec, at + 2)
-    return operand if get(spec, at + 1) == MODE_TERM else get(registers, operand)
+    return operand if get(spec, at + 1) == L.MODE_TERM else get(registers, operand)
 
 
 @kernel
@@ -84,13 +37,13 @@ def differ(dictionary: int, kinds: int, first: int, second: int, stack: int) -> 
     """Whether two terms are unequal: not the same, and not two numbers of one value."""
     if first == second:
         return False
-    if load8(kinds, first) < K_INTEGER or load8(kinds, second) < K_INTEGER:
+    if load8(kinds, first) < L.K_INTEGER or load8(kinds, second) < L.K_INTEGER:
         return True
-    put(stack, 0, IS_TERM)
+    put(stack, 0, L.IS_TERM)
     put(stack, 1, first)
-    put(stack, 2, IS_TERM)
+    put(stack, 2, L.IS_TERM)
     put(stack, 3, second)
-    return compare_values(dictionary, stack, UNEQUAL) == HOLDS
+    return compare_values(dictionary, stack, L.UNEQUAL) == L.HOLDS
 
 
 @kernel
@@ -101,28 +54,28 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     matches do, which leaves the cursor behind the last source, or when there is no more room: then the
     cursor stands at the last row written, or before a source that is not opened yet.
     """
-    steps = get(frame, F_STEPS)
-    spec = get(frame, F_SPEC)
-    sources = get(frame, F_SOURCES)
-    registers = get(frame, F_REGISTERS)
-    cursors = get(frame, F_CURSORS)
-    out = get(frame, F_OUT)
-    key = get(frame, F_SCRATCH)
-    probe = key + 8 * MOST_COLUMNS
-    plan = probe + 8 * MOST_COLUMNS
-    excluded = get(frame, F_EXCLUDED)
-    dictionary = get(frame, F_DICTIONARY)
-    kinds = get(dictionary, D_KINDS)
-    stack = key + 8 * STACK
-    state = get(frame, F_STATE)
-    bits = get(get(state, M_TARGET), T_BITS)
-    terms = get(get(state, M_TARGET), T_TERMS)
-    arity = get(steps, step + P_ARITY)
-    at = get(steps, step + P_SPEC)
-    unequal = get(steps, step + P_FUSED) == FUSED_UNEQUAL
-    emit = step + 2 * STEP_WORDS if unequal else step + STEP_WORDS
-    wide = get(steps, emit + P_ARITY)
-    origins = get(steps, step + P_ORIGINS)
+    steps = get(frame, L.F_STEPS)
+    spec = get(frame, L.F_SPEC)
+    sources = get(frame, L.F_SOURCES)
+    registers = get(frame, L.F_REGISTERS)
+    cursors = get(frame, L.F_CURSORS)
+    out = get(frame, L.F_OUT)
+    key = get(frame, L.F_SCRATCH)
+    probe = key + 8 * L.MOST_COLUMNS
+    plan = probe + 8 * L.MOST_COLUMNS
+    excluded = get(frame, L.F_EXCLUDED)
+    dictionary = get(frame, L.F_DICTIONARY)
+    kinds = get(dictionary, L.D_KINDS)
+    stack = key + 8 * L.STACK
+    state = get(frame, L.F_STATE)
+    bits = get(get(state, L.M_TARGET), L.T_BITS)
+    terms = get(get(state, L.M_TARGET), L.T_TERMS)
+    arity = get(steps, step + L.P_ARITY)
+    at = get(steps, step + L.P_SPEC)
+    unequal = get(steps, step + L.P_FUSED) == L.FUSED_UNEQUAL
+    emit = step + 2 * L.STEP_WORDS if unequal else step + L.STEP_WORDS
+    wide = get(steps, emit + L.P_ARITY)
+    origins = get(steps, step + L.P_ORIGINS)
     column_0 = 0
     value_0 = 0
     column_1 = 0
@@ -130,11 +83,11 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     if wide == 2:
         column_0 = get(spec, origins)
         value_0 = fixed_value(spec, origins, registers)
-        column_1 = get(spec, origins + ORIGIN_WORDS)
-        value_1 = fixed_value(spec, origins + ORIGIN_WORDS, registers)
+        column_1 = get(spec, origins + L.ORIGIN_WORDS)
+        value_1 = fixed_value(spec, origins + L.ORIGIN_WORDS, registers)
     else:
         for column in range(wide):
-            here = origins + column * ORIGIN_WORDS
+            here = origins + column * L.ORIGIN_WORDS
             put(plan, 2 * column, get(spec, here))
             put(plan, 2 * column + 1, fixed_value(spec, here, registers))
     left_column = -1
@@ -142,12 +95,12 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     left = 0
     right = 0
     if unequal:
-        here = origins + wide * ORIGIN_WORDS
+        here = origins + wide * L.ORIGIN_WORDS
         left_column = get(spec, here)
         left = fixed_value(spec, here, registers)
-        right_column = get(spec, here + ORIGIN_WORDS)
-        right = fixed_value(spec, here + ORIGIN_WORDS, registers)
-    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+        right_column = get(spec, here + L.ORIGIN_WORDS)
+        right = fixed_value(spec, here + L.ORIGIN_WORDS, registers)
+    last = get(steps, step + L.P_SOURCES) + get(steps, step + L.P_SOURCE_COUNT)
     number = get(cursors, cursor)
     row = get(cursors, cursor + 1)
     written = row
@@ -162,21 +115,21 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             if number >= last:
                 written = -1
                 break
-        source = number * SOURCE_WORDS
-        table = get(sources, source + S_TABLE)
-        access = get(sources, source + S_ACCESS)
-        rows = get(table, T_ROWS)
-        low = range_low(table, get(sources, source + S_RANGE))
-        high = range_high(table, get(sources, source + S_RANGE))
+        source = number * L.SOURCE_WORDS
+        table = get(sources, source + L.S_TABLE)
+        access = get(sources, source + L.S_ACCESS)
+        rows = get(table, L.T_ROWS)
+        low = range_low(table, get(sources, source + L.S_RANGE))
+        high = range_high(table, get(sources, source + L.S_RANGE))
         if row < 0:
             fill_key(key, spec, at, arity, registers)
             row = open_source(sources, source, key, low, high)
         else:
             row = next_row(sources, source, row, high)
-        here = table + 8 * (T_FIRST_INDEX + get(sources, source + S_INDEX) * INDEX_WORDS)
-        following = get(here, I_NEXT)
-        excluding = get(sources, source + S_EXCLUDED_COUNT) > 0
-        while row >= 0 and filled < room and visited < MOST_VISITS:
+        here = table + 8 * (L.T_FIRST_INDEX + get(sources, source + L.S_INDEX) * L.INDEX_WORDS)
+        following = get(here, L.I_NEXT)
+        excluding = get(sources, source + L.S_EXCLUDED_COUNT) > 0
+        while row >= 0 and filled < room and visited < L.MOST_VISITS:
             start = row * arity
             keep = low <= row < high
             if keep and unequal:
@@ -208,9 +161,9 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                 filled += 1
             written = row
             visited += 1
-            if access == BY_INDEX:
+            if access == L.BY_INDEX:
                 row = load32(following, row)
-            elif access >= BY_ROW:
+            elif access >= L.BY_ROW:
                 row = -1
             else:
                 row = row + 1 if row + 1 < high else -1
@@ -218,30 +171,30 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             break
     put(cursors, cursor, number)
     put(cursors, cursor + 1, written)
-    put(state, M_VISITED, visited)
-    put(state, M_DERIVED, get(state, M_DERIVED) + derived)
+    put(state, L.M_VISITED, visited)
+    put(state, L.M_DERIVED, get(state, L.M_DERIVED) + derived)
     return filled
 
 
 @kernel
 def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> int:
     """Write the heads of all matches of a rule's last atom: `emit_matches` for pairs from pairs."""
-    steps = get(frame, F_STEPS)
-    spec = get(frame, F_SPEC)
-    sources = get(frame, F_SOURCES)
-    registers = get(frame, F_REGISTERS)
-    cursors = get(frame, F_CURSORS)
-    out = get(frame, F_OUT)
-    state = get(frame, F_STATE)
-    bits = get(get(state, M_TARGET), T_BITS)
-    terms = get(get(state, M_TARGET), T_TERMS)
-    at = get(steps, step + P_SPEC)
-    origins = get(steps, step + P_ORIGINS)
+    steps = get(frame, L.F_STEPS)
+    spec = get(frame, L.F_SPEC)
+    sources = get(frame, L.F_SOURCES)
+    registers = get(frame, L.F_REGISTERS)
+    cursors = get(frame, L.F_CURSORS)
+    out = get(frame, L.F_OUT)
+    state = get(frame, L.F_STATE)
+    bits = get(get(state, L.M_TARGET), L.T_BITS)
+    terms = get(get(state, L.M_TARGET), L.T_TERMS)
+    at = get(steps, step + L.P_SPEC)
+    origins = get(steps, step + L.P_ORIGINS)
     column_0 = get(spec, origins)
     value_0 = fixed_value(spec, origins, registers)
-    column_1 = get(spec, origins + ORIGIN_WORDS)
-    value_1 = fixed_value(spec, origins + ORIGIN_WORDS, registers)
-    last = get(steps, step + P_SOURCES) + get(steps, step + P_SOURCE_COUNT)
+    column_1 = get(spec, origins + L.ORIGIN_WORDS)
+    value_1 = fixed_value(spec, origins + L.ORIGIN_WORDS, registers)
+    last = get(steps, step + L.P_SOURCES) + get(steps, step + L.P_SOURCE_COUNT)
     number = get(cursors, cursor)
     row = get(cursors, cursor + 1)
     written = row
@@ -255,21 +208,21 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
             number += 1
             if number >= last:
                 break
-        source = sources + 8 * number * SOURCE_WORDS
-        table = get(source, S_TABLE)
-        access = get(source, S_ACCESS)
-        low = range_low(table, get(source, S_RANGE))
-        high = range_high(table, get(source, S_RANGE))
+        source = sources + 8 * number * L.SOURCE_WORDS
+        table = get(source, L.S_TABLE)
+        access = get(source, L.S_ACCESS)
+        low = range_low(table, get(source, L.S_RANGE))
+        high = range_high(table, get(source, L.S_RANGE))
         if fresh:
             first = known_term(spec, at, registers)
-            second = known_term(spec, at + SPEC_WORDS, registers)
+            second = known_term(spec, at + L.SPEC_WORDS, registers)
             row = open_pairs(source, first, second, low, high)
         else:
-            row = next_row(sources, number * SOURCE_WORDS, row, high)
-        rows = get(table, T_ROWS)
-        here = table + 8 * (T_FIRST_INDEX + get(source, S_INDEX) * INDEX_WORDS)
-        following = get(here, I_NEXT)
-        while row >= 0 and filled < room and visited < MOST_VISITS:
+            row = next_row(sources, number * L.SOURCE_WORDS, row, high)
+        rows = get(table, L.T_ROWS)
+        here = table + 8 * (L.T_FIRST_INDEX + get(source, L.S_INDEX) * L.INDEX_WORDS)
+        following = get(here, L.I_NEXT)
+        while row >= 0 and filled < room and visited < L.MOST_VISITS:
             if low <= row < high:
                 derived += 1
                 left = load32(rows, 2 * row + column_0) if column_0 >= 0 else value_0
@@ -280,9 +233,9 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
                     filled += 1
             written = row
             visited += 1
-            if access == BY_INDEX:
+            if access == L.BY_INDEX:
                 row = load32(following, row)
-            elif access >= BY_ROW:
+            elif access >= L.BY_ROW:
                 row = -1
             else:
                 row = row + 1 if row + 1 < high else -1
@@ -291,6 +244,6 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
             break
     put(cursors, cursor, number)
     put(cursors, cursor + 1, row)
-    put(state, M_VISITED, visited)
-    put(state, M_DERIVED, get(state, M_DERIVED) + derived)
+    put(state, L.M_VISITED, visited)
+    put(state, L.M_DERIVED, get(state, L.M_DERIVED) + derived)
     return filled

@@ -5,24 +5,10 @@ A small change asks a dozen questions, and these steps one by one would take lon
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load32, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    F_ERROR_WORDS,
-    F_ERRORS,
-    F_OUT,
-    F_SORTED,
-    M_BUDGET,
-    STATE_WORDS,
-    T_ARITY,
-    T_COUNT,
-    T_HIGH,
-    T_LOW,
-    T_ROWS,
-    T_SLOT_COUNT,
-    T_SLOTS,
-)
 from zodiacedge.engine.embedded.machine.interpreter import run
 
 
@@ -45,29 +31,29 @@ def rerun(
     `ordered` are the buffers of this thread.
     """
     if count >= 0:
-        there = get(given, T_ROWS)
-        for n in range(count * get(given, T_ARITY)):
+        there = get(given, L.T_ROWS)
+        for n in range(count * get(given, L.T_ARITY)):
             store32(there, n, load32(rows, n))
         put_count(given, count)
-    if get(target, T_COUNT):
-        slots = get(target, T_SLOTS)
-        for n in range(get(target, T_SLOT_COUNT)):
+    if get(target, L.T_COUNT):
+        slots = get(target, L.T_SLOTS)
+        for n in range(get(target, L.T_SLOT_COUNT)):
             store32(slots, n, 0)
         put_count(target, 0)
-    errors = get(frame, F_ERRORS)
-    for n in range(get(frame, F_ERROR_WORDS)):
+    errors = get(frame, L.F_ERRORS)
+    for n in range(get(frame, L.F_ERROR_WORDS)):
         put(errors, n, 0)
-    for n in range(STATE_WORDS):
+    for n in range(L.STATE_WORDS):
         put(state, n, 0)
-    put(state, M_BUDGET, budget)
-    put(frame, F_OUT, out)
-    put(frame, F_SORTED, ordered)
+    put(state, L.M_BUDGET, budget)
+    put(frame, L.F_OUT, out)
+    put(frame, L.F_SORTED, ordered)
     return run(frame, state)
 
 
 @kernel
 def put_count(table: int, count: int) -> None:
     """Let a table have so many rows, all of them old."""
-    put(table, T_COUNT, count)
-    put(table, T_LOW, count)
-    put(table, T_HIGH, count)
+    put(table, L.T_COUNT, count)
+    put(table, L.T_LOW, count)
+    put(table, L.T_HIGH, count)

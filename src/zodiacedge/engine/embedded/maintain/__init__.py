@@ -2,8 +2,11 @@
 
 delta_query       rule bodies with a delta at one atom, planned once and kept
 rule_profile      properties of a node's rules that no fact changes
-backward_forward  Backward/Forward deletion in recursive nodes
-incremental       one node maintained: deletion (Backward/Forward or DRed), then insertion
+delta_sets        union, difference and intersection of sets of facts
+node_facts        the facts of one node under change, and the instances that derive them
+backward_forward  deletion in recursive nodes: facts without a well-founded proof
+dred              deletion in recursive nodes: delete and rederive
+incremental       one node maintained: classify the delta, delete, insert semi-naively
 projection        a node that copies a relation, maintained
 equivalence       a symmetric-transitive node, maintained class by class
 patch_segment     an old segment patched to a recomputed one

@@ -9,15 +9,15 @@ one that alters the same relations.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.kernels.layout import DONE, M_DERIVED
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Frame
+from zodiacedge.engine.embedded.machine.execute import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.rerun import rerun
-from zodiacedge.engine.embedded.machine.run import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.sources import Source
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, Relation, TableView, is_any_class
 from zodiacedge.engine.embedded.storage.table import Table
@@ -28,16 +28,14 @@ from zodiacedge.plan.order import arrange, expected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.plan.algebra import Step
     from zodiacedge.plan.order import Statistics
 
-    Ids = NDArray[np.int32]
     Given = Sequence[tuple[Ids, int]]
 
 # A name that no predicate of a user can have.
@@ -93,15 +91,42 @@ class DeltaQuery:
             self._relations = tuple(dict.fromkeys(r for atom in read for r in draft.store.relations(atom)))
         return self._relations
 
+    def program(self, tables: _Tables) -> Program | None:
+        """Return the program that reads these tables, unless one has grown or shrunk much since."""
+        for program in self.programs:
+            if program.tables == tables:
+                if _are_near(tables.sizes(), program.sizes):
+                    return program
+                self.programs.remove(program)
+                return None
+        return None
 
-@dataclass(slots=True)
-class Program:
-    """A question, planned and assembled for certain tables."""
+    def programs_for(self, *versions: tuple[Table, ...]) -> list[Program]:
+        """Return the programs that read the tables of one of these versions."""
+        return [program for program in self.programs if program.tables.bases in versions]
 
+    def retain(self, draft: Draft, *, old: bool) -> None:
+        """Drop the programs for tables that the version in force does not have."""
+        self.programs = self.programs_for(draft.bases_of(self._relations or (), old=old))
+
+
+class _Tables(NamedTuple):
+    # The tables and overlays that a program reads, in which version, and the class of the rows it is given.
     member_of: int
     old: bool
     bases: tuple[Table, ...]
     overlays: tuple[Overlay, ...]
+    aggregate: tuple[Table, ...]
+
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(map(len, (*self.bases, *self.aggregate)))
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A question, planned and assembled for certain tables."""
+
+    tables: _Tables
     sizes: tuple[int, ...]
     given: Table
     target: Table
@@ -126,9 +151,9 @@ class Program:
             self.target.at,
             *assembly.store.terms.buffers(OUT_WORDS),
         )
-        if reason != DONE:
+        if reason != L.DONE:
             go_on(assembly, frame, draft.registry, draft.watch, budget, reason)
-        draft.derivations += frame.state.item(M_DERIVED)
+        draft.derivations += frame.state.item(L.M_DERIVED)
         draft.errors = draft.errors or assembly.errors(0)[0] > 0
         return self.target.rows.copy()
 
@@ -146,43 +171,28 @@ def evaluate_delta(
         old: Whether the old version is asked, or the next one.
     """
     relations = question.relations(draft) if len(given) == 1 else None
-    if relations is None or draft.is_replacing(relations):
+    if relations is None:
         return _ask_once(draft, question, given, own, old=old)
     ((rows, member_of),) = given
+    bases = draft.bases_of(relations, old=old)
     overlays = () if old else draft.overlays_of(relations)
-    bases = draft.bases_of(relations)
+    aggregate: tuple[Table, ...] = ()
     if question.aggregate_rows and own is not None:
         key = question.aggregate_rows[0]
-        bases = (*bases, own.aggregate_rows[key])
+        aggregate = (own.aggregate_rows[key],)
         if not old:
             overlays = (*overlays, *draft.hidden_overlay(own, key))
-    program = _kept(question, member_of, old, bases, overlays)
+    tables = _Tables(member_of, old, bases, overlays, aggregate)
+    program = question.program(tables)
     if program is None:
-        program = _program(draft, question, rows.shape[1], member_of, bases, overlays, own, old=old)
-        # Others were made for tables that are no more.
-        current = [one for one in question.programs if one.bases == bases]
+        program = _program(draft, question, rows.shape[1], tables, own)
+        current = question.programs_for(draft.bases_of(relations), draft.bases_of(relations, old=False))
         question.programs = [program, *current[: _MOST_PROGRAMS - 1]]
+        draft.add_reader(question, relations)
     found = program.run(draft, rows)
     if len(found) > _MOST_ROWS:
         question.programs.remove(program)
     return found
-
-
-def _kept(
-    question: DeltaQuery, member_of: int, old: bool, bases: tuple[Table, ...], overlays: tuple[Overlay, ...]
-) -> Program | None:
-    for program in question.programs:
-        if (
-            program.member_of == member_of
-            and program.old is old
-            and program.overlays == overlays
-            and program.bases == bases
-        ):
-            if _are_near(tuple(map(len, bases)), program.sizes):
-                return program
-            question.programs.remove(program)
-            return None
-    return None
 
 
 def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
@@ -192,22 +202,12 @@ def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
     )
 
 
-def _program(
-    draft: Draft,
-    question: DeltaQuery,
-    width: int,
-    member_of: int,
-    bases: tuple[Table, ...],
-    overlays: tuple[Overlay, ...],
-    own: Segment | None,
-    *,
-    old: bool,
-) -> Program:
+def _program(draft: Draft, question: DeltaQuery, width: int, tables: _Tables, own: Segment | None) -> Program:
     given = Table(width)
-    reads = _reads(draft, question, [(given, member_of)], own, old=old, lasting=True)
-    sizes = tuple(map(len, bases))
+    reads = _reads(draft, question, [(given, tables.member_of)], own, old=tables.old, lasting=True)
+    sizes = tables.sizes()
     target, assembly, frame = _assembled(draft, question, reads, question.steps(reads, sizes))
-    return Program(member_of, old, bases, overlays, sizes, given, target, assembly, frame)
+    return Program(tables, sizes, given, target, assembly, frame)
 
 
 def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | None, *, old: bool) -> Ids:
@@ -216,7 +216,7 @@ def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | N
     steps = arrange(question.body, (), question.place, reads, question.wanted)
     target, assembly, frame = _assembled(draft, question, reads, steps)
     execute(assembly, frame, draft.registry, draft.watch, draft.clock.left())
-    draft.derivations += frame.state.item(M_DERIVED)
+    draft.derivations += frame.state.item(L.M_DERIVED)
     draft.errors = draft.errors or assembly.errors(0)[0] > 0
     return target.rows
 

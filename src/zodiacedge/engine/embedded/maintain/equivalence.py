@@ -20,13 +20,10 @@ from zodiacedge.engine.embedded.versions.ownership import OUTSIDE, OUTSIDE_BEFOR
 from zodiacedge.language.ast import Atom, Variable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
 
-    Ids = NDArray[np.int32]
 
 _CLASSES = (Shape.CLASSES, Shape.CLASSES_UNEQUAL)
 # What an index costs for each row.

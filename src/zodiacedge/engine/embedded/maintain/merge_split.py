@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Atom, Rule
 
-    Ids = NDArray[np.int32]
     Keys = frozenset[str]
 
 

@@ -1,7 +1,7 @@
-"""What a node had, brought to what evaluating it anew gave.
+"""An old segment patched to the result of recomputing its node.
 
-Where little changed, the tables that a node has are worth more than new ones: what finds their rows is
-there, or will serve the next change, and so will the programs that were assembled for them.
+Where little changed, the tables that a node has are worth more than new ones: they have row-sets and indexes,
+or will have them in the next change, and the programs that were assembled for them serve again.
 """
 
 from __future__ import annotations
@@ -9,33 +9,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.maintain.strategy import SECONDS_PER_UNREADY_ROW
-from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.embedded.versions.pair import Pair
+from zodiacedge.engine.embedded.versions.difference import Difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Segment
+    from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Draft
 
-    Ids = NDArray[np.int32]
 
-# What it takes to look each row up, and what each row takes that came or went: into an overlay, and from
-# there into a table with its indexes.
+# The cost of looking a row up, and of a row inserted or deleted: into an overlay, and from there into a table
+# with its indexes.
 _SECONDS_PER_LOOK = 4e-8
 _SECONDS_PER_DIFFERENCE = 1.5e-6
 
 
 def can_patch(old: Segment, new: Segment, may_spend: Callable[[float], bool]) -> bool:
-    """Whether there is the time to bring an old segment to what a new one holds."""
+    """Whether the change may spend the time to patch an old segment to a new one."""
     pairs = [(table, new.tables.get(relation)) for relation, table in old.tables.items()]
     pairs += [(rows, new.aggregate_rows.get(key)) for key, rows in old.aggregate_rows.items()]
-    # How much differs is itself not told in no time: large tables are out of the question before.
+    # Even an estimate takes time: too large tables are refused before it.
     looking = sum(_seconds_to_look(*pair) for pair in pairs)
-    return may_spend(looking) and may_spend(looking + sum(map(_differing, pairs)) * _SECONDS_PER_DIFFERENCE)
+    if not may_spend(looking):
+        return False
+    rows = sum(Difference.of_tables([before], after).estimate for before, after in pairs)
+    return may_spend(looking + rows * _SECONDS_PER_DIFFERENCE)
 
 
 def _seconds_to_look(old: Table, new: Table | None) -> float:
@@ -44,33 +45,26 @@ def _seconds_to_look(old: Table, new: Table | None) -> float:
     return rows * _SECONDS_PER_LOOK + unready * SECONDS_PER_UNREADY_ROW
 
 
-def _differing(pair: tuple[Table, Table | None]) -> int:
-    old, new = pair
-    if new is None or not len(old) or not len(new):
-        return len(old) + (len(new) if new is not None else 0)
-    return Pair([old], new).about
-
-
 def patch_segment(draft: Draft, old: Segment, new: Segment) -> None:
-    """Let an old segment gain and lose what it takes to hold what a new one does."""
+    """Delete from an old segment and insert into it the rows in which a new one differs."""
     for relation in dict.fromkeys((*old.tables, *new.tables)):
-        gone, come = _difference(old.tables.get(relation), new.tables.get(relation), relation.arity)
-        if len(gone) or len(come):
-            overlay = draft.overlay(old, relation)
-            overlay.remove(gone)
-            overlay.add(come)
+        deleted, inserted = _changed_rows(old.tables.get(relation), new.tables.get(relation))
+        if deleted or inserted:
+            _apply(draft.overlay(old, relation), deleted, inserted)
     for key, rows in new.aggregate_rows.items():
-        gone, come = _difference(old.aggregate_rows[key], rows, rows.arity)
-        if len(gone) or len(come):
-            overlay = draft.aggregate_rows(old, key)
-            overlay.remove(gone)
-            overlay.add(come)
+        deleted, inserted = _changed_rows(old.aggregate_rows[key], rows)
+        if deleted or inserted:
+            _apply(draft.aggregate_rows(old, key), deleted, inserted)
     draft.settle(old)
 
 
-def _difference(old: Table | None, new: Table | None, arity: int) -> tuple[Ids, Ids]:
-    before, after = old if old is not None else Table(arity), new if new is not None else Table(arity)
-    if not len(before) or not len(after):
-        return before.rows, after.rows
-    gone, come = Pair([before], after).differing()
-    return gone, come
+def _changed_rows(old: Table | None, new: Table | None) -> tuple[list[Ids], list[Ids]]:
+    deleted, inserted = Difference.of_tables([old], new).changed_rows()
+    return [rows for rows in deleted if len(rows)], [rows for rows in inserted if len(rows)]
+
+
+def _apply(overlay: Overlay, deleted: list[Ids], inserted: list[Ids]) -> None:
+    for rows in deleted:
+        overlay.remove(rows)
+    for rows in inserted:
+        overlay.add(rows)

@@ -16,14 +16,9 @@ from zodiacedge.engine.embedded.storage.row_algebra import difference, distinct
 from zodiacedge.engine.embedded.versions.ownership import split_changes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.database import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
-
-    Ids = NDArray[np.int32]
 
 
 def is_quickly_maintained(draft: Draft, shape: NodeRules, own: Segment) -> bool:

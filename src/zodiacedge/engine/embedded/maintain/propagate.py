@@ -22,8 +22,8 @@ from zodiacedge.engine.embedded.maintain.projection import is_quickly_maintained
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database, Relation, Segment
+from zodiacedge.engine.embedded.versions.difference import SegmentDifference
 from zodiacedge.engine.embedded.versions.draft import Draft, GaveUpError
-from zodiacedge.engine.embedded.versions.exchange import Exchange
 from zodiacedge.engine.limits import Meter
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.terms import IRI
@@ -242,7 +242,7 @@ class Propagation:
             new.tries = tries
             olds = [before, *(heir.poured if heir else ())]
             draft.replace(olds, new)
-            moved = Exchange(self.store, olds, new)
+            moved = SegmentDifference(self.store, olds, new)
         self.segments[keys] = new
         return moved
 

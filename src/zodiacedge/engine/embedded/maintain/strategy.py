@@ -1,7 +1,9 @@
-"""Whether a node is maintained or evaluated anew, and when maintaining it is given up.
+"""The elastic choice: whether a node is maintained or recomputed, and when maintaining it is given up.
 
-Every way to maintain a node has a rival: evaluating it. What that takes is known from the last time. A
-change must never take much longer than evaluating everything, so all that its nodes may waste is limited.
+Recomputing a node is the rival of every maintenance algorithm, and its cost is known from the last time. A
+change must never take much longer than recomputing everything, so the time that its nodes may waste is
+limited. The term is that of D. Zhao, P. Subotic, M. Raghothaman, B. Scholz: Towards Elastic
+Incrementalization for Datalog. PPDP 2021.
 """
 
 from __future__ import annotations

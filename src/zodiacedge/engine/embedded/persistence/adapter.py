@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.engine import EmbeddedUncommitted
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
     from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.persistence import Kind, Partitions, PartitionWriter, RestoreInfo
     from zodiacedge.language.ast import Rule
 
-    Ids = NDArray[np.int32]
     Signature = frozenset[tuple[Relation, int]]
     Captured = dict[PartitionKey, list[tuple[Relation, Ids]]]
     Tables = Iterator[tuple[PartitionKey, pa.Table]]

@@ -14,19 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
-from zodiacedge.engine.embedded.kernels.layout import (
-    K_BLANK,
-    K_BOOLEAN,
-    K_DECIMAL,
-    K_DOUBLE,
-    K_FLOAT,
-    K_INTEGER,
-    K_IRI,
-    K_MOMENT,
-    K_OTHER,
-    K_STRING,
-    K_TAGGED,
-)
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.database import NO_CLASS
 from zodiacedge.engine.persistence import BadPartitionError
 from zodiacedge.terms import IRI, Literal
@@ -39,24 +27,24 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.storage.database import Database, Relation
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.persistence import PartitionKey
 
-    Ids = NDArray[np.int32]
     Codes = NDArray[np.int32]
 
 NAMES = {
-    K_IRI: "iri",
-    K_BLANK: "blank",
-    K_STRING: "string",
-    K_INTEGER: "integer",
-    K_DECIMAL: "decimal",
-    K_DOUBLE: "double",
-    K_FLOAT: "float",
-    K_BOOLEAN: "boolean",
-    K_MOMENT: "dateTime",
+    L.K_IRI: "iri",
+    L.K_BLANK: "blank",
+    L.K_STRING: "string",
+    L.K_INTEGER: "integer",
+    L.K_DECIMAL: "decimal",
+    L.K_DOUBLE: "double",
+    L.K_FLOAT: "float",
+    L.K_BOOLEAN: "boolean",
+    L.K_MOMENT: "dateTime",
 }
 _KINDS = {name: kind for kind, name in NAMES.items()}
-_REALS = (K_DECIMAL, K_DOUBLE, K_FLOAT)
+_REALS = (L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT)
 # The most rows of an Arrow array: their texts must fit 32-bit offsets.
 _TOGETHER = 1 << 18
 # The most rows written in one turn, while other threads wait: a few hundredths of a second.
@@ -115,16 +103,16 @@ def _written(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
 
 
 def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Array]:
-    if kind in {K_TAGGED, K_OTHER}:
+    if kind in {L.K_TAGGED, L.K_OTHER}:
         return _own_types(dictionary, ids)
     payloads = dictionary.payloads
-    if kind <= K_OTHER:
+    if kind <= L.K_OTHER:
         text = strings(dictionary, ids)
-    elif kind == K_INTEGER:
+    elif kind == L.K_INTEGER:
         text = pa.array(payloads[ids]).cast(pa.string())
     elif kind in _REALS:
         text = pa.array(payloads[ids].view(np.float64)).cast(pa.string())
-    elif kind == K_BOOLEAN:
+    elif kind == L.K_BOOLEAN:
         text = pa.array(payloads[ids] != 0).cast(pa.string())
     else:
         moments = pa.array(payloads[ids]).view(pa.timestamp("us")).cast(pa.string())
@@ -223,16 +211,16 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
     kind = _KINDS.get(name)
     if kind is None:
         return _encoded_own_type(dictionary, name, texts)
-    if kind <= K_OTHER:
+    if kind <= L.K_OTHER:
         return encoded_strings(dictionary, texts, kind)
-    if kind == K_INTEGER:
+    if kind == L.K_INTEGER:
         bits = texts.cast(pa.int64()).to_numpy()
     elif kind in _REALS:
         # Zero has one sign.
         bits = (texts.cast(pa.float64()).to_numpy() + 0.0).view(np.int64)
         if not np.isfinite(bits.view(np.float64)).all():
             raise BadPartitionError("a number is not finite")
-    elif kind == K_BOOLEAN:
+    elif kind == L.K_BOOLEAN:
         bits = texts.cast(pa.bool_()).cast(pa.int64()).to_numpy()
     else:
         bits = pc.replace_substring(texts, "Z", "").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
@@ -241,9 +229,9 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
 
 def _encoded_own_type(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
     if name.startswith("@") and "\0" not in name and len(name) > 1:
-        prefix, kind = name[1:], K_TAGGED
+        prefix, kind = name[1:], L.K_TAGGED
     elif name.startswith("<") and name.endswith(">") and "\0" not in name:
-        prefix, kind = name[1:-1], K_OTHER
+        prefix, kind = name[1:-1], L.K_OTHER
     else:
         raise BadPartitionError(f"there is no type {name!r}")
     return encoded_strings(dictionary, pc.binary_join_element_wise(f"{prefix}\0", texts, ""), kind)

@@ -16,8 +16,8 @@ from weakref import WeakSet
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.kernels.layout import MOST_COLUMNS
 from zodiacedge.engine.embedded.storage.revisions import Revisions, equal_classes, equal_rows
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
@@ -28,12 +28,10 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.overlay import Overlay
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.terms import Term
 
-    Ids = NDArray[np.int32]
 
 NO_CLASS = -1
 
@@ -82,8 +80,8 @@ class Segment:
         """Return the table of a relation, a new one if need be."""
         found = self.tables.get(relation)
         if found is None:
-            if relation.arity > MOST_COLUMNS:
-                raise too_wide(relation.name, relation.arity, MOST_COLUMNS)
+            if relation.arity > L.MOST_COLUMNS:
+                raise too_wide(relation.name, relation.arity, L.MOST_COLUMNS)
             found = self.tables[relation] = Table(relation.arity)
         return found
 

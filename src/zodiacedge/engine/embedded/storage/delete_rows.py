@@ -7,27 +7,11 @@ when a table first loses a row.
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import slot_of
 from zodiacedge.engine.embedded.kernels.jit import kernel, load32, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    I_HEAD_COUNT,
-    I_HEADS,
-    I_MASK,
-    I_NEXT,
-    I_PREVIOUS,
-    I_USED,
-    INDEX_WORDS,
-    T_ARITY,
-    T_COUNT,
-    T_FIRST_INDEX,
-    T_INDEXES,
-    T_ROWS,
-    T_SLOT_COUNT,
-    T_SLOTS,
-    WHOLE,
-)
 from zodiacedge.engine.embedded.storage.hash_index import find_row, hash_row
 
 
@@ -64,10 +48,10 @@ def free_slot(slots: int, size: int, rows: int, arity: int, mask: int, hole: int
 @kernel
 def fill_previous(table: int, index: int) -> None:
     """Note for every row the one before it in its chain."""
-    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    following = get(here, I_NEXT)
-    previous = get(here, I_PREVIOUS)
-    count = get(table, T_COUNT)
+    here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    following = get(here, L.I_NEXT)
+    previous = get(here, L.I_PREVIOUS)
+    count = get(table, L.T_COUNT)
     for row in range(count):
         store32(previous, row, -1)
     for row in range(count):
@@ -79,14 +63,14 @@ def fill_previous(table: int, index: int) -> None:
 @kernel
 def unlink_row(table: int, index: int, row: int) -> None:
     """Take a row out of its chain."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    mask = get(here, I_MASK)
-    heads = get(here, I_HEADS)
-    size = get(here, I_HEAD_COUNT)
-    following = get(here, I_NEXT)
-    previous = get(here, I_PREVIOUS)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    mask = get(here, L.I_MASK)
+    heads = get(here, L.I_HEADS)
+    size = get(here, L.I_HEAD_COUNT)
+    following = get(here, L.I_NEXT)
+    previous = get(here, L.I_PREVIOUS)
     before = load32(previous, row)
     after = load32(following, row)
     if after >= 0:
@@ -99,28 +83,28 @@ def unlink_row(table: int, index: int, row: int) -> None:
         store32(heads, slot, after + 1)
     else:
         free_slot(heads, size, rows, arity, mask, slot)
-        put(here, I_USED, get(here, I_USED) - 1)
+        put(here, L.I_USED, get(here, L.I_USED) - 1)
 
 
 @kernel
 def move_row(table: int, row: int, to: int) -> None:
     """Move a row to a place whose own row is gone from the row-set and the indexes."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    slots = get(table, T_SLOTS)
-    slot = slot_holding(slots, get(table, T_SLOT_COUNT), rows, arity, WHOLE, row)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    slots = get(table, L.T_SLOTS)
+    slot = slot_holding(slots, get(table, L.T_SLOT_COUNT), rows, arity, L.WHOLE, row)
     store32(slots, slot, to + 1)
-    for index in range(get(table, T_INDEXES)):
-        here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-        following = get(here, I_NEXT)
-        previous = get(here, I_PREVIOUS)
+    for index in range(get(table, L.T_INDEXES)):
+        here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+        following = get(here, L.I_NEXT)
+        previous = get(here, L.I_PREVIOUS)
         before = load32(previous, row)
         after = load32(following, row)
         if before >= 0:
             store32(following, before, to)
         else:
-            heads = get(here, I_HEADS)
-            first = slot_holding(heads, get(here, I_HEAD_COUNT), rows, arity, get(here, I_MASK), row)
+            heads = get(here, L.I_HEADS)
+            first = slot_holding(heads, get(here, L.I_HEAD_COUNT), rows, arity, get(here, L.I_MASK), row)
             store32(heads, first, to + 1)
         if after >= 0:
             store32(previous, after, to)
@@ -136,21 +120,21 @@ def delete_rows(table: int, given: int, total: int, key: int) -> None:
 
     The table has a row-set, and the rows before each one in its chains are noted.
     """
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    slots = get(table, T_SLOTS)
-    size = get(table, T_SLOT_COUNT)
-    whole = WHOLE
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    slots = get(table, L.T_SLOTS)
+    size = get(table, L.T_SLOT_COUNT)
+    whole = L.WHOLE
     for n in range(total):
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
         row = find_row(table, key)
         if row < 0:
             continue
-        for index in range(get(table, T_INDEXES)):
+        for index in range(get(table, L.T_INDEXES)):
             unlink_row(table, index, row)
         free_slot(slots, size, rows, arity, whole, slot_holding(slots, size, rows, arity, whole, row))
-        last = get(table, T_COUNT) - 1
+        last = get(table, L.T_COUNT) - 1
         if row != last:
             move_row(table, last, row)
-        put(table, T_COUNT, last)
+        put(table, L.T_COUNT, last)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import mix, slot_of
 from zodiacedge.engine.embedded.kernels.jit import (
     kernel,
@@ -16,30 +17,6 @@ from zodiacedge.engine.embedded.kernels.jit import (
 )
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    FULL_DENOMINATOR,
-    FULL_NUMERATOR,
-    I_HEAD_COUNT,
-    I_HEADS,
-    I_MASK,
-    I_NEXT,
-    I_PREVIOUS,
-    I_USED,
-    INDEX_WORDS,
-    MASK_COLUMNS,
-    SHORT_CHAIN,
-    T_ARITY,
-    T_BITS,
-    T_CAPACITY,
-    T_COUNT,
-    T_FIRST_INDEX,
-    T_INDEXES,
-    T_ROWS,
-    T_SLOT_COUNT,
-    T_SLOTS,
-    T_TERMS,
-    WHOLE,
-)
 
 # The slot of a row is asked for so many rows before, so that the processor has fetched it when it is needed.
 _AHEAD = 16
@@ -50,7 +27,7 @@ _NEAR_SLOTS = 1 << 16
 @kernel
 def has_column(mask: int, column: int) -> bool:
     """Whether a mask names a column."""
-    return mask < 0 or (column < MASK_COLUMNS and mask >> column & 1 == 1)
+    return mask < 0 or (column < L.MASK_COLUMNS and mask >> column & 1 == 1)
 
 
 @kernel
@@ -85,11 +62,11 @@ def same_columns(rows: int, start: int, key: int, arity: int, mask: int) -> bool
 @kernel
 def find_row(table: int, key: int) -> int:
     """Return the row that equals a key, or -1 - slot, with the free slot where it would go."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    slots = get(table, T_SLOTS)
-    size = get(table, T_SLOT_COUNT)
-    whole = WHOLE
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    slots = get(table, L.T_SLOTS)
+    size = get(table, L.T_SLOT_COUNT)
+    whole = L.WHOLE
     slot = slot_of(hash_key(key, arity, whole), size)
     while True:
         row = load32(slots, slot) - 1
@@ -105,9 +82,9 @@ def find_row(table: int, key: int) -> int:
 @kernel
 def find_pair(table: int, first: int, second: int) -> int:
     """Return the row that equals two terms, or -1 - slot: `find_row` with nothing in the way."""
-    rows = get(table, T_ROWS)
-    slots = get(table, T_SLOTS)
-    size = get(table, T_SLOT_COUNT)
+    rows = get(table, L.T_ROWS)
+    slots = get(table, L.T_SLOTS)
+    size = get(table, L.T_SLOT_COUNT)
     slot = slot_of(mix(mix(7, first), second), size)
     while True:
         row = load32(slots, slot) - 1
@@ -126,8 +103,8 @@ def find_half(chains: int, rows: int, column: int, term: int) -> int:
 
     `chains` is the address of the index's record.
     """
-    heads = get(chains, I_HEADS)
-    size = get(chains, I_HEAD_COUNT)
+    heads = get(chains, L.I_HEADS)
+    size = get(chains, L.I_HEAD_COUNT)
     slot = slot_of(mix(7, term), size)
     while True:
         row = load32(heads, slot) - 1
@@ -141,12 +118,12 @@ def find_half(chains: int, rows: int, column: int, term: int) -> int:
 @kernel
 def find_chain(table: int, index: int, key: int) -> int:
     """Return the first row of the chain of a key in an index, or -1."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    mask = get(here, I_MASK)
-    heads = get(here, I_HEADS)
-    size = get(here, I_HEAD_COUNT)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    mask = get(here, L.I_MASK)
+    heads = get(here, L.I_HEADS)
+    size = get(here, L.I_HEAD_COUNT)
     slot = slot_of(hash_key(key, arity, mask), size)
     while True:
         row = load32(heads, slot) - 1
@@ -160,20 +137,20 @@ def find_chain(table: int, index: int, key: int) -> int:
 @kernel
 def is_full(used: int, slots: int) -> bool:
     """Whether one more entry would fill a hash table too much."""
-    return (used + 1) * FULL_DENOMINATOR > slots * FULL_NUMERATOR
+    return (used + 1) * L.FULL_DENOMINATOR > slots * L.FULL_NUMERATOR
 
 
 @kernel
 def has_room(table: int, more: int) -> bool:
     """Whether so many more rows can be inserted without growing anything."""
-    count = get(table, T_COUNT)
-    if count + more > get(table, T_CAPACITY):
+    count = get(table, L.T_COUNT)
+    if count + more > get(table, L.T_CAPACITY):
         return False
-    if get(table, T_SLOTS) and is_full(count + more - 1, get(table, T_SLOT_COUNT)):
+    if get(table, L.T_SLOTS) and is_full(count + more - 1, get(table, L.T_SLOT_COUNT)):
         return False
-    for index in range(get(table, T_INDEXES)):
-        here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-        if is_full(get(here, I_USED) + more - 1, get(here, I_HEAD_COUNT)):
+    for index in range(get(table, L.T_INDEXES)):
+        here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+        if is_full(get(here, L.I_USED) + more - 1, get(here, L.I_HEAD_COUNT)):
             return False
     return True
 
@@ -192,19 +169,19 @@ def same_rows(rows: int, first: int, second: int, arity: int, mask: int) -> bool
 @kernel
 def link_row(table: int, index: int, row: int) -> None:
     """Put a row at the front of its chain."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    mask = get(here, I_MASK)
-    heads = get(here, I_HEADS)
-    size = get(here, I_HEAD_COUNT)
-    following = get(here, I_NEXT)
-    previous = get(here, I_PREVIOUS)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    mask = get(here, L.I_MASK)
+    heads = get(here, L.I_HEADS)
+    size = get(here, L.I_HEAD_COUNT)
+    following = get(here, L.I_NEXT)
+    previous = get(here, L.I_PREVIOUS)
     slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
     while True:
         first = load32(heads, slot) - 1
         if first < 0:
-            put(here, I_USED, get(here, I_USED) + 1)
+            put(here, L.I_USED, get(here, L.I_USED) + 1)
             break
         if same_rows(rows, first, row, arity, mask):
             break
@@ -222,15 +199,15 @@ def link_row(table: int, index: int, row: int) -> None:
 @kernel
 def append_row(table: int, key: int, slot: int) -> None:
     """Append a row that is not there yet; `slot` is its free slot, or -1 where there is no row-set."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    row = get(table, T_COUNT)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    row = get(table, L.T_COUNT)
     for column in range(arity):
         store32(rows, row * arity + column, get(key, column))
     if slot >= 0:
-        store32(get(table, T_SLOTS), slot, row + 1)
-    put(table, T_COUNT, row + 1)
-    for index in range(get(table, T_INDEXES)):
+        store32(get(table, L.T_SLOTS), slot, row + 1)
+    put(table, L.T_COUNT, row + 1)
+    for index in range(get(table, L.T_INDEXES)):
         link_row(table, index, row)
 
 
@@ -251,18 +228,18 @@ def is_marked(table: int, first: int, second: int) -> bool:
     """Whether a pair of terms, or with 0 in front a term, was taken note of."""
     if first < 0 or second < 0:
         return False
-    place = first * get(table, T_TERMS) + second
-    return (load8(get(table, T_BITS), place >> 3) >> (place & 7)) & 1 == 1
+    place = first * get(table, L.T_TERMS) + second
+    return (load8(get(table, L.T_BITS), place >> 3) >> (place & 7)) & 1 == 1
 
 
 @kernel
 def insert_by_bits(table: int, given: int, total: int) -> None:
     """Append those of the rows given, of one or two columns, that the table's bits do not know yet."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    count = get(table, T_COUNT)
-    bits = get(table, T_BITS)
-    terms = get(table, T_TERMS)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    count = get(table, L.T_COUNT)
+    bits = get(table, L.T_BITS)
+    terms = get(table, L.T_TERMS)
     for n in range(total):
         first = load32(given, n * arity)
         second = load32(given, n * arity + arity - 1)
@@ -270,33 +247,33 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
             store32(rows, count * arity, first)
             store32(rows, count * arity + arity - 1, second)
             count += 1
-    put(table, T_COUNT, count)
+    put(table, L.T_COUNT, count)
 
 
 @kernel
 def far_rows(table: int, total: int) -> int:
     """Return for how many of so many rows a later one is to be expected: none where slots are few."""
-    return total - _AHEAD if get(table, T_SLOT_COUNT) > _NEAR_SLOTS else 0
+    return total - _AHEAD if get(table, L.T_SLOT_COUNT) > _NEAR_SLOTS else 0
 
 
 @kernel
 def expect_row(table: int, given: int, n: int) -> None:
     """Have the slot fetched where the search for a given row will start."""
-    arity = get(table, T_ARITY)
-    whole = WHOLE
-    slot = slot_of(hash_row(given, n * arity, arity, whole), get(table, T_SLOT_COUNT))
-    prefetch32(get(table, T_SLOTS), slot)
+    arity = get(table, L.T_ARITY)
+    whole = L.WHOLE
+    slot = slot_of(hash_row(given, n * arity, arity, whole), get(table, L.T_SLOT_COUNT))
+    prefetch32(get(table, L.T_SLOTS), slot)
 
 
 @kernel
 def fill_slots(table: int) -> None:
     """Enter all rows, known to be distinct, into empty slots."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    slots = get(table, T_SLOTS)
-    size = get(table, T_SLOT_COUNT)
-    whole = WHOLE
-    count = get(table, T_COUNT)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    slots = get(table, L.T_SLOTS)
+    size = get(table, L.T_SLOT_COUNT)
+    whole = L.WHOLE
+    count = get(table, L.T_COUNT)
     far = far_rows(table, count)
     for row in range(count):
         if row < far:
@@ -312,16 +289,16 @@ def fill_slots(table: int) -> None:
 @kernel
 def fill_index(table: int, index: int, first: int) -> int:
     """Chain the rows from `first` on; return the first row that found the index full, or the count."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    mask = get(here, I_MASK)
-    heads = get(here, I_HEADS)
-    size = get(here, I_HEAD_COUNT)
-    count = get(table, T_COUNT)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    mask = get(here, L.I_MASK)
+    heads = get(here, L.I_HEADS)
+    size = get(here, L.I_HEAD_COUNT)
+    count = get(table, L.T_COUNT)
     far = count - _AHEAD if size > _NEAR_SLOTS else 0
     for row in range(first, count):
-        if is_full(get(here, I_USED), size):
+        if is_full(get(here, L.I_USED), size):
             return row
         if row < far:
             prefetch32(heads, slot_of(hash_row(rows, (row + _AHEAD) * arity, arity, mask), size))
@@ -332,12 +309,12 @@ def fill_index(table: int, index: int, first: int) -> int:
 @kernel
 def move_heads(table: int, index: int, old: int, old_size: int) -> None:
     """Enter the chains of an index into larger, empty slots."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    here = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    mask = get(here, I_MASK)
-    heads = get(here, I_HEADS)
-    size = get(here, I_HEAD_COUNT)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    mask = get(here, L.I_MASK)
+    heads = get(here, L.I_HEADS)
+    size = get(here, L.I_HEAD_COUNT)
     for entry in range(old_size):
         row = load32(old, entry) - 1
         if row >= 0:
@@ -355,10 +332,10 @@ def insert_rows(table: int, given: int, total: int, key: int) -> None:
 
     A table without a row-set takes them as they are: whoever inserts knows them to be new.
     """
-    arity = get(table, T_ARITY)
-    if not get(table, T_SLOTS):
+    arity = get(table, L.T_ARITY)
+    if not get(table, L.T_SLOTS):
         append_rows(table, given, total)
-    elif arity == 2 and not get(table, T_INDEXES):
+    elif arity == 2 and not get(table, L.T_INDEXES):
         insert_pairs(table, given, total)
     else:
         far = far_rows(table, total)
@@ -375,13 +352,13 @@ def insert_rows(table: int, given: int, total: int, key: int) -> None:
 @kernel
 def append_rows(table: int, given: int, total: int) -> None:
     """Append rows that are new and distinct to a table without a row-set."""
-    arity = get(table, T_ARITY)
-    rows = get(table, T_ROWS)
-    count = get(table, T_COUNT)
+    arity = get(table, L.T_ARITY)
+    rows = get(table, L.T_ROWS)
+    count = get(table, L.T_COUNT)
     for n in range(total * arity):
         store32(rows, count * arity + n, load32(given, n))
-    put(table, T_COUNT, count + total)
-    for index in range(get(table, T_INDEXES)):
+    put(table, L.T_COUNT, count + total)
+    for index in range(get(table, L.T_INDEXES)):
         for row in range(count, count + total):
             link_row(table, index, row)
 
@@ -389,10 +366,10 @@ def append_rows(table: int, given: int, total: int) -> None:
 @kernel
 def insert_pairs(table: int, given: int, total: int) -> None:
     """Insert rows of two columns into a table without indexes: the same, with nothing in the way."""
-    rows = get(table, T_ROWS)
-    slots = get(table, T_SLOTS)
-    size = get(table, T_SLOT_COUNT)
-    count = get(table, T_COUNT)
+    rows = get(table, L.T_ROWS)
+    slots = get(table, L.T_SLOTS)
+    size = get(table, L.T_SLOT_COUNT)
+    count = get(table, L.T_COUNT)
     far = far_rows(table, total)
     for n in range(total):
         if n < far:
@@ -413,7 +390,7 @@ def insert_pairs(table: int, given: int, total: int) -> None:
             slot += 1
             if slot == size:
                 slot = 0
-    put(table, T_COUNT, count)
+    put(table, L.T_COUNT, count)
 
 
 @kernel
@@ -422,7 +399,7 @@ def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: 
 
     A large row-set is then visited part by part, and each part stays in the processor's cache.
     """
-    whole = WHOLE
+    whole = L.WHOLE
     for part in range(parts):
         put(counts, part, 0)
     for n in range(total):
@@ -444,7 +421,7 @@ def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: 
 @kernel
 def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: int) -> int:
     """Count the given rows that are in a table, or those that are not; write them out where asked."""
-    arity = get(table, T_ARITY)
+    arity = get(table, L.T_ARITY)
     found = 0
     far = far_rows(table, total)
     if arity == 2 and not out:
@@ -470,7 +447,7 @@ def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: 
 @kernel
 def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
     """Write for each of the rows given a byte that tells whether it is in the table."""
-    arity = get(table, T_ARITY)
+    arity = get(table, L.T_ARITY)
     far = far_rows(table, total)
     for n in range(total):
         if n < far:
@@ -483,7 +460,7 @@ def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
 @kernel
 def locate_rows(table: int, given: int, total: int, found: int, key: int) -> None:
     """Write for each of the rows given where it stands in the table; a number below 0 if it does not."""
-    arity = get(table, T_ARITY)
+    arity = get(table, L.T_ARITY)
     far = far_rows(table, total)
     for n in range(total):
         if n < far:
@@ -497,9 +474,9 @@ def locate_rows(table: int, given: int, total: int, found: int, key: int) -> Non
 @kernel
 def count_runs(table: int, index: int, given: int, total: int) -> int:
     """Count the given pairs that are in a table, by an index on the first column looked up once per run."""
-    rows = get(table, T_ROWS)
-    chains = table + 8 * (T_FIRST_INDEX + index * INDEX_WORDS)
-    following = get(chains, I_NEXT)
+    rows = get(table, L.T_ROWS)
+    chains = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
+    following = get(chains, L.I_NEXT)
     term = -1
     head = -1
     long = False
@@ -512,7 +489,7 @@ def count_runs(table: int, index: int, given: int, total: int) -> int:
             head = find_half(chains, rows, 0, first)
             row = head
             steps = 0
-            while row >= 0 and steps < SHORT_CHAIN:
+            while row >= 0 and steps < L.SHORT_CHAIN:
                 row = load32(following, row)
                 steps += 1
             long = row >= 0

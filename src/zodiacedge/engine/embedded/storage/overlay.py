@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from zodiacedge.engine.embedded.types import Ids
 
-    Ids = NDArray[np.int32]
 
 # An overlay that took more rows is thrown away: emptying it would cost more than a new one.
 _MOST_SLOTS = 8192

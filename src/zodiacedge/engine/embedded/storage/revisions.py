@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.table import Table
+    from zodiacedge.engine.embedded.types import Ids
 
-    Ids = NDArray[np.int32]
     Checksums = dict[int, tuple[int, int]]
 
 _REVISIONS = count(1)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(32)
 
 
 class Revisions:
@@ -67,7 +65,7 @@ class Revisions:
 
 def equal_rows(one: Table, other: Table) -> bool:
     """Whether two tables have the same rows, by a checksum."""
-    return len(one) == len(other) and _hashes(one.rows).sum() == _hashes(other.rows).sum()
+    return len(one) == len(other) and _checksum(one.rows) == _checksum(other.rows)
 
 
 def equal_classes(one: Table, other: Table) -> list[int]:
@@ -80,14 +78,9 @@ def _class_sums(pairs: Ids) -> Checksums:
     """Return the number of members of each class and a checksum."""
     order = np.argsort(pairs[:, 1], kind="stable")
     classes, starts, counts = np.unique(pairs[order, 1], return_index=True, return_counts=True)
-    sums = np.add.reduceat(_hashes(pairs)[order], starts) if len(starts) else starts
+    sums = np.add.reduceat(row_hashes(pairs.T, len(pairs), 0)[order], starts) if len(starts) else starts
     return dict(zip(classes.tolist(), zip(counts.tolist(), sums.tolist(), strict=True), strict=True))
 
 
-def _hashes(rows: Ids) -> NDArray[np.uint64]:
-    mixed = np.ones(len(rows), np.uint64)
-    for column in rows.T:
-        # The columns have an order, and a sum of rows must not be the sum of their columns.
-        mixed = (mixed ^ column.astype(np.uint64)) * _FACTOR
-        mixed ^= mixed >> _SHIFT
-    return mixed * _FACTOR
+def _checksum(rows: Ids) -> int:
+    return int(row_hashes(rows.T, len(rows), 1).sum(dtype=np.uint64))

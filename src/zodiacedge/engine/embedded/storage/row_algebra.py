@@ -1,4 +1,4 @@
-"""Set operations on arrays of rows: difference, membership, distinct."""
+"""Operations on arrays of rows: difference, membership, distinct, hashes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import numpy as np
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Flags, Ids
+
 
 # So few rows are quicker looked up by Python itself.
 _FEW = 16
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
 
 
 def difference(rows: Ids, others: Ids) -> Ids:
@@ -24,7 +29,7 @@ def difference(rows: Ids, others: Ids) -> Ids:
     return rows[~is_member(rows, others)]
 
 
-def is_member(rows: Ids, others: Ids) -> NDArray[np.bool_]:
+def is_member(rows: Ids, others: Ids) -> Flags:
     """Tell of each row whether it is among others."""
     if len(rows) <= _FEW and len(others) <= _FEW:
         there = set(map(tuple, others.tolist()))
@@ -39,3 +44,13 @@ def distinct(rows: Ids) -> Ids:
     found = Table(rows.shape[1])
     found.insert(rows)
     return found.rows
+
+
+def row_hashes(columns: Iterable[NDArray[np.integer]], rows: int, seed: int) -> NDArray[np.uint64]:
+    """Return a hash of each row; the sum of the hashes is a checksum that no order of rows changes."""
+    hashes = np.full(rows, seed, np.uint64)
+    for column in columns:
+        # The columns have an order, and a sum of rows must not be the sum of their columns.
+        hashes = (hashes ^ column.astype(np.uint64)) * _FACTOR
+        hashes ^= hashes >> _SHIFT
+    return hashes * _FACTOR

@@ -12,33 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.engine.embedded.kernels.layout import (
-    FULL_DENOMINATOR,
-    FULL_NUMERATOR,
-    I_HEAD_COUNT,
-    I_HEADS,
-    I_MASK,
-    I_NEXT,
-    I_PREVIOUS,
-    I_USED,
-    INDEX_WORDS,
-    MOST_COLUMNS,
-    MOST_INDEXES,
-    T_ARITY,
-    T_BITS,
-    T_CAPACITY,
-    T_COUNT,
-    T_FIRST_INDEX,
-    T_HIGH,
-    T_INDEXES,
-    T_LOW,
-    T_ROWS,
-    T_SLOT_COUNT,
-    T_SLOTS,
-    T_TERMS,
-    TABLE_WORDS,
-)
 from zodiacedge.engine.embedded.storage.delete_rows import delete_rows, fill_previous
 from zodiacedge.engine.embedded.storage.hash_index import (
     count_runs,
@@ -58,7 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Flags, Ids
+
 
 _FIRST_ROWS = 8
 # Rows that tell about how many different keys there are; where there are few, all may be different.
@@ -73,7 +49,7 @@ class Scratch(threading.local):
     def __init__(self) -> None:
         """Make room."""
         # One more than a row has columns: the class of a row may stand behind it.
-        self.key = words(MOST_COLUMNS + 1)
+        self.key = words(L.MOST_COLUMNS + 1)
         self.address = MEMORY.address(self.key)
 
 
@@ -99,11 +75,11 @@ class Table:
 
     def __init__(self, arity: int) -> None:
         """Start with no rows."""
-        if arity > MOST_COLUMNS:
+        if arity > L.MOST_COLUMNS:
             # Kernels build rows in memory that is no larger. Users are told long before.
             raise ValueError(arity)
         self.arity = arity
-        self.record = words(TABLE_WORDS)
+        self.record = words(L.TABLE_WORDS)
         # The same words: one of them is read and written three times as quickly this way.
         self.cells = self.record.data
         self.at = MEMORY.address(self.record)
@@ -114,9 +90,9 @@ class Table:
         self._previous: list[Ids] = []
         self._masks: list[int] = []
         self._bits: NDArray[np.uint8] | None = None
-        self.cells[T_ARITY] = arity
-        self.cells[T_CAPACITY] = _FIRST_ROWS
-        self.cells[T_ROWS] = MEMORY.address(self._rows)
+        self.cells[L.T_ARITY] = arity
+        self.cells[L.T_CAPACITY] = _FIRST_ROWS
+        self.cells[L.T_ROWS] = MEMORY.address(self._rows)
 
     @classmethod
     def of(cls, rows: Ids) -> Table:
@@ -127,13 +103,13 @@ class Table:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        count: int = self.cells[T_COUNT]
+        count: int = self.cells[L.T_COUNT]
         return count
 
     @property
     def rows(self) -> Ids:
         """The rows, as a view: one row per line."""
-        count = self.cells[T_COUNT]
+        count = self.cells[L.T_COUNT]
         return self._rows[: count * self.arity].reshape(count, self.arity)
 
     @property
@@ -147,7 +123,7 @@ class Table:
     @property
     def capacity(self) -> int:
         """How many rows there is room for."""
-        capacity: int = self.cells[T_CAPACITY]
+        capacity: int = self.cells[L.T_CAPACITY]
         return capacity
 
     @property
@@ -168,8 +144,8 @@ class Table:
         view.record = self.record.copy()
         view.cells = view.record.data
         view.at = MEMORY.address(view.record)
-        view.record[T_LOW] = len(self) * number // of
-        view.record[T_HIGH] = len(self) * (number + 1) // of
+        view.record[L.T_LOW] = len(self) * number // of
+        view.record[L.T_HIGH] = len(self) * (number + 1) // of
         return view
 
     def insert_unmarked(self, rows: Ids) -> None:
@@ -181,14 +157,14 @@ class Table:
     def insert(self, rows: Ids) -> int:
         """Insert rows, one per line, those that are there already left out; return how many were new."""
         cells, count = self.cells, len(rows)
-        before = cells[T_COUNT]
+        before = cells[L.T_COUNT]
         if self._slots is None:
             self.need_rows()
         self.reserve(count)
         given = _flat(rows)
         insert_rows(self.at, MEMORY.address(given), count, SCRATCH.address)
-        after: int = cells[T_COUNT]
-        cells[T_LOW] = cells[T_HIGH] = after
+        after: int = cells[L.T_COUNT]
+        cells[L.T_LOW] = cells[L.T_HIGH] = after
         return after - before
 
     def delete(self, rows: Ids) -> int:
@@ -211,7 +187,7 @@ class Table:
         )
         return out[: found * self.arity].reshape(found, self.arity)
 
-    def mask(self, rows: Ids) -> NDArray[np.bool_]:
+    def mask(self, rows: Ids) -> Flags:
         """Tell of each of some rows whether it is here."""
         found = np.zeros(len(rows), np.int8)
         if len(self) and len(rows):
@@ -259,7 +235,7 @@ class Table:
 
     def is_plain(self, count: int) -> bool:
         """Whether there is room for so many rows, and nothing that finds rows."""
-        return self._slots is None and not self._masks and count <= self.cells[T_CAPACITY]
+        return self._slots is None and not self._masks and count <= self.cells[L.T_CAPACITY]
 
     def clear(self) -> None:
         """Drop all rows; what finds them stays, empty."""
@@ -267,9 +243,9 @@ class Table:
             self._slots[:] = 0
         for number, heads in enumerate(self._heads):
             heads[:] = 0
-            self.record[_index(number) + I_USED] = 0
+            self.record[_index(number) + L.I_USED] = 0
         # Last, so that a table that was not cleared to the end does not look empty.
-        self.cells[T_COUNT] = 0
+        self.cells[L.T_COUNT] = 0
         self.settle()
 
     @property
@@ -285,7 +261,7 @@ class Table:
         """Take note of rows, new and distinct, that a kernel wrote behind the last one."""
         count = len(self)
         self.forget_rows()
-        self.cells[T_COUNT] = count + more
+        self.cells[L.T_COUNT] = count + more
         for number in range(len(self._masks)):
             self._fill(number, count)
         self.settle()
@@ -300,18 +276,18 @@ class Table:
         """Keep a bit per term or pair of terms, no row-set, while a node fills this empty table."""
         bits = terms if self.arity == 1 else terms * terms
         self._bits = np.zeros((bits + 7) // 8 + 1, np.uint8)
-        self.record[T_BITS] = MEMORY.address(self._bits)
-        self.record[T_TERMS] = terms
+        self.record[L.T_BITS] = MEMORY.address(self._bits)
+        self.record[L.T_TERMS] = terms
 
     def unmark(self) -> None:
         """Drop the bits; the row-set follows when it is needed."""
         self._bits = None
-        self.record[T_BITS] = 0
+        self.record[L.T_BITS] = 0
 
     def settle(self) -> None:
         """Make all rows old: the delta is empty."""
         own = self.cells
-        own[T_LOW] = own[T_HIGH] = own[T_COUNT]
+        own[L.T_LOW] = own[L.T_HIGH] = own[L.T_COUNT]
 
     def need_rows(self) -> None:
         """Build the row-set, unless it is there."""
@@ -321,8 +297,8 @@ class Table:
     def forget_rows(self) -> None:
         """Drop the row-set; it follows when it is needed."""
         self._slots = None
-        self.cells[T_SLOTS] = 0
-        self.cells[T_SLOT_COUNT] = 0
+        self.cells[L.T_SLOTS] = 0
+        self.cells[L.T_SLOT_COUNT] = 0
 
     @property
     def has_indexes(self) -> bool:
@@ -342,13 +318,13 @@ class Table:
         if mask in self._masks:
             return self._masks.index(mask), mask
         number = len(self._masks)
-        if number == MOST_INDEXES:
+        if number == L.MOST_INDEXES:
             best = max((m for m in self._masks if m & mask == m), key=int.bit_count, default=0)
             return (self._masks.index(best), best) if best else (0, 0)
         try:
             self._new_index(number, mask)
         except BaseException:
-            self.record[T_INDEXES] = number
+            self.record[L.T_INDEXES] = number
             for kept in (self._masks, self._heads, self._next):
                 del kept[number:]
             raise
@@ -359,12 +335,12 @@ class Table:
         self._heads.append(np.zeros(_slots_for(self._expected_keys(mask)), np.int32))
         self._next.append(np.zeros(self.capacity, np.int32))
         here = _index(number)
-        self.record[here + I_MASK] = mask
-        self.record[here + I_USED] = 0
-        self.record[here + I_NEXT] = MEMORY.address(self._next[number])
-        self.record[here + I_PREVIOUS] = 0
+        self.record[here + L.I_MASK] = mask
+        self.record[here + L.I_USED] = 0
+        self.record[here + L.I_NEXT] = MEMORY.address(self._next[number])
+        self.record[here + L.I_PREVIOUS] = 0
         self._describe_heads(number)
-        self.record[T_INDEXES] = number + 1
+        self.record[L.T_INDEXES] = number + 1
         self._fill(number, 0)
 
     def _expected_keys(self, mask: int) -> int:
@@ -389,13 +365,13 @@ class Table:
     def reserve(self, more: int) -> None:
         """Make room for so many more rows, in everything that is built."""
         cells = self.cells
-        count = cells[T_COUNT]
-        if count + more > cells[T_CAPACITY]:
+        count = cells[L.T_COUNT]
+        if count + more > cells[L.T_CAPACITY]:
             self._resize(max(count + more, int(self.capacity * _GROWTH)))
         if self._slots is not None and _too_full(count + more, len(self._slots)):
             self._fill_new_slots(max(count + more, int(count * _GROWTH)))
         for number, heads in enumerate(self._heads):
-            used = cells[_index(number) + I_USED]
+            used = cells[_index(number) + L.I_USED]
             if _too_full(used + more, len(heads)):
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
 
@@ -414,7 +390,7 @@ class Table:
         if self._slots is not None and len(self._slots) > 2 * _slots_for(count):
             self._fill_new_slots(count)
         for number, heads in enumerate(self._heads):
-            used = int(self.record[_index(number) + I_USED])
+            used = int(self.record[_index(number) + L.I_USED])
             if len(heads) > 2 * _slots_for(used):
                 self._grow_heads(number, used)
 
@@ -425,16 +401,16 @@ class Table:
         previous = [_resized(one, capacity, count) for one in self._previous]
         arrays = (rows, *following, *previous)
         addresses = np.array([MEMORY.address(array) for array in arrays], np.int64)
-        places = [T_ROWS]
-        places += [_index(number) + I_NEXT for number in range(len(following))]
-        places += [_index(number) + I_PREVIOUS for number in range(len(previous))]
+        places = [L.T_ROWS]
+        places += [_index(number) + L.I_NEXT for number in range(len(following))]
+        places += [_index(number) + L.I_PREVIOUS for number in range(len(previous))]
         where, record = np.array(places), self.record
         # No call from here on: an interrupt finds all of it done, or nothing.
         self._rows = rows
         self._next = following
         self._previous = previous
         record[where] = addresses
-        record[T_CAPACITY] = capacity
+        record[L.T_CAPACITY] = capacity
 
     def _fill_new_slots(self, rows: int) -> None:
         try:
@@ -447,14 +423,14 @@ class Table:
 
     def _new_slots(self, rows: int) -> None:
         self._slots = np.zeros(_slots_for(rows), np.int32)
-        self.cells[T_SLOTS] = MEMORY.address(self._slots)
-        self.cells[T_SLOT_COUNT] = len(self._slots)
+        self.cells[L.T_SLOTS] = MEMORY.address(self._slots)
+        self.cells[L.T_SLOT_COUNT] = len(self._slots)
 
     def _fill(self, number: int, first: int) -> None:
         while first < len(self):
             first = int(fill_index(self.at, number, first))
             if first < len(self):
-                used = int(self.record[_index(number) + I_USED])
+                used = int(self.record[_index(number) + L.I_USED])
                 self._grow_heads(number, max(16, 2 * used))
 
     def _need_previous(self) -> None:
@@ -462,10 +438,10 @@ class Table:
             previous = np.zeros(self.capacity, np.int32)
             try:
                 self._previous.append(previous)
-                self.record[_index(number) + I_PREVIOUS] = MEMORY.address(previous)
+                self.record[_index(number) + L.I_PREVIOUS] = MEMORY.address(previous)
                 fill_previous(self.at, number)
             except BaseException:
-                self.record[_index(number) + I_PREVIOUS] = 0
+                self.record[_index(number) + L.I_PREVIOUS] = 0
                 del self._previous[number:]
                 raise
 
@@ -483,8 +459,8 @@ class Table:
 
     def _describe_heads(self, number: int) -> None:
         here = _index(number)
-        self.record[here + I_HEADS] = MEMORY.address(self._heads[number])
-        self.record[here + I_HEAD_COUNT] = len(self._heads[number])
+        self.record[here + L.I_HEADS] = MEMORY.address(self._heads[number])
+        self.record[here + L.I_HEAD_COUNT] = len(self._heads[number])
 
 
 def count_distinct(tables: Sequence[Table]) -> int:
@@ -507,7 +483,7 @@ def count_distinct(tables: Sequence[Table]) -> int:
 
 
 def _index(number: int) -> int:
-    return T_FIRST_INDEX + number * INDEX_WORDS
+    return L.T_FIRST_INDEX + number * L.INDEX_WORDS
 
 
 def _flat(rows: Ids) -> Ids:
@@ -516,11 +492,11 @@ def _flat(rows: Ids) -> Ids:
 
 
 def _slots_for(entries: int) -> int:
-    return entries * FULL_DENOMINATOR // FULL_NUMERATOR + 8
+    return entries * L.FULL_DENOMINATOR // L.FULL_NUMERATOR + 8
 
 
 def _too_full(entries: int, slots: int) -> bool:
-    return entries * FULL_DENOMINATOR > slots * FULL_NUMERATOR
+    return entries * L.FULL_DENOMINATOR > slots * L.FULL_NUMERATOR
 
 
 def _resized(array: Ids, size: int, used: int) -> Ids:

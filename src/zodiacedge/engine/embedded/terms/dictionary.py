@@ -14,31 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.engine.embedded.kernels.layout import (
-    D_CAPACITY,
-    D_COUNT,
-    D_KINDS,
-    D_LENGTHS,
-    D_PAYLOADS,
-    D_SLOT_COUNT,
-    D_SLOTS,
-    D_TEXT,
-    D_TEXT_CAPACITY,
-    D_TEXT_END,
-    DICTIONARY_WORDS,
-    K_BLANK,
-    K_BOOLEAN,
-    K_DECIMAL,
-    K_DOUBLE,
-    K_FLOAT,
-    K_INTEGER,
-    K_IRI,
-    K_MOMENT,
-    K_OTHER,
-    K_STRING,
-    K_TAGGED,
-)
 from zodiacedge.engine.embedded.terms.intern_kernels import (
     find_text,
     gather_texts,
@@ -72,11 +49,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_REAL_KINDS = {XSD_DECIMAL: K_DECIMAL, XSD_DOUBLE: K_DOUBLE, XSD_FLOAT: K_FLOAT}
+_REAL_KINDS = {XSD_DECIMAL: L.K_DECIMAL, XSD_DOUBLE: L.K_DOUBLE, XSD_FLOAT: L.K_FLOAT}
 _FIRST_TERMS = 256
 _FIRST_TEXT = 4096
 # So many terms are interned together: room is made for all of them, as if all were new.
@@ -92,7 +70,7 @@ class Dictionary:
 
     def __init__(self) -> None:
         """Start with no terms."""
-        self.words = words(DICTIONARY_WORDS)
+        self.words = words(L.DICTIONARY_WORDS)
         # Python reads a word, or writes a text, faster through views of the memory.
         self._fields = self.words.data
         self._kinds = np.zeros(_FIRST_TERMS, np.int8)
@@ -107,7 +85,7 @@ class Dictionary:
 
     def __len__(self) -> int:
         """Return the number of terms."""
-        return self._fields[D_COUNT]
+        return self._fields[L.D_COUNT]
 
     @property
     def address(self) -> int:
@@ -136,7 +114,7 @@ class Dictionary:
         if not isinstance(payload, int):
             length = len(payload)
             self.reserve_text(length)
-            end = self._fields[D_TEXT_END]
+            end = self._fields[L.D_TEXT_END]
             self._view[end : end + length] = payload
             payload = length
         found = intern_term(self._address, kind, payload)
@@ -162,7 +140,7 @@ class Dictionary:
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
         """Return the ids of integers."""
-        return self.encode_numbers(K_INTEGER, values)
+        return self.encode_numbers(L.K_INTEGER, values)
 
     def encode_texts(self, kind: int, lengths: NDArray[np.int64], text: bytes) -> Ids:
         """Return the ids of texts of one kind that stand one behind the other, from the length of each."""
@@ -190,32 +168,32 @@ class Dictionary:
         kinds, payloads, lengths = self._views
         kind: int = kinds[number]
         payload: int = payloads[number]
-        if kind <= K_OTHER:
+        if kind <= L.K_OTHER:
             return _text_term(kind, str(self._view[payload : payload + lengths[number]], "utf-8"))
-        if kind == K_INTEGER:
+        if kind == L.K_INTEGER:
             return integer(payload)
-        if kind == K_BOOLEAN:
+        if kind == L.K_BOOLEAN:
             return boolean(bool(payload))
-        if kind == K_MOMENT:
+        if kind == L.K_MOMENT:
             return date_time(_EPOCH + payload * _MICROSECOND)
         value = float(self._payloads[number : number + 1].view(np.float64)[0])
-        if kind == K_DOUBLE:
+        if kind == L.K_DOUBLE:
             return double(value)
-        return decimal(value) if kind == K_DECIMAL else Literal(double(value).lexical, XSD_FLOAT)
+        return decimal(value) if kind == L.K_DECIMAL else Literal(double(value).lexical, XSD_FLOAT)
 
     def may_be_equal(self, rows: Iterable[NDArray[np.int32]]) -> bool:
         """Whether two different terms of some rows may be equal as values: numbers of several types."""
         kinds: set[int] = set()
         for terms in rows:
             kinds.update(np.unique(self._kinds[terms]).tolist())
-        return len(kinds & {K_INTEGER, K_DECIMAL, K_DOUBLE, K_FLOAT}) > 1
+        return len(kinds & {L.K_INTEGER, L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT}) > 1
 
     def reserve(self, more: int) -> None:
         """Make room for so many more terms."""
         fields = self._fields
-        count = fields[D_COUNT] + more
-        rehash = count * 2 > fields[D_SLOT_COUNT]
-        grow = count > fields[D_CAPACITY]
+        count = fields[L.D_COUNT] + more
+        rehash = count * 2 > fields[L.D_SLOT_COUNT]
+        grow = count > fields[L.D_CAPACITY]
         if not rehash and not grow:
             return
         kinds, payloads, lengths, slots = self._kinds, self._payloads, self._lengths, self._slots
@@ -229,8 +207,8 @@ class Dictionary:
     def reserve_text(self, more: int) -> None:
         """Make room for so many more bytes of text."""
         fields = self._fields
-        end = fields[D_TEXT_END] + more
-        if end > fields[D_TEXT_CAPACITY]:
+        end = fields[L.D_TEXT_END] + more
+        if end > fields[L.D_TEXT_CAPACITY]:
             text = _grown(self._text, max(end, len(self._text) * 2))
             self._take(self._kinds, self._payloads, self._lengths, self._slots, text)
 
@@ -274,14 +252,14 @@ class Dictionary:
         must never meet an address of an array that is gone, nor slots that miss terms.
         """
         described = self.words.copy()
-        described[D_KINDS] = MEMORY.address(kinds)
-        described[D_PAYLOADS] = MEMORY.address(payloads)
-        described[D_LENGTHS] = MEMORY.address(lengths)
-        described[D_CAPACITY] = len(kinds)
-        described[D_SLOTS] = MEMORY.address(slots)
-        described[D_SLOT_COUNT] = len(slots)
-        described[D_TEXT] = MEMORY.address(text)
-        described[D_TEXT_CAPACITY] = len(text)
+        described[L.D_KINDS] = MEMORY.address(kinds)
+        described[L.D_PAYLOADS] = MEMORY.address(payloads)
+        described[L.D_LENGTHS] = MEMORY.address(lengths)
+        described[L.D_CAPACITY] = len(kinds)
+        described[L.D_SLOTS] = MEMORY.address(slots)
+        described[L.D_SLOT_COUNT] = len(slots)
+        described[L.D_TEXT] = MEMORY.address(text)
+        described[L.D_TEXT_CAPACITY] = len(text)
         if slots is not self._slots:
             rehash_terms(MEMORY.address(described))
         views = kinds.data, payloads.data, lengths.data
@@ -306,13 +284,13 @@ def _grown(array: NDArray[Any], capacity: int) -> NDArray[Any]:
 
 def _parts(term: Term) -> tuple[int, int | bytes]:
     if isinstance(term, IRI):
-        return K_IRI, term.value.encode()
+        return L.K_IRI, term.value.encode()
     if isinstance(term, BlankNode):
-        return K_BLANK, term.label.encode()
+        return L.K_BLANK, term.label.encode()
     if term.datatype == XSD_STRING:
-        return K_STRING, term.lexical.encode()
+        return L.K_STRING, term.lexical.encode()
     if term.datatype == RDF_LANGSTRING:
-        return K_TAGGED, f"{term.language}\0{term.lexical}".encode()
+        return L.K_TAGGED, f"{term.language}\0{term.lexical}".encode()
     return _value_parts(term, value_of(term))
 
 
@@ -320,20 +298,20 @@ def _value_parts(term: Literal, value: object) -> tuple[int, int | bytes]:
     if term.datatype in _REAL_KINDS and isinstance(value, float):
         return _REAL_KINDS[term.datatype], _WORD.unpack(_DOUBLE.pack(value))[0]
     if term.datatype == XSD_BOOLEAN and isinstance(value, bool):
-        return K_BOOLEAN, int(value)
+        return L.K_BOOLEAN, int(value)
     if term.datatype == XSD_INTEGER and isinstance(value, int):
-        return K_INTEGER, value
+        return L.K_INTEGER, value
     if term.datatype == XSD_DATETIME and isinstance(value, datetime):
-        return K_MOMENT, (value - _EPOCH) // _MICROSECOND
-    return K_OTHER, f"{term.datatype}\0{term.lexical}".encode()
+        return L.K_MOMENT, (value - _EPOCH) // _MICROSECOND
+    return L.K_OTHER, f"{term.datatype}\0{term.lexical}".encode()
 
 
 def _text_term(kind: int, text: str) -> Term:
-    if kind == K_IRI:
+    if kind == L.K_IRI:
         return IRI(text)
-    if kind == K_BLANK:
+    if kind == L.K_BLANK:
         return BlankNode(text)
-    if kind == K_STRING:
+    if kind == L.K_STRING:
         return Literal(text)
     first, second = text.split("\0", 1)
-    return Literal(second, RDF_LANGSTRING, first) if kind == K_TAGGED else Literal(second, first)
+    return Literal(second, RDF_LANGSTRING, first) if kind == L.K_TAGGED else Literal(second, first)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import mix
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, kernel, load8, load32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import D_KINDS, D_LENGTHS, D_PAYLOADS, D_TEXT, K_OTHER
 from zodiacedge.engine.embedded.terms.intern_kernels import hash_bytes, hash_number
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ _LAST = 0x5BD1E995
 @kernel
 def fingerprint_terms(dictionary: int, first: int, total: int, seed: int, bits: int, out: int) -> None:
     """Write the fingerprints of terms whose ids follow each other."""
-    kinds = get(dictionary, D_KINDS)
-    payloads = get(dictionary, D_PAYLOADS)
-    lengths = get(dictionary, D_LENGTHS)
-    text = get(dictionary, D_TEXT)
+    kinds = get(dictionary, L.D_KINDS)
+    payloads = get(dictionary, L.D_PAYLOADS)
+    lengths = get(dictionary, L.D_LENGTHS)
+    text = get(dictionary, L.D_TEXT)
     for n in range(total):
         number = first + n
         kind = load8(kinds, number)
         payload = get(payloads, number)
         start = mix(_FIRST, kind + (seed << _KIND_BITS))
-        if kind > K_OTHER:
+        if kind > L.K_OTHER:
             hashed = hash_number(start, payload)
         else:
             hashed = hash_bytes(start, text, payload, load32(lengths, number))

@@ -6,29 +6,18 @@ the caller's concern: `has_room` tells, and `Dictionary` makes it.
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import mix, slot_of
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, store8, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import (
-    D_CAPACITY,
-    D_COUNT,
-    D_KINDS,
-    D_LENGTHS,
-    D_PAYLOADS,
-    D_SLOT_COUNT,
-    D_SLOTS,
-    D_TEXT,
-    D_TEXT_END,
-    K_OTHER,
-)
 
 
 @kernel
 def has_room(dictionary: int, more: int) -> bool:
     """Whether so many terms fit in; half of the slots stay free."""
-    count = get(dictionary, D_COUNT) + more
-    return count <= get(dictionary, D_CAPACITY) and count * 2 <= get(dictionary, D_SLOT_COUNT)
+    count = get(dictionary, L.D_COUNT) + more
+    return count <= get(dictionary, L.D_CAPACITY) and count * 2 <= get(dictionary, L.D_SLOT_COUNT)
 
 
 @kernel
@@ -71,19 +60,19 @@ def find_term(
     dictionary: int, kind: int, payload: int, base: int, start: int, length: int, hashed: int
 ) -> int:
     """Return the id of a term, or -1 - slot, with the free slot where it would go."""
-    kinds = get(dictionary, D_KINDS)
-    payloads = get(dictionary, D_PAYLOADS)
-    lengths = get(dictionary, D_LENGTHS)
-    slots = get(dictionary, D_SLOTS)
-    size = get(dictionary, D_SLOT_COUNT)
-    text = get(dictionary, D_TEXT)
+    kinds = get(dictionary, L.D_KINDS)
+    payloads = get(dictionary, L.D_PAYLOADS)
+    lengths = get(dictionary, L.D_LENGTHS)
+    slots = get(dictionary, L.D_SLOTS)
+    size = get(dictionary, L.D_SLOT_COUNT)
+    text = get(dictionary, L.D_TEXT)
     slot = slot_of(hashed, size)
     while True:
         found = load32(slots, slot) - 1
         if found < 0:
             return -1 - slot
         if load8(kinds, found) == kind:
-            if kind > K_OTHER:
+            if kind > L.K_OTHER:
                 if get(payloads, found) == payload:
                     return found
             elif load32(lengths, found) == length and same_bytes(
@@ -98,12 +87,12 @@ def find_term(
 @kernel
 def add_term(dictionary: int, kind: int, payload: int, length: int, slot: int) -> int:
     """Give a term the next id."""
-    number = get(dictionary, D_COUNT)
-    store8(get(dictionary, D_KINDS), number, kind)
-    put(get(dictionary, D_PAYLOADS), number, payload)
-    store32(get(dictionary, D_LENGTHS), number, length)
-    store32(get(dictionary, D_SLOTS), slot, number + 1)
-    put(dictionary, D_COUNT, number + 1)
+    number = get(dictionary, L.D_COUNT)
+    store8(get(dictionary, L.D_KINDS), number, kind)
+    put(get(dictionary, L.D_PAYLOADS), number, payload)
+    store32(get(dictionary, L.D_LENGTHS), number, length)
+    store32(get(dictionary, L.D_SLOTS), slot, number + 1)
+    put(dictionary, L.D_COUNT, number + 1)
     return number
 
 
@@ -123,11 +112,11 @@ def intern_text(dictionary: int, kind: int, base: int, start: int, length: int) 
     found = find_term(dictionary, kind, 0, base, start, length, hash_bytes(kind, base, start, length))
     if found >= 0:
         return found
-    text = get(dictionary, D_TEXT)
-    end = get(dictionary, D_TEXT_END)
+    text = get(dictionary, L.D_TEXT)
+    end = get(dictionary, L.D_TEXT_END)
     if base != text:
         copy_bytes(base, start, length, text, end)
-    put(dictionary, D_TEXT_END, end + length)
+    put(dictionary, L.D_TEXT_END, end + length)
     return add_term(dictionary, kind, end, length, -1 - found)
 
 
@@ -139,9 +128,9 @@ def intern_term(dictionary: int, kind: int, payload: int) -> int:
     """
     if not has_room(dictionary, 1):
         return -1
-    if kind > K_OTHER:
+    if kind > L.K_OTHER:
         return intern_number(dictionary, kind, payload)
-    return intern_text(dictionary, kind, get(dictionary, D_TEXT), get(dictionary, D_TEXT_END), payload)
+    return intern_text(dictionary, kind, get(dictionary, L.D_TEXT), get(dictionary, L.D_TEXT_END), payload)
 
 
 @kernel
@@ -154,7 +143,7 @@ def intern_terms(dictionary: int, kinds: int, payloads: int, total: int, text: i
     for n in range(total):
         kind = load8(kinds, n)
         payload = get(payloads, n)
-        if kind > K_OTHER:
+        if kind > L.K_OTHER:
             number = intern_number(dictionary, kind, payload)
         else:
             number = intern_text(dictionary, kind, text, start, payload)
@@ -165,7 +154,7 @@ def intern_terms(dictionary: int, kinds: int, payloads: int, total: int, text: i
 @kernel
 def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) -> int:
     """Return the id of a term, or -1."""
-    hashed = hash_number(kind, payload) if kind > K_OTHER else hash_bytes(kind, base, 0, length)
+    hashed = hash_number(kind, payload) if kind > L.K_OTHER else hash_bytes(kind, base, 0, length)
     found = find_term(dictionary, kind, payload, base, 0, length, hashed)
     return found if found >= 0 else -1
 
@@ -173,9 +162,9 @@ def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) 
 @kernel
 def gather_texts(dictionary: int, ids: int, total: int, out: int) -> None:
     """Write the texts of terms one behind the other; all of them must have one."""
-    payloads = get(dictionary, D_PAYLOADS)
-    lengths = get(dictionary, D_LENGTHS)
-    text = get(dictionary, D_TEXT)
+    payloads = get(dictionary, L.D_PAYLOADS)
+    lengths = get(dictionary, L.D_LENGTHS)
+    text = get(dictionary, L.D_TEXT)
     end = 0
     for n in range(total):
         number = load32(ids, n)
@@ -187,16 +176,16 @@ def gather_texts(dictionary: int, ids: int, total: int, out: int) -> None:
 @kernel
 def rehash_terms(dictionary: int) -> None:
     """Enter all terms into empty slots."""
-    kinds = get(dictionary, D_KINDS)
-    payloads = get(dictionary, D_PAYLOADS)
-    lengths = get(dictionary, D_LENGTHS)
-    slots = get(dictionary, D_SLOTS)
-    size = get(dictionary, D_SLOT_COUNT)
-    text = get(dictionary, D_TEXT)
-    for number in range(get(dictionary, D_COUNT)):
+    kinds = get(dictionary, L.D_KINDS)
+    payloads = get(dictionary, L.D_PAYLOADS)
+    lengths = get(dictionary, L.D_LENGTHS)
+    slots = get(dictionary, L.D_SLOTS)
+    size = get(dictionary, L.D_SLOT_COUNT)
+    text = get(dictionary, L.D_TEXT)
+    for number in range(get(dictionary, L.D_COUNT)):
         kind = load8(kinds, number)
         payload = get(payloads, number)
-        if kind > K_OTHER:
+        if kind > L.K_OTHER:
             hashed = hash_number(kind, payload)
         else:
             hashed = hash_bytes(kind, text, payload, load32(lengths, number))

@@ -1,11 +1,10 @@
 """The next version beside the old one, and what differs between them.
 
 ownership     which owners hold a row, before and after
-changed_rows  rows that some owner gained or lost
-pair          old and new tables of one owner, compared on demand
-unseen        old and new tables of one relation, compared on demand
-exchange      a node's old and new segment, counted on demand
+difference    tables before and after a change, compared on demand
+changed_rows  rows that an owner gained or lost
 clock         thread time of a change, and the deadline of a node
-draft         the next version while a change is evaluated
+read_view     the tables of both versions while a change is under way
+draft         the next version while it is written
 net_change    facts that became visible or are visible no more
 """

@@ -1,7 +1,7 @@
-"""The rows that some owner gained or lost in a change that is under way, by relation.
+"""The rows that an owner gained or lost in a change that is under way, by relation.
 
-Nobody else's having a row is looked at here: a row that two owners have and one loses is touched all the
-same. Rows of a class are kept by class, whichever table holds them.
+Other owners do not matter here: a row that two owners hold and one loses is noted all the same. Rows of a
+class are kept by class, whichever table holds them.
 """
 
 from __future__ import annotations
@@ -15,25 +15,20 @@ from zodiacedge.engine.embedded.storage.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from zodiacedge.engine.embedded.versions.pair import Pair
-
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.engine.embedded.versions.difference import Difference
 
 
 @dataclass(slots=True)
 class ChangedRows:
-    """What was noted so far; whole tables are listed, and pairs compared, when somebody asks."""
+    """The rows noted so far; those of whole tables and differences are listed on demand."""
 
     news: list[Relation] = field(default_factory=list)
-    """The relations of what was noted, in order, until somebody takes them away."""
+    """The relations of the rows noted, in order, until the reader clears the list."""
     _pieces: dict[Relation, list[Ids]] = field(default_factory=dict)
     """Rows; those of one piece are distinct, those of two need not be."""
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
-    _pairs: dict[Relation, list[Pair]] = field(default_factory=dict)
-    """Tables and what came in their place."""
+    _differences: dict[Relation, list[Difference]] = field(default_factory=dict)
 
     def note(self, relation: Relation, rows: Ids) -> None:
         """Note rows; they are copied."""
@@ -42,8 +37,8 @@ class ChangedRows:
         if relation != TYPED:
             self._note_class(relation, rows.copy())
             return
-        for one, given in by_class(relation, rows):
-            self._note_class(one, given)
+        for member, own in by_class(relation, rows):
+            self._note_class(member, own)
 
     def _note_class(self, relation: Relation, rows: Ids) -> None:
         pieces = self._pieces.get(relation)
@@ -63,35 +58,38 @@ class ChangedRows:
             self._whole.setdefault(relation, []).append(table)
             self.news.append(relation)
 
-    def note_pair(self, relation: Relation, pair: Pair) -> None:
-        """Note the rows in which a table and what came in its place differ."""
+    def note_difference(self, relation: Relation, difference: Difference) -> None:
+        """Note the rows in which tables and those that replace them differ."""
         if relation == TYPED:
-            for rows in pair.differing():
-                self.note(relation, rows)
+            for pieces in difference.changed_rows():
+                for rows in pieces:
+                    self.note(relation, rows)
         else:
-            self._pairs.setdefault(relation, []).append(pair)
+            self._differences.setdefault(relation, []).append(difference)
             self.news.append(relation)
 
     def relations(self) -> Iterable[Relation]:
-        """Return the relations of all that was noted."""
-        if not self._whole and not self._pairs:
+        """Return the relations of all rows noted."""
+        if not self._whole and not self._differences:
             return self._pieces
-        return {**self._pieces, **self._whole, **self._pairs}
+        return {**self._pieces, **self._whole, **self._differences}
 
     def __contains__(self, relation: Relation) -> bool:
-        """Whether something of a relation was noted."""
-        return relation in self._pieces or relation in self._whole or relation in self._pairs
+        """Whether rows of a relation were noted."""
+        return relation in self._pieces or not self.is_listed(relation)
 
     def is_listed(self, relation: Relation) -> bool:
-        """Whether all that was noted of a relation are rows."""
-        return relation not in self._whole and relation not in self._pairs
+        """Whether rows of a relation were noted as rows only, not as tables or differences."""
+        return relation not in self._whole and relation not in self._differences
 
     def rows(self, relation: Relation) -> Ids:
         """Return the rows of a relation that were noted, each once."""
         pieces = self._pieces.get(relation, [])
         if not self.is_listed(relation):
             pieces += [table.rows for table in self._whole.pop(relation, ())]
-            pieces += [rows for pair in self._pairs.pop(relation, ()) for rows in pair.differing()]
+            for difference in self._differences.pop(relation, ()):
+                for side in difference.changed_rows():
+                    pieces += side
         if len(pieces) != 1:
             union = Table(relation.arity)
             for rows in pieces:
@@ -101,7 +99,7 @@ class ChangedRows:
         return pieces[0]
 
     def count(self, relation: Relation) -> int:
-        """Return about how many rows of a relation were noted, without listing them."""
+        """Estimate how many rows of a relation were noted, without listing them."""
         rows = sum(map(len, self._pieces.get(relation, ())))
         rows += sum(map(len, self._whole.get(relation, ())))
-        return rows + sum(pair.about for pair in self._pairs.get(relation, ()))
+        return rows + sum(difference.estimate for difference in self._differences.get(relation, ()))

@@ -15,21 +15,17 @@ from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from zodiacedge.engine.embedded.storage.database import Database, Relation
+    from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.engine.embedded.versions.difference import Difference
     from zodiacedge.engine.embedded.versions.draft import Net
-    from zodiacedge.engine.embedded.versions.unseen import Unseen
     from zodiacedge.language.ast import Fact, Predicate
-
-    Ids = NDArray[np.int32]
 
 
 class EmbeddedNetChange:
     """The net change of one commit."""
 
-    def __init__(self, store: Database, found: Net, later: dict[Relation, Unseen]) -> None:
+    def __init__(self, store: Database, found: Net, later: dict[Relation, Difference]) -> None:
         """Take what was found, and what is to be looked at."""
         self._store = store
         self._came, self._went = found

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Ids = NDArray[np.int32]
+    from zodiacedge.engine.embedded.types import Ids
+
 
 OWNER_WORDS = 4
 O_BASE = 0  # the record of the table in the old version, or 0

@@ -1,7 +1,7 @@
-"""One Spark job: what its tasks return, what they fail with, and how it is stopped.
+"""Spark jobs: how they are started, watched and cancelled.
 
-Whoever waits for a job lets others work in the engine meanwhile, and ends the job if he is interrupted. A
-problem that a user can cause is data on its way back from a task, and is raised here.
+A thread that waits for a job lets others work in the engine meanwhile, and cancels the job if it is
+interrupted. How tasks answer is told in `task_result`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakSet
 
-from zodiacedge.engine.handover import ALONE, YieldPoint
 from zodiacedge.engine.spark.cluster.session import Cluster, cores
-from zodiacedge.engine.spark.cluster.task_files import JOB, all_or_nothing, remove_files
-from zodiacedge.errors import Diagnostic, LimitReached, UsageProblem, ZodiacError
+from zodiacedge.engine.spark.cluster.task_files import JOB
+from zodiacedge.engine.spark.cluster.task_result import ROWS, BatchTask, InputTask, decoded, values_of
+from zodiacedge.engine.yield_point import ALONE, YieldPoint
+from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 _Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
@@ -40,54 +42,6 @@ class TaskFolder(Protocol):
 
     def sweep(self, job: str) -> None:
         """Remove what the tasks of a job wrote that came to nothing."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A problem that a task met."""
-
-    kind: type[ZodiacError]
-    diagnostics: tuple[Diagnostic, ...]
-
-
-OUT_OF_MEMORY = Failure(
-    LimitReached,
-    (
-        Diagnostic(
-            "E006",
-            "a task on Spark ran out of memory; nothing was changed",
-            "give Python workers more of it (spark.executor.memoryOverhead), or let tasks take fewer rows "
-            "(gather_rows); a registered function may also want too much",
-        ),
-    ),
-)
-
-
-class Done(NamedTuple, Generic[_Result]):
-    """What a task returned, and the working files that it wrote."""
-
-    result: _Result
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Guarded(Generic[_Given, _Result]):
-    """A task whose problems are results; one that fails leaves no working files."""
-
-    work: Callable[[_Given], _Result]
-
-    def __call__(self, given: Iterable[_Given]) -> Iterator[Done[_Result] | Failure]:
-        """Do all that is given; a worker is used again only if it took all of its input."""
-        for one in given:
-            try:
-                with all_or_nothing() as files:
-                    result = self.work(one)
-            except ZodiacError as problem:
-                yield Failure(type(problem), tuple(problem.diagnostics))
-            except MemoryError:
-                yield OUT_OF_MEMORY
-            else:
-                yield Done(result, tuple(files))
 
 
 @dataclass(frozen=True)
@@ -164,17 +118,23 @@ class Jobs:
             return []
         context = self.session.sparkContext
         results = self.run(
-            lambda: context.parallelize(given, len(given)).mapPartitions(Guarded(work)).collect(),
+            lambda: context.parallelize(given, len(given)).mapPartitions(InputTask(work)).collect(),
             why,
             turn,
             watch,
         )
-        failures = [one for one in results if isinstance(one, Failure)]
-        done = [one for one in results if not isinstance(one, Failure)]
-        if failures:
-            remove_files(path for one in done for path in one.files)
-            raise failures[0].kind(list(failures[0].diagnostics))
-        return [one.result for one in done]
+        return values_of(results)
+
+    def each_partition(
+        self,
+        work: Callable[[Iterator[pa.RecordBatch]], Iterator[_Result]],
+        frame: DataFrame,
+        why: str,
+        turn: YieldPoint = ALONE,
+    ) -> list[_Result]:
+        """Run one task on each partition of a data frame, and return the values that they yield."""
+        rows = self.run(lambda: frame.mapInArrow(BatchTask(work), ROWS).collect(), why, turn)
+        return values_of(decoded(rows))
 
     def run(
         self,

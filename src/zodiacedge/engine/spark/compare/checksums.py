@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.api import Mismatch
+from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
@@ -25,6 +26,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
     shuffle,
 )
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
+from zodiacedge.engine.spark.storage.compaction import consolidated
 from zodiacedge.engine.spark.storage.embedded_tables import Reader
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles, held, read_file
 from zodiacedge.engine.spark.storage.terms import TermFiles
@@ -33,21 +35,17 @@ from zodiacedge.language.ast import Fact, Predicate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
-    Keys = NDArray[np.int64]
     Sums = dict[int, tuple[int, int]]
     """Rows and the sum of their hashes: by class, or as a whole under 0."""
 
 _WORD = 2**64
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(32)
 _WHY = "comparing with another version"
 
 
@@ -165,17 +163,12 @@ def _sums(units: Iterable[ShuffleInput]) -> dict[str, Sums]:
 
 def _sum(part: DataFile, relation: Relation) -> Sums:
     columns = read_file(part, relation.width)
-    mixed = np.full(len(columns[0]), relation.width, np.uint64)
-    for column in columns:
-        # The columns have an order, and a sum of rows must not be the sum of their columns.
-        mixed = (mixed ^ column.astype(np.uint64)) * _FACTOR
-        mixed ^= mixed >> _SHIFT
-    mixed *= _FACTOR
+    hashes = row_hashes(columns, len(columns[0]), relation.width)
     if not relation.typed:
-        return {0: (len(mixed), int(mixed.sum(dtype=np.uint64)))}
+        return {0: (len(hashes), int(hashes.sum(dtype=np.uint64)))}
     order = np.argsort(columns[1], kind="stable")
     classes, starts, counts = np.unique(columns[1][order], return_index=True, return_counts=True)
-    sums = np.add.reduceat(mixed[order], starts) if len(starts) else mixed
+    sums = np.add.reduceat(hashes[order], starts) if len(starts) else hashes
     pairs = zip(counts.tolist(), sums.tolist(), strict=True)
     return dict(zip(classes.tolist(), pairs, strict=True))
 
@@ -235,7 +228,7 @@ def _compared(reader: Reader, pair: _Pair) -> dict[int, _Unlike]:
         _signed([reader.read(relation, content) for content in side], relation)
         for side in (pair.ours, pair.theirs)
     )
-    rows, times = _netted(np.concatenate((mine[0], others[0])), np.concatenate((mine[1], -others[1])))
+    rows, counts = consolidated(np.concatenate((mine[0], others[0])), np.concatenate((mine[1], -others[1])))
     if not len(rows):
         return {}
     classes = rows[:, 1] if relation.typed else np.zeros(len(rows), np.int64)
@@ -243,7 +236,7 @@ def _compared(reader: Reader, pair: _Pair) -> dict[int, _Unlike]:
     each, starts = np.unique(classes[order], return_index=True)
     found = {}
     for one, chosen in zip(each.tolist(), np.split(order, starts[1:]), strict=True):
-        net = times[chosen]
+        net = counts[chosen]
         example = tuple(rows[chosen[0]][: relation.arity].tolist())
         found[one] = _Unlike(int(-net[net < 0].sum()), int(net[net > 0].sum()), example)
     return found
@@ -255,7 +248,7 @@ def _signed(reads: Sequence[Read], relation: Relation) -> tuple[Keys, Keys]:
     if len(owners) == 1:
         return owners[0]
     nothing = np.zeros((0, relation.width), np.int64)
-    there = [rows[times > 0] for rows, times in (_netted(*owner) for owner in owners)]
+    there = [rows[counts > 0] for rows, counts in (consolidated(*owner) for owner in owners)]
     rows = np.unique(np.concatenate((nothing, *there)), axis=0)
     return rows, np.ones(len(rows), np.int64)
 
@@ -265,11 +258,3 @@ def _layers(read: Read, relation: Relation) -> tuple[Keys, Keys]:
     signs = [1 if came else -1 for came, _ in read.layers]
     nothing = np.zeros((0, relation.width), np.int64)
     return np.concatenate((nothing, *rows)), np.repeat(signs, [len(one) for one in rows])
-
-
-def _netted(rows: Keys, times: Keys) -> tuple[Keys, Keys]:
-    """Return each row once with how often it stands there in all; those that do not are left out."""
-    each, places = np.unique(rows, axis=0, return_inverse=True)
-    net = np.zeros(len(each), np.int64)
-    np.add.at(net, places.ravel(), times)
-    return each[net != 0], net[net != 0]

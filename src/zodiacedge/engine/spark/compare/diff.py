@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.compare.checksums import mismatched_relations
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.lookup.decode import Lookup
-from zodiacedge.engine.spark.maintain.visible import changes_between
+from zodiacedge.engine.spark.maintain.net_change import changes_between
 from zodiacedge.engine.spark.storage.files import SignedFiles
 from zodiacedge.engine.spark.storage.terms import TermFiles
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.version import SparkVersion

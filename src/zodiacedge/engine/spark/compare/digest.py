@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.database import Relation as TableName
 from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
@@ -22,13 +20,14 @@ from zodiacedge.engine.state_compare import added, summed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.handover import YieldPoint
+    import pyarrow as pa
+
     from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
     Sum = tuple[int, int]
 
-_MANIFEST = "count long, total string"
 _WHY = "summing up what facts say"
 
 
@@ -73,9 +72,8 @@ def digest(
     found = place.jobs.each(_summed, work, _WHY, turn) if work else []
     lookup = Lookup(place, terms)
     for one in large:
-        frame = lookup.readable(one.relation, one.contents).mapInArrow(_ByPlan(one.relation), _MANIFEST)
-        told = place.jobs.run(frame.collect, _WHY, turn)
-        found += [(row["count"], int(row["total"], 16)) for row in told]
+        frame = lookup.readable(one.relation, one.contents)
+        found += place.jobs.each_partition(_ByPlan(one.relation), frame, _WHY, turn)
     return added(found)
 
 
@@ -98,6 +96,5 @@ class _ByPlan:
 
     relation: Relation
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        count, total = added(summed(facts_of(self.relation, batch)) for batch in batches)
-        yield pa.RecordBatch.from_pydict({"count": [count], "total": [f"{total:x}"]})
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Sum]:
+        yield added(summed(facts_of(self.relation, batch)) for batch in batches)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.evaluate.embedded_task import Input
 from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 # Which classes of a relation are read: None for all, or for a relation that has none.
 Wanted = dict[Relation, "frozenset[int] | None"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """The files that atoms read of a relation, by owner: before a change and, where they differ, after it."""
+
+    relation: Relation
+    before: tuple[SignedFiles, ...]
+    after: tuple[SignedFiles, ...] | None = None
+    classes: frozenset[int] | None = None
+    """Of `rdf:type`, the classes that are read; all of them if not given."""
 
 
 def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:

@@ -7,19 +7,23 @@ together by naming their files.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.evaluate import embedded_task as regions
-from zodiacedge.engine.spark.evaluate.embedded_task import RegionTask
+from zodiacedge.engine.spark.evaluate import embedded_task
+from zodiacedge.engine.spark.evaluate.embedded_task import (
+    RegionInputs,
+    RegionProgram,
+    RegionTask,
+    TaskSettings,
+)
 from zodiacedge.engine.spark.evaluate.expressions import with_more
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import Result
-from zodiacedge.engine.spark.partition.analysis import Partitioning, reads
 from zodiacedge.engine.spark.partition.shuffle import PartitionInput, ShuffleInput, partition_count, shuffle
 from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.printer import format_rule
+from zodiacedge.plan.partition import reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.evaluate.seminaive import Setting
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
+    from zodiacedge.plan.partition import Partitioning
 
 
 def evaluate(
@@ -37,7 +42,7 @@ def evaluate(
 
     `rows` is how many rows they read and are expected to derive, and decides how many parts there are.
     """
-    place, turn = setting.workspace, setting.settings.turn
+    place, settings, turn = setting.workspace, setting.settings, setting.settings.turn
     rules = {key: rule for one in nodes for key, rule in one.items()}
     dealt, whole = _wanted(rules, dealing, setting)
     owners = tuple(setting.after.values())
@@ -50,29 +55,31 @@ def evaluate(
         if classes is None or not classes.isdisjoint(part.classes)
     ]
     blocks, held = shuffle(place, units, parts, turn)
-    settings = setting.settings
-    region = RegionTask(
-        rules,
-        setting.keys,
-        inputs,
-        {},
-        terms,
-        place.scratch.folder,
-        place.hashing,
+    task_settings = TaskSettings(
+        folder=place.scratch.folder,
+        hashing=place.hashing,
         registry=settings.registry,
         limits=settings.limits,
         policy=place.options.policy,
-        total=sum(one.rows for key, one in setting.after.items() if key is not None),
+        total=sum(segment.rows for owner, segment in setting.after.items() if owner is not None),
     )
-    shares = [replace(region, share=PartitionInput(some, whole)) for some in blocks]
-    outcomes = place.jobs.each(regions.run, shares, "deriving facts in parts", turn)
-    del held  # the parts have read their blocks
+    tasks = [
+        RegionTask(
+            program=RegionProgram(rules, setting.keys),
+            inputs=RegionInputs(inputs, terms, partition=PartitionInput(rows_of_task, whole)),
+            settings=task_settings,
+        )
+        for rows_of_task in blocks
+    ]
+    found = place.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", turn)
+    partitions = [result for result in found if result is not None]
+    del held  # the tasks have read their blocks
     results = [Result(terms=terms) for _ in nodes]
     for result, own in zip(results, nodes, strict=True):
-        _take(place, own, outcomes, result)
-    fresh = [place.adopt(outcome.terms) for outcome in outcomes if outcome.terms.rows]
-    if fresh:
-        results[-1].terms = TermFiles((*terms.parts, *fresh))
+        _take(place, own, partitions, result)
+    new = [place.adopt(one.segments.terms) for one in partitions if one.segments.terms.rows]
+    if new:
+        results[-1].terms = TermFiles((*terms.parts, *new))
     return results
 
 
@@ -83,12 +90,12 @@ def _wanted(
     dealt: dict[tuple[Relation, int], frozenset[int] | None] = {}
     whole: Wanted = {}
     for source in dict.fromkeys(reads(rules.values())):
-        position = dealing.positions[source]
+        relation, position = Relation(source.name, source.arity), dealing.positions[source]
         classes = None if source.member_of is None else frozenset({setting.keys[source.member_of]})
         if position is None:
-            want(whole, source.relation, classes)
+            want(whole, relation, classes)
             continue
-        place = (source.relation, position)
+        place = (relation, position)
         there = dealt.get(place, frozenset())
         dealt[place] = None if classes is None or there is None else there | classes
     return dealt, whole
@@ -102,20 +109,20 @@ def _all(dealt: Mapping[tuple[Relation, int], frozenset[int] | None], whole: Wan
 
 
 def _take(
-    place: Workspace, rules: Mapping[str, Rule], outcomes: Sequence[RegionResult], result: Result
+    place: Workspace, rules: Mapping[str, Rule], partitions: Sequence[RegionResult], result: Result
 ) -> None:
-    """Put together what parts derived of one node."""
+    """Concatenate what the partitions derived of one node."""
     keys = frozenset(rules)
     labels = frozenset(rule.label or format_rule(rule) for rule in rules.values())
-    for outcome in outcomes:
-        found = outcome.segments.get(keys)
-        if found is not None:
-            for relation, content in place.adopt_segment(found).contents.items():
-                there = result.contents.get(relation, SignedFiles())
-                result.contents[relation] = there.then(tuple(content.parts))
-        for key in keys & outcome.dropped.keys():
-            known = with_more(result.dropped.get(key), outcome.dropped[key])
+    for partition in partitions:
+        segment, report = partition.segments.changed.get(keys), partition.report
+        if segment is not None:
+            for relation, content in place.adopt_segment(segment).contents.items():
+                files = result.contents.get(relation, SignedFiles())
+                result.contents[relation] = files.then(tuple(content.parts))
+        for key in keys & report.dropped.keys():
+            known = with_more(result.dropped.get(key), report.dropped[key])
             if known:
                 result.dropped[key] = known
-        rounds = {frozenset(run.rules): run.rounds for run in outcome.runs}
+        rounds = {frozenset(run.rules): run.rounds for run in report.runs}
         result.rounds = max(result.rounds, rounds.get(labels, 1))

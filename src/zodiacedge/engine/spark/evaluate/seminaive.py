@@ -47,14 +47,6 @@ def owners_of(
 
 
 @dataclass(frozen=True)
-class UnderWay:
-    """What a node derives, as a frame that nobody has written yet, and about how many rows that is."""
-
-    frame: DataFrame
-    rows: int
-
-
-@dataclass(frozen=True)
 class Setting:
     """What a node is evaluated in: where, what lies outside it before and after the change, and the terms."""
 
@@ -65,8 +57,6 @@ class Setting:
     after: Owners
     watch: Callable[[int, int], None]
     """Called with the rounds and the facts so far."""
-    under_way: Mapping[Relation, tuple[UnderWay, ...]] = field(default_factory=dict)
-    """What nodes derive whose facts are not written yet."""
 
 
 @dataclass
@@ -110,18 +100,6 @@ class Node:
         if self.recursive:
             self._count_errors()
         return self.result
-
-    def derived(self) -> dict[Relation, UnderWay]:
-        """Return what the node derives as frames; it must not be recursive, and look at no values."""
-        found: dict[Relation, list[DataFrame]] = {}
-        rows: dict[Relation, int] = {}
-        for key, rule in self._rules.items():
-            relation = Relation.of(rule.head)
-            found.setdefault(relation, []).append(self._heads(key, self._new, None, counts=False))
-            size = self._new().size
-            least = min((size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1)
-            rows[relation] = rows.get(relation, 0) + least
-        return {r: UnderWay(together(frames).distinct(), rows[r]) for r, frames in found.items()}
 
     def _all_heads(self) -> Iterator[tuple[Relation, DataFrame]]:
         for key, rule in self._rules.items():
@@ -339,15 +317,11 @@ class Node:
                 found = [content for content in found if key in content.classes()]
             return found
 
-        def under_way(atom: Atom) -> tuple[UnderWay, ...]:
-            return self._setting.under_way.get(Relation.of(atom), ())
-
         def rows(atom: Atom) -> DataFrame:
-            there = self._frames.union(Relation.of(atom), contents(atom))
-            return together([there, *(one.frame for one in under_way(atom))])
+            return self._frames.union(Relation.of(atom), contents(atom))
 
         def size(atom: Atom) -> int:
-            return sum(content.rows for content in contents(atom)) + sum(one.rows for one in under_way(atom))
+            return sum(content.rows for content in contents(atom))
 
         def folded(aggregate: Aggregate) -> DataFrame:
             key = next(key for key, rule in self._rules.items() if rule.aggregate == aggregate)

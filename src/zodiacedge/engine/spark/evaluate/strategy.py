@@ -1,13 +1,12 @@
-"""Which way a node takes, by its shape and by the sizes of what it reads, and why.
+"""The strategies for nodes that one task cannot hold: which one a node takes, and how it is recomputed.
 
-    gathered      a region of nodes in one task, on the embedded engine's own maintenance
-    partitioned   nodes in parts that never need each other, recursive or not
+    gathered      a region of nodes in one task, by the embedded engine
+    partitioned   nodes hash-partitioned so that no partition needs another, recursive or not
     plans         a node that is not recursive, as one plan of Spark
-    rounds        a recursive node in rounds of plans
-    classes       a symmetric and transitive node, by rounds that find the classes
+    rounds        a recursive node, semi-naive: a plan per round
 
-Whatever one task can hold is gathered: a job costs more than it does. `plans` and `rounds` are the two sides
-of one way, the one that works for every node of every size.
+Whatever one task can hold is gathered: a job costs more than it does. `plans` and `rounds` work for every
+node of every size.
 """
 
 from __future__ import annotations
@@ -16,27 +15,48 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape, recognise
-from zodiacedge.engine.spark.partition.analysis import Partitioning, partitioning
+from zodiacedge.engine.spark.evaluate import partitioned, transitive_closure
+from zodiacedge.engine.spark.evaluate.seminaive import Node
+from zodiacedge.engine.spark.storage.files import Relation, Segment
+from zodiacedge.language.checks import body_atoms
+from zodiacedge.plan.partition import Partitioning
 from zodiacedge.plan.variants import recursive_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from zodiacedge.engine.spark.evaluate.seminaive import Result, Setting
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Rule
+
+STRATEGIES = {
+    "plans": "evaluated by a plan",
+    "rounds": "semi-naive in rounds",
+    "partitioned": "partitioned",
+}
+"""How the report of a change names each strategy."""
+MAINTAINED = "maintained by delta plans"
+"""How it names incremental maintenance."""
+# Closures that a transitive rule gives, which linear recursion gives as well.
+_CLOSURES = frozenset({Shape.TRANSITIVE, Shape.CLASSES})
+# Where more than one row in so many changed of what a node reads, it is recomputed.
+_MUCH = 2
+# A recursion that takes fewer seconds than this partitioned, from scratch, is not continued in rounds.
+_PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way through a node, and the reason for it."""
+    """A strategy for a node, and the reason for it."""
 
     name: str
     reason: str
     by: Partitioning | None = None
-    linear: bool = False
-    """Whether the node is a closure that steps along what others have instead of along itself."""
+    closure: bool = False
+    """Whether the node is a transitive closure, which is partitioned as linear recursion."""
 
     def why(self, rules: Iterable[Rule]) -> str:
-        """Return the reason for some rules, with how their facts are dealt out if they are."""
+        """Return the reason for some rules, with the arguments that their facts are partitioned by."""
         return self.reason if self.by is None else f"{self.reason}; {self.by.shown(rules)}"
 
 
@@ -47,21 +67,59 @@ def is_recursive(rules: Sequence[Rule]) -> bool:
 
 
 def reason(wanted: str, rows: int, most: int) -> str:
-    """Return why nodes that read and are expected to derive so many rows are done in one task, or are not."""
+    """Return why nodes that read and are expected to derive so many rows take one task, or do not."""
     return f"{rows:,} rows, one task takes {most:,}" if wanted == "choose" else f"{wanted} is asked for"
 
 
 def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> Strategy:
-    """Return the way of a node that is not gathered."""
+    """Return the strategy of a node that is not gathered."""
     why = reason(wanted, rows, most)
     if not is_recursive(rules):
         return Strategy("plans", why)
+    if wanted == "rounds":
+        return Strategy("rounds", why)
     module = recognise(rules)
-    if module is not None and module.shape is Shape.CLASSES:
-        return Strategy("classes", f"{why}; symmetric and transitive")
-    if module is not None and module.shape is Shape.TRANSITIVE and wanted in {"choose", "partitioned"}:
-        return Strategy("partitioned", f"{why}; a closure, {module.step.relation} by argument 1", linear=True)
-    by = partitioning(rules) if wanted in {"choose", "partitioned"} else None
+    if module is not None and module.shape in _CLOSURES:
+        argument = f"{rules[0].head.relation} by argument 1"
+        return Strategy("partitioned", f"{why}; a closure, {argument}", closure=True)
+    by = Partitioning().with_node(rules)
     if by is not None:
         return Strategy("partitioned", why, by)
-    return Strategy("rounds", f"{why}; no argument is kept" if wanted != "rounds" else why)
+    return Strategy("rounds", f"{why}; no argument is kept")
+
+
+def recompute_reason(
+    rules: Mapping[str, Rule], strategy: Strategy, setting: Setting, seconds: float | None
+) -> str:
+    """Return why a node that could be maintained by delta plans is recomputed instead, if it is.
+
+    `seconds` is how long evaluating it from scratch took the last time, if that is known.
+    """
+    asked = setting.workspace.options.policy.strategy
+    if asked != "choose":
+        return "" if asked == "maintain" else "; that is asked for"
+    atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
+    read = changed = 0
+    for relation in {Relation.of(atom) for atom in atoms}:
+        for owner in {**setting.before, **setting.after}:
+            was, will = (
+                side.get(owner, Segment()).content(relation) for side in (setting.before, setting.after)
+            )
+            read += will.rows
+            changed += sum(file.rows for files in was.moved(will) for file in files)
+    if changed * _MUCH > read:
+        return "; much changed"
+    quick = seconds is not None and seconds < _PATIENCE
+    return "; quicker than in rounds" if strategy.name == "partitioned" and quick else ""
+
+
+def recompute(
+    rules: Mapping[str, Rule], strategy: Strategy, setting: Setting, terms: TermFiles, rows: int
+) -> Result:
+    """Evaluate a node from scratch; `rows` is how many it reads and is expected to derive."""
+    if strategy.closure:
+        return transitive_closure.evaluate(rules, setting, terms, rows)
+    if strategy.by is not None:
+        (result,) = partitioned.evaluate([rules], strategy.by, setting, terms, rows)
+        return result
+    return Node(rules, setting, terms).evaluate()

@@ -1,8 +1,9 @@
-"""A transitive node in parts: `p(X, Y) :- p(X, Z), p(Z, Y)` keeps no argument, and need not be followed so.
+"""A transitive node, symmetric or not, partitioned by its first argument.
 
-Whatever it reaches from a term, it reaches by steps along what others have of `p`, and where `s` is that,
-`p(X, Y) :- p(X, Z), s(Z, Y)` says the same. The segment is the same too, all pairs that two or more steps
-join, and the argument `X` is kept.
+`p(X, Y) :- p(X, Z), p(Z, Y)` keeps no argument of its head in one atom, so it cannot be partitioned as it is
+written. Where `s` is what other owners have of `p`, `p(X, Y) :- p(X, Z), s(Z, Y)` derives the same pairs and
+keeps `X`. A node that is symmetric as well steps along `s` in both directions, and starts from both ends of
+each pair of `s`: it derives all pairs of each equivalence class.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import partitioned
-from zodiacedge.engine.spark.partition.analysis import partitioning
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.plan.partition import Partitioning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,21 +27,26 @@ _X, _Y, _Z = Variable("X"), Variable("Y"), Variable("Z")
 
 
 def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, rows: int) -> Result:
-    """Evaluate a node of one transitive rule in parts."""
-    ((key, rule),) = rules.items()
-    relation = Relation(rule.head.relation, 2)
-    # A name that no predicate of a user can have.
+    """Evaluate a node of a transitive rule, or of a symmetric and a transitive one: two jobs."""
+    first = next(iter(rules.values()))
+    relation = Relation(first.head.relation, 2)
+    head = Atom(relation.name, (_X, _Y))
+    # Names that no predicate of a user can have: a relation has one partitioning under each name.
     steps = Relation(f"steps along {relation.name}", 2)
-    linear = replace(
-        rule,
-        head=Atom(relation.name, (_X, _Y)),
-        body=(Atom(relation.name, (_X, _Z)), Atom(steps.name, (_Z, _Y))),
-    )
-    after: Owners = {
-        owner: Segment({**one.contents, steps: one.content(relation)}) for owner, one in setting.after.items()
+    reverse = Relation(f"reverse of {relation.name}", 2)
+    directions = (Atom(steps.name, (_Z, _Y)), Atom(steps.name, (_Y, _Z)))
+    linear = {
+        key: replace(rule, head=head, body=(Atom(relation.name, (_X, _Z)), step))
+        for (key, rule), step in zip(rules.items(), directions, strict=False)
     }
-    by = partitioning([linear])
+    starts = {reverse.name: replace(first, head=head, body=(Atom(reverse.name, (_Y, _X)),))}
+    nodes = [linear] if len(rules) == 1 else [starts, linear]
+    by = Partitioning().with_node([rule for node in nodes for rule in node.values()])
     if by is None:
-        raise AssertionError(linear)
-    (result,) = partitioned.evaluate([{key: linear}], by, replace(setting, after=after), terms, rows)
-    return result
+        raise AssertionError(nodes)
+    after: Owners = {
+        owner: Segment({**one.contents, steps: one.content(relation), reverse: one.content(relation)})
+        for owner, one in setting.after.items()
+    }
+    # The recursive node comes last, and derives again what the start gave it.
+    return partitioned.evaluate(nodes, by, replace(setting, after=after), terms, rows)[-1]

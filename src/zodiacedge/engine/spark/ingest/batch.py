@@ -14,7 +14,6 @@ import numpy as np
 
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.storage.database import NO_CLASS, Database
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.cluster.task_files import all_or_nothing
 from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
@@ -24,6 +23,7 @@ from zodiacedge.engine.spark.storage.compaction import compacted, small_parts
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Names, TermFiles, columns_of, write_terms
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.lookup.by_key import SliceReader, matching
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.partition.shuffle import (
@@ -25,6 +24,7 @@ from zodiacedge.engine.spark.storage.compaction import compact, small_parts
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, TermFiles, unseen, write_terms
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_atom
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.lookup.by_key import Wants
     from zodiacedge.engine.spark.storage.embedded_tables import Read
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
-    Ids = NDArray[np.int32]
 
 # How many facts that are not there an example is looked for among.
 _MOST_EXAMPLES = 1000

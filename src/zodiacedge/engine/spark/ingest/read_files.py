@@ -87,7 +87,7 @@ class Bundle:
 
 
 class FileRead(NamedTuple):
-    """What there is to tell of a split."""
+    """What a task read of a split: how many facts and lines, and the file of its bad lines."""
 
     facts: int
     lines: int
@@ -102,7 +102,7 @@ class BundleResult:
     parts: Mapping[Relation, DataFile]
     terms: DataFile
     names: Mapping[int, Term]
-    told: tuple[FileRead, ...]
+    reads: tuple[FileRead, ...]
 
 
 def ingest(place: Workspace, load: Load) -> Rows:
@@ -120,16 +120,16 @@ def ingest(place: Workspace, load: Load) -> Rows:
         read_bundle, bundles, "reading files", watch=lambda done: load.tell_share(done / len(bundles))
     )
     rows = Rows()
-    told: list[FileRead] = []
+    reads: list[FileRead] = []
     for piece in pieces:
         parts = {relation: (place.adopt(part),) for relation, part in piece.parts.items()}
         terms = TermFiles((place.adopt(piece.terms),) if piece.terms.rows else ())
         rows = rows.beside(Rows(parts, terms, Names(piece.names), from_files=True))
-        told += piece.told
-    for one in told:
+        reads += piece.reads
+    for one in reads:
         # The file goes once it was read.
         place.adopt(one.bad_lines)
-    for at, group in groupby(zip(splits, told, strict=True), lambda pair: pair[0].file):
+    for at, group in groupby(zip(splits, reads, strict=True), lambda pair: pair[0].file):
         reading_of = readings[at]
         lines = facts = 0
         for _, one in group:
@@ -196,11 +196,11 @@ def _bad_lines(file: str, found: DataFile, lines: int, together: int) -> Iterato
 def read_bundle(bundle: Bundle) -> BundleResult:
     """Read some splits: the work of one task."""
     batch = EmbeddedBatch(Database())
-    told = tuple(_read_split(split, batch, bundle.folder) for split in bundle.splits)
+    reads = tuple(_read_split(split, batch, bundle.folder) for split in bundle.splits)
     dictionary = batch.store.dictionary
     parts, names = write_tables(batch.distinct(), dictionary, bundle.folder, bundle.hashing)
     terms = write_terms(bundle.folder, columns_of(dictionary, bundle.hashing))
-    return BundleResult(parts, terms, names, told)
+    return BundleResult(parts, terms, names, reads)
 
 
 def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> FileRead:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
     PartitionReader,
@@ -22,16 +21,15 @@ from zodiacedge.engine.spark.partition.shuffle import (
 )
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
 from zodiacedge.engine.spark.storage.terms import Hashing
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
-    Ids = NDArray[np.int32]
     Counts = dict[int, int]
     """By class, or as a whole under 0."""
 

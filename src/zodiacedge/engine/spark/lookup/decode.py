@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
-from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables, manifest_row
+from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
 from zodiacedge.engine.spark.storage.files import (
     DataFile,
@@ -33,20 +33,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
-    _Ids = NDArray[np.int32]
 
 # So many rows become facts at once.
 _TOGETHER = 65_536
 _ROWS_PER_FILE = 1 << 19
 # Terms of earlier facts that are kept for the next.
 _MOST_TERMS = 200_000
-_MANIFEST = "tag int, path string, rows long, classes string"
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class Lookup:
         contents: Sequence[SignedFiles],
         translation: Translation,
         choice: RowFilter = ALL,
-    ) -> _Ids:
+    ) -> Ids:
         reader = Reader()
         reads = [reader.read(relation, content, choice.classes) for content in contents]
         rows = union([read.table(translation) for read in reads], relation.arity).rows
@@ -163,11 +161,8 @@ class Lookup:
         place = self.workspace
         frame = self.readable(relation, contents, choice)
         writer = _Writer(place.scratch.folder)
-        told = place.jobs.run(
-            lambda: frame.mapInArrow(writer, _MANIFEST).collect(), "looking up what facts say"
-        )
-        parts = [place.adopt(DataFile(row["path"], row["rows"])) for row in told]
-        for part in parts:
+        written = place.jobs.each_partition(writer, frame, "looking up what facts say")
+        for part in [place.adopt(file) for file in written]:
             for batch in read_batches(part.path, _TOGETHER):
                 yield from facts_of(relation, batch)
 
@@ -178,9 +173,9 @@ class _Writer:
 
     folder: Folder
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[DataFile]:
         for table in in_tables(batches, _ROWS_PER_FILE):
-            yield manifest_row(0, DataFile(self.folder.write(table, "facts"), len(table)))
+            yield DataFile(self.folder.write(table, "facts"), len(table))
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:

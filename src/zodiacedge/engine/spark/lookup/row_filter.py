@@ -15,14 +15,11 @@ from zodiacedge.language.ast import Variable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.storage.embedded_tables import Translation
     from zodiacedge.engine.spark.storage.files import SignedFiles
     from zodiacedge.language.ast import Atom
     from zodiacedge.terms import Term
-
-    Ids = NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which nodes a change reaches: those with an atom that matches something that came or went."""
+"""The nodes that a change affects: those with an atom that matches a fact inserted or deleted."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 _UNMENTIONED = IRI("")
 
 
-def touched_by(sifted: ExplicitDelta, gone: Iterable[Segment]) -> Wanted:
-    """Return the relations of which facts came or went, of `rdf:type` the classes.
+def changed_relations(explicit: ExplicitDelta, deleted: Iterable[Segment]) -> Wanted:
+    """Return the relations with facts inserted or deleted, of `rdf:type` the classes.
 
     Args:
-        sifted: The explicit facts that came and went.
-        gone: What nodes had that are no more.
+        explicit: The explicit facts inserted and deleted.
+        deleted: The segments of nodes that the change deletes.
     """
-    found: Wanted = {}
-    for parts in (sifted.new, sifted.old):
-        for relation, pieces in parts.items():
-            classes = frozenset(key for part in pieces for key in part.classes)
-            want(found, relation, classes if relation.typed else None)
-    for segment in gone:
+    changed: Wanted = {}
+    for side in (explicit.new, explicit.old):
+        for relation, files in side.items():
+            classes = frozenset(key for file in files for key in file.classes)
+            want(changed, relation, classes if relation.typed else None)
+    for segment in deleted:
         for relation, content in segment.contents.items():
             if content.rows:
-                want(found, relation, frozenset(content.classes()) if relation.typed else None)
-    return found
+                want(changed, relation, frozenset(content.classes()) if relation.typed else None)
+    return changed
 
 
-def readers(graph: HyperGraph, touched: Wanted, keys: Mapping[Term, int]) -> Iterator[int]:
-    """Yield the nodes that read some relations, given the fingerprints of the terms that rules mention."""
+def readers(graph: HyperGraph, changed: Wanted, keys: Mapping[Term, int]) -> Iterator[int]:
+    """Yield the nodes that read changed relations, given the fingerprints of the terms that rules mention."""
     terms = {key: term for term, key in keys.items()}
-    for relation, classes in touched.items():
+    for relation, classes in changed.items():
         args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
         if classes is None:
             yield from graph.readers(Atom(relation.name, args)).all

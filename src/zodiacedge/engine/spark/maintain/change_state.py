@@ -1,7 +1,7 @@
-"""How a change stands: what there was before it, and what each node has by now.
+"""The state of a change under way: the version before it, and what each node has so far.
 
-Whoever chooses the next step (`next_step`) and whoever takes it (`attempt`) ask here; only the latter
-writes. What nodes of the old version hand over to those of the new one is told here, too.
+The scheduler reads it, `propagate` updates it. It also answers which nodes of the old version the nodes of
+the new one inherit from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import SegmentChange
-from zodiacedge.engine.spark.maintain.affected_nodes import touched_by
+from zodiacedge.engine.spark.maintain.affected_nodes import changed_relations
 from zodiacedge.engine.spark.storage.embedded_tables import constants
 from zodiacedge.language.printer import format_rule
 
@@ -40,25 +40,29 @@ class ChangeState:
     settings: Settings
 
     def __post_init__(self) -> None:
-        """Start with what stays as it was until somebody finds otherwise."""
+        """Start with the segments of the old version, of nodes that are still in the graph."""
         before = self.before
-        self.homes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
+        self.nodes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
         self.explicit_files = self.effect.after
-        self.segments = {keys: one for keys, one in before.segments.items() if keys in self.homes}
-        gone = [one for keys, one in before.segments.items() if keys not in self.homes]
-        self.touched_at_first = touched_by(self.effect.sifted, gone)
-        self.dropped = {key: one for key, one in before.dropped.items() if key in self.rules}
+        self.segments = {keys: segment for keys, segment in before.segments.items() if keys in self.nodes}
+        deleted = [segment for keys, segment in before.segments.items() if keys not in self.nodes]
+        self.changed_at_first = changed_relations(self.effect.sifted, deleted)
+        self.dropped = {key: dropped for key, dropped in before.dropped.items() if key in self.rules}
         self.same_functions = self.settings.registry is before.registry
 
     @property
     def workspace(self) -> Workspace:
-        """Where it is worked out."""
+        """The workspace of the version before."""
         return self.before.workspace
 
     @property
     def rows(self) -> int:
         """How many rows all nodes have."""
-        return sum(one.rows for one in self.segments.values())
+        return sum(segment.rows for segment in self.segments.values())
+
+    def rows_but(self, own: Collection[frozenset[str]]) -> int:
+        """Count the rows of all nodes but some."""
+        return sum(segment.rows for keys, segment in self.segments.items() if keys not in own)
 
     @cached_property
     def keys(self) -> dict[Term, int]:
@@ -70,15 +74,15 @@ class ChangeState:
         return {key: self.rules[key] for key in node.rules}
 
     def labels(self, node: HyperNode) -> tuple[str, ...]:
-        """Return how people know the rules of a node."""
+        """Return the labels of a node's rules; of a rule without label, its text."""
         return tuple(rule.label or format_rule(rule) for rule in self.rules_of(node).values())
 
     def is_new(self, keys: frozenset[str]) -> bool:
-        """Whether a node must be evaluated: it was not there before, or functions may give other values."""
+        """Whether a node must be evaluated: it has no segment, or functions may give other values."""
         return keys not in self.segments or not self.same_functions
 
-    def starts_from_nothing(self, node: HyperNode) -> bool:
-        """Whether a node is new and no others came together in it."""
+    def starts_from_scratch(self, node: HyperNode) -> bool:
+        """Whether a node is new and no other nodes merged into it."""
         keys = frozenset(node.rules)
         return self.is_new(keys) and not self.merged_in(keys)
 
@@ -87,54 +91,56 @@ class ChangeState:
         return not any(key in self.dropped for key in node.rules)
 
     def outside(self, own: Iterable[frozenset[str]]) -> tuple[list[Segment], list[Segment]]:
-        """Return what lies outside some nodes, before the change and after it."""
+        """Return the owners outside some nodes, before the change and after it."""
         inside = set(own)
-        before = [one for keys, one in self.before.segments.items() if keys not in inside]
-        after = [one for keys, one in self.segments.items() if keys not in inside]
+        before = [segment for keys, segment in self.before.segments.items() if keys not in inside]
+        after = [segment for keys, segment in self.segments.items() if keys not in inside]
         return [self.before.explicit_files, *before], [self.explicit_files, *after]
 
-    def moved(self, keys: frozenset[str], segment: Segment) -> SegmentChange | None:
-        """Count what a node gained and lost; None if only the rows would tell, or those of other nodes."""
-        had = self.before.segments.get(keys)
-        if had is None:
-            return None if any(key in self._old_homes for key in keys) else SegmentChange(segment.rows)
+    def moved(self, keys: frozenset[str]) -> SegmentChange | None:
+        """Count the rows that a node gained and lost; None if only rows would tell."""
+        before, segment = self.before.segments.get(keys), self.segments[keys]
+        if before is None:
+            return None if any(key in self._old_nodes for key in keys) else SegmentChange(segment.rows)
         total = SegmentChange()
-        for relation in {**had.contents, **segment.contents}:
-            found = had.content(relation).counted(segment.content(relation))
-            if found is None:
+        for relation in {**before.contents, **segment.contents}:
+            counts = before.content(relation).counted(segment.content(relation))
+            if counts is None:
                 return None
-            total = SegmentChange(total.gained + found.gained, total.lost + found.lost)
+            total = SegmentChange(total.gained + counts.gained, total.lost + counts.lost)
         return total
 
+    # Nodes that merge and split.
+
     def known_parts(self, keys: frozenset[str]) -> Iterator[DataFile]:
-        """Yield the files of the old version that a node may have kept or taken over."""
-        for old in {self._old_homes[key] for key in keys if key in self._old_homes}:
+        """Yield the files of the old version that a node may have kept or inherited."""
+        for old in {self._old_nodes[key] for key in keys if key in self._old_nodes}:
             yield from self.before.segments[old].parts
 
     def parents(self, own: Collection[frozenset[str]]) -> set[frozenset[str]]:
-        """Return the nodes that are no more, all of whose rules that still are have come into some nodes."""
+        """Return the deleted nodes whose remaining rules are all in the given nodes."""
         if not self.same_functions:
             return set()
-        old_homes = {self._old_homes[key] for keys in own for key in keys if key in self._old_homes}
-        found = set()
-        for old in old_homes - self.homes.keys():
-            heirs = {frozenset(self.graph.node_of(key).rules) for key in old if key in self.rules}
-            if old <= self.before.rules.keys() and heirs <= set(own):
-                found.add(old)
-        return found
+        old_nodes = {self._old_nodes[key] for keys in own for key in keys if key in self._old_nodes}
+        parents = set()
+        for old in old_nodes - self.nodes.keys():
+            successors = {frozenset(self.graph.node_of(key).rules) for key in old if key in self.rules}
+            if old <= self.before.rules.keys() and successors <= set(own):
+                parents.add(old)
+        return parents
 
     def has_other_parents(self, keys: frozenset[str], known: Collection[frozenset[str]]) -> bool:
-        """Whether rules of a node that is new were in others before than some that are known."""
+        """Whether rules of a new node come from other old nodes than the known ones."""
         if keys in self.before.segments:
             return False
-        return any(self._old_homes[key] not in known for key in keys if key in self._old_homes)
+        return any(self._old_nodes[key] not in known for key in keys if key in self._old_nodes)
 
     def merged_in(self, keys: frozenset[str]) -> list[frozenset[str]]:
-        """Return the nodes that came together in a new one with all their rules."""
+        """Return the old nodes that merged into a new one with all their rules."""
         parents = self.parents({keys}) if keys not in self.segments else set()
         return sorted(parents, key=sorted) if all(old <= keys for old in parents) else []
 
     @cached_property
-    def _old_homes(self) -> dict[str, frozenset[str]]:
-        """The nodes of the old version that rules were in."""
+    def _old_nodes(self) -> dict[str, frozenset[str]]:
+        """The nodes of the old version, by the keys of their rules."""
         return {key: keys for keys in self.before.segments for key in keys}

@@ -1,84 +1,259 @@
-"""What became visible between two versions, and what is visible no more: files of rows."""
+"""The net change between two versions: the rows that became visible, and those that are visible no more.
+
+A fact is visible if any owner has it: the explicit facts, or the segment of a node. Of many relations the net
+change follows from which owners have them. The others are compared when a user asks: on rows looked up by key
+where few changed, else in one task, else by a plan.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.spark.evaluate import embedded_task
+from zodiacedge.engine.spark.evaluate.embedded_task import (
+    RegionInputs,
+    RegionProgram,
+    RegionTask,
+    TaskSettings,
+)
+from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
+from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
-from zodiacedge.engine.spark.storage.files import SignedFiles
+from zodiacedge.engine.spark.maintain import slice_search
+from zodiacedge.engine.spark.maintain.slice_search import RelationFiles, Scope
+from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
+from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
+from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.spark.maintain.compare import Parts
-    from zodiacedge.engine.spark.storage.files import Relation
+    from pyspark.sql import DataFrame
+
+    from zodiacedge.engine.spark.evaluate.embedded_task import NetFiles
+    from zodiacedge.engine.spark.evaluate.seminaive import Owners
+    from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
+    from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Fact
+    from zodiacedge.terms import Term
+
+    # The files of the rows inserted, and of those deleted.
+    Net = tuple[RelationFiles, RelationFiles]
+
+# Where at most one row in so many was inserted or deleted, the old files stay and get one more layer.
+_SHARE = 4
+_MOST_LAYERS = 16
 
 
 class SparkNetChange:
-    """Rows by relation, each once; found out when somebody asks."""
+    """The net change of one change, compared when a user asks; each row once."""
 
-    def __init__(self, after: SparkVersion, find: Callable[[], tuple[Parts, Parts]]) -> None:
-        """Take the version after the change, and what finds out what became visible and what is no more."""
+    def __init__(self, after: SparkVersion, find: Callable[[], Net]) -> None:
+        """Take the version after the change, and the function that compares it with the one before."""
         self.after = after
-        self._find: Callable[[], tuple[Parts, Parts]] | None = find
+        self._find: Callable[[], Net] | None = find
 
     @cached_property
-    def _sides(self) -> tuple[Parts, Parts]:
+    def _sides(self) -> Net:
         if self._find is None:
             raise AssertionError
-        found = self._find()
-        # The files of the version before are needed no more.
+        sides = self._find()
+        # Lets go of the files of the version before.
         self._find = None
-        return found
+        return sides
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
-        """Count the facts that came and those that went, without listing them."""
-        came, went = self._sides
-        return self._counted(came), self._counted(went)
+        """Count the facts inserted and those deleted, without listing them."""
+        inserted, deleted = self._sides
+        return self._counted(inserted), self._counted(deleted)
 
-    def _counted(self, side: Parts) -> dict[Predicate, int]:
-        found: dict[Predicate, int] = {}
-        for relation, parts in side.items():
-            content = SignedFiles.of(*parts)
+    def _counted(self, side: RelationFiles) -> dict[Predicate, int]:
+        counts: dict[Predicate, int] = {}
+        for relation, files in side.items():
+            content = SignedFiles.of(*files)
             if not relation.typed:
-                found[Predicate(*relation)] = content.rows
+                counts[Predicate(*relation)] = content.rows
                 continue
             classes = content.classes()
-            names = self.after.named(classes)
+            terms = self.after.named(classes)
             for key, count in classes.items():
-                predicate = class_predicate(names[key])
-                found[predicate] = found.get(predicate, 0) + count
-        return found
+                predicate = class_predicate(terms[key])
+                counts[predicate] = counts.get(predicate, 0) + count
+        return counts
 
     def facts(
         self, wanted: Callable[[Predicate], bool] | None = None
     ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
-        came, went = self._sides
-        return self._listed(came, wanted), self._listed(went, wanted)
+        """Return the facts inserted, and those deleted; only of wanted predicates, if these are given."""
+        inserted, deleted = self._sides
+        return self._listed(inserted, wanted), self._listed(deleted, wanted)
 
-    def _listed(self, side: Parts, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
-        contents = {relation: SignedFiles.of(*parts) for relation, parts in side.items()}
+    def _listed(self, side: RelationFiles, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
+        contents = {relation: SignedFiles.of(*files) for relation, files in side.items()}
         lookup = Lookup(self.after.workspace, self.after.terms)
         return frozenset(
             fact
             for relation, content in contents.items()
             if wanted is None or relation.typed or wanted(Predicate(*relation))
-            for fact in lookup.facts(relation, [content], self._choice(relation, content, wanted))
+            for fact in lookup.facts(relation, [content], self._filter(relation, content, wanted))
         )
 
-    def _choice(
+    def _filter(
         self, relation: Relation, content: SignedFiles, wanted: Callable[[Predicate], bool] | None
     ) -> RowFilter:
-        """Return what is wanted of a relation that something is wanted of: of members, some classes."""
+        """Return the filter for wanted predicates: of `rdf:type`, the classes that are wanted."""
         if wanted is None or not relation.typed:
             return ALL
         classes = content.classes()
-        names = self.after.named(classes)
-        return RowFilter(frozenset(key for key in classes if wanted(class_predicate(names[key]))))
+        terms = self.after.named(classes)
+        return RowFilter(frozenset(key for key in classes if wanted(class_predicate(terms[key]))))
+
+
+def rows_of(wanted: Wanted, owners: Iterable[Segment]) -> int:
+    """Count what all owners have of some relations, or of some classes of them."""
+    return sum(
+        content.rows if classes is None else sum(content.classes().get(key, 0) for key in classes)
+        for owner in owners
+        for relation, classes in wanted.items()
+        for content in (owner.content(relation),)
+    )
+
+
+def net_of(
+    before: SparkVersion,
+    after: SparkVersion,
+    explicit: ExplicitDelta,
+    changed: Wanted,
+    keys: Mapping[Term, int],
+) -> Net:
+    """Return the net change of the relations that an owner gained or lost facts of."""
+    inserted: RelationFiles = {}
+    deleted: RelationFiles = {}
+    unclear: Wanted = {}
+    for relation, classes in changed.items():
+        was, will = (
+            [owner.content(relation) for owner in (version.explicit_files, *version.segments.values())]
+            for version in (before, after)
+        )
+        explicit_only = (was[0], will[0])
+        was, will = ([content for content in side if content.rows] for side in (was, will))
+        if all(content in explicit_only for content in (*was, *will)):
+            for side, files in ((inserted, explicit.new), (deleted, explicit.old)):
+                if relation in files:
+                    side[relation] = files[relation]
+        elif not was and len(will) == 1 and will[0].plain:
+            inserted[relation] = tuple(will[0].parts)
+        elif not will and len(was) == 1 and was[0].plain:
+            deleted[relation] = tuple(was[0].parts)
+        else:
+            want(unclear, relation, classes)
+    if unclear:
+        more_inserted, more_deleted = _compared(before, after, unclear, keys)
+        inserted |= more_inserted
+        deleted |= more_deleted
+    return inserted, deleted
+
+
+def _compared(before: SparkVersion, after: SparkVersion, wanted: Wanted, keys: Mapping[Term, int]) -> Net:
+    workspace = before.workspace
+    options = workspace.options
+    old, new = (owners_of(version.explicit_files, version.segments) for version in (before, after))
+    large = rows_of(wanted, new.values()) > min(options.look_up_from, options.gather_rows)
+    if options.strategy == "choose" and large:
+        net = slice_search.visible_changes(Scope(workspace, ALONE, (), keys, old, new, tuple(wanted)))
+        if net is not None:
+            return net
+    return changes_between(workspace, old, new, wanted, after.terms)
+
+
+def changes_between(workspace: Workspace, old: Owners, new: Owners, wanted: Wanted, terms: TermFiles) -> Net:
+    """Compare what is visible of some relations in two versions: in one task, else by a plan."""
+    rows = max(rows_of(wanted, side.values()) for side in (old, new))
+    if not workspace.options.gathers(rows):
+        return _changes_by_plan(workspace, tuple(wanted), old, new)
+    task = RegionTask(
+        program=RegionProgram(),
+        inputs=RegionInputs(inputs_for(wanted, old.values(), new.values()), terms),
+        settings=TaskSettings(workspace.scratch.folder, workspace.hashing, net_rows=inf),
+    )
+    result = workspace.jobs.one(embedded_task.run, task, "comparing what is visible")
+    if result is None or result.net is None:
+        raise AssertionError
+    return adopted(workspace, result.net)
+
+
+def adopted(workspace: Workspace, net: NetFiles) -> Net:
+    """Keep the files of a net change that a task wrote."""
+    sides: list[RelationFiles] = [{r: (workspace.adopt(file),) for r, file in side.items()} for side in net]
+    return sides[0], sides[1]
+
+
+def _changes_by_plan(
+    workspace: Workspace, relations: Sequence[Relation], before: Owners, after: Owners
+) -> Net:
+    """Compare what is visible of some relations in two versions: one job."""
+    frames = Frames(workspace)
+    pieces: list[DataFrame] = []
+    width = max(r.width for r in relations)
+    for tag, relation in enumerate(relations):
+        deltas = [
+            frames.delta(relation, _content(before, owner, relation), _content(after, owner, relation))
+            for owner in {**before, **after}
+        ]
+        for side, others in ((0, before), (1, after)):
+            rows = [frame for delta in deltas if (frame := delta[side]) is not None]
+            if rows:
+                visible = frames.union(relation, [owner.content(relation) for owner in others.values()])
+                changed = together(rows).distinct().join(visible, names(relation.width), "left_anti")
+                pieces.append(tagged(changed, 2 * tag + side, width))
+    if not pieces:
+        return {}, {}
+    listed = [relation for relation in relations for _ in range(2)]
+    written = frames.write(together(pieces), listed, "comparing what is visible", ALONE)
+    inserted = {relations[tag // 2]: tuple(files) for tag, files in written.items() if tag % 2 == 0}
+    deleted = {relations[tag // 2]: tuple(files) for tag, files in written.items() if tag % 2 == 1}
+    return inserted, deleted
+
+
+def layered(
+    workspace: Workspace,
+    before: Mapping[Relation, SignedFiles],
+    after: Mapping[Relation, SignedFiles],
+    turn: YieldPoint,
+) -> dict[Relation, SignedFiles]:
+    """Return a recomputed segment's contents, as layers on the old files where few rows changed: one job."""
+    frames = Frames(workspace)
+    contents = dict.fromkeys(before, SignedFiles()) | dict(after)
+    both = [r for r, content in contents.items() if content.rows and before.get(r, SignedFiles()).rows]
+    if not both:
+        return contents
+    pieces: list[DataFrame] = []
+    width = max(r.width for r in contents)
+    for tag, relation in enumerate(both):
+        old, new = (frames.content(relation, side[relation]) for side in (before, after))
+        columns = names(relation.width)
+        pieces.append(tagged(new.join(old, columns, "left_anti"), 2 * tag, width))
+        pieces.append(tagged(old.join(new, columns, "left_anti"), 2 * tag + 1, width))
+    listed = [relation for relation in both for _ in range(2)]
+    written = frames.write(together(pieces), listed, "comparing with the version before", turn)
+    for tag, relation in enumerate(both):
+        plus, minus = written.get(2 * tag, []), written.get(2 * tag + 1, [])
+        rows = sum(file.rows for file in (*plus, *minus))
+        layers = len(before[relation].layers)
+        if not rows:
+            contents[relation] = before[relation]
+        elif rows * _SHARE <= contents[relation].rows and layers < _MOST_LAYERS:
+            contents[relation] = before[relation].then(plus, minus)
+    return contents
+
+
+def _content(owners: Owners, owner: frozenset[str] | None, relation: Relation) -> SignedFiles:
+    return owners.get(owner, Segment()).content(relation)

@@ -1,40 +1,46 @@
-"""What comes next in a change: as many of the waiting nodes as one step takes, and the way of that step.
+"""Schedules a change: which of the waiting nodes the next step takes, and by which strategy.
 
-A step is a region of nodes in one task, on all rows that they read or only on rows that were looked up; or
-nodes in parts; or a chain of them by one plan; or one node by its way (`ways`). It is chosen by how much the
-nodes read and are expected to derive (`sizes`). How a step is taken is left to `attempt`.
+A step is a region of nodes in one task, on all rows that they read or on a slice of them; or nodes that are
+partitioned together; or one node by a plan or semi-naive rounds (`evaluate.strategy`). The choice follows
+from how many rows the nodes read and are expected to derive (`Estimates`). `propagate` takes the step.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.evaluate import pipelined
 from zodiacedge.engine.spark.evaluate.inputs import wanted_by
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
-from zodiacedge.engine.spark.evaluate.strategy import Strategy, reason, strategy_alone
-from zodiacedge.engine.spark.maintain.estimates import Estimates
+from zodiacedge.engine.spark.evaluate.strategy import Strategy, is_recursive, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
-from zodiacedge.engine.spark.partition.analysis import Neighbours
+from zodiacedge.engine.spark.storage.files import Relation, Segment
+from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.language.checks import body_atoms
+from zodiacedge.plan.partition import CoPartitionedNodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from zodiacedge.engine.spark.maintain.change_state import ChangeState
     from zodiacedge.engine.spark.maintain.slice_search import LookedUp
-    from zodiacedge.engine.spark.partition.analysis import PartitionedRead
-    from zodiacedge.engine.spark.storage.files import Segment
     from zodiacedge.graph.draft import HyperNode
     from zodiacedge.language.ast import Rule
+    from zodiacedge.plan.partition import PartitionedRelation
+    from zodiacedge.terms import Term
+
+# How many facts a recursive node is expected to derive from each that it reads, when nothing else is known.
+_GROWTH = 10
+# A relation, or a class of it.
+_Source = tuple[Relation, "int | None"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """The nodes to come next: all in one task, on rows that were looked up or on all, or by another way."""
+    """The nodes that come next: in one task where no strategy is given, on a slice or on all rows."""
 
     nodes: Sequence[HyperNode]
     strategy: Strategy | None = None
@@ -45,105 +51,160 @@ class Step:
 
 @dataclass
 class Scheduler:
-    """Chooses step after step, as a change stands by then."""
+    """Schedules step after step, by what each node has so far."""
 
-    standing: ChangeState
-    # Nodes for which too much would have to be looked up.
-    _not_to_look_up: set[int] = field(default_factory=set)
+    state: ChangeState
+    # Nodes for which too many rows would have to be looked up.
+    _not_sliced: set[int] = field(default_factory=set)
 
     def next(self, nodes: Sequence[HyperNode]) -> Step:
-        """Return the step for the first of some nodes, in topological order."""
-        options, before = self.standing.workspace.options, self.standing.before
-        # One task maintains nodes from what there was.
-        sizes = self._sizes((before.explicit_files, *before.segments.values()))
+        """Return the step for the first of the waiting nodes, which are in topological order."""
+        options, before = self.state.workspace.options, self.state.before
+        # One task maintains nodes from the old version.
+        estimates = self._estimates((before.explicit_files, *before.segments.values()))
         fitting = rows = 0
         for node in nodes[:1] if options.strategy in {"partitioned", "rounds"} else nodes:
-            sizes.add(self._rules(node), self.standing.segments.get(frozenset(node.rules)))
-            if not options.gathers(sizes.total):
+            estimates.add(self._rules(node), self.state.segments.get(frozenset(node.rules)))
+            if not options.gathers(estimates.total):
                 break
-            fitting, rows = fitting + 1, sizes.total
+            fitting, rows = fitting + 1, estimates.total
         if options.strategy == "gathered":
             return Step(nodes, rows=rows)
-        large = sizes.total > min(options.gather_rows, options.look_up_from)
+        large = estimates.total > min(options.gather_rows, options.look_up_from)
         looked_up = self._look_up(nodes) if large and options.strategy == "choose" else None
         if looked_up is not None:
-            return Step(nodes[: looked_up.nodes], looked_up=looked_up, rows=sizes.total)
+            return Step(nodes[: looked_up.nodes], looked_up=looked_up, rows=estimates.total)
         if fitting < len(nodes) and options.strategy in {"choose", "partitioned"}:
-            parts = self._in_parts(nodes)
-            # A part is as quick as one task, and there are many at a time.
-            if len(parts.nodes) > fitting:
-                return Step(parts.nodes, rows=parts.rows) if options.gathers(parts.rows) else parts
+            step = self._partitioned(nodes)
+            # A partition is as quick as one task, and many run at a time.
+            if len(step.nodes) > fitting:
+                return Step(step.nodes, rows=step.rows) if options.gathers(step.rows) else step
         if fitting:
             return Step(nodes[:fitting], rows=rows)
-        way = strategy_alone(self._rules(nodes[0]), options.strategy, sizes.total, options.gather_rows)
-        return Step(self._chain(nodes) if way.name == "plans" else nodes[:1], way, rows=sizes.total)
+        rules, most = self._rules(nodes[0]), options.gather_rows
+        strategy = strategy_alone(rules, options.strategy, estimates.total, most)
+        return Step(nodes[:1], strategy, rows=estimates.total)
 
-    def stop_looking_up(self, nodes: Iterable[HyperNode]) -> None:
-        """Take another way from now on: for these nodes, what can be looked up is not enough."""
-        self._not_to_look_up.update(node.id for node in nodes)
+    def stop_slicing(self, nodes: Iterable[HyperNode]) -> None:
+        """Take another strategy for these nodes from here on: a slice is not enough."""
+        self._not_sliced.update(node.id for node in nodes)
 
-    def _in_parts(self, nodes: Sequence[HyperNode]) -> Step:
-        """Return the nodes that can be evaluated together in parts, with no other before them."""
-        options = self.standing.workspace.options
-        sizes = self._sizes()
-        chosen = options.strategy == "choose"
-        neighbours = Neighbours(self._size_of(sizes), options.gather_rows if chosen else inf)
-        found = []
+    def _partitioned(self, nodes: Sequence[HyperNode]) -> Step:
+        """Return the nodes that can be partitioned together and wait for no other node."""
+        options = self.state.workspace.options
+        estimates = self._estimates()
+
+        def size(read: PartitionedRelation) -> int:
+            key = None if read.member_of is None else self.state.keys[read.member_of]
+            return estimates.existing(Relation(read.name, read.arity), key)
+
+        collected = CoPartitionedNodes(size, options.gather_rows if options.strategy == "choose" else inf)
+        together = []
         for node in nodes:
             rules = self._rules(node)
-            if neighbours.take(rules, ready=self.standing.starts_from_nothing(node)):
-                sizes.add(rules, None)
-                found.append(node)
-        why = reason(options.strategy, sizes.total, options.gather_rows)
-        return Step(found, Strategy("partitioned", why, neighbours.dealing), rows=sizes.total)
-
-    def _chain(self, nodes: Sequence[HyperNode]) -> Sequence[HyperNode]:
-        """Return the nodes that one plan derives: the first, and those after it that can go with it."""
-        length, sizes = pipelined.Length(), self._sizes()
-        found: list[HyperNode] = []
-        for node in nodes:
-            rules = self._rules(node)
-            large = sizes.alone(rules) > self.standing.workspace.options.gather_rows
-            new = self.standing.is_new(frozenset(node.rules))
-            fits = pipelined.only_joins(rules) and new and (large or not found)
-            if not fits or not length.takes(rules):
-                break
-            sizes.add(rules, None)
-            found.append(node)
-        return found or nodes[:1]
+            if collected.take(rules, ready=self.state.starts_from_scratch(node)):
+                estimates.add(rules, None)
+                together.append(node)
+        why = reason(options.strategy, estimates.total, options.gather_rows)
+        return Step(together, Strategy("partitioned", why, collected.partitioning), rows=estimates.total)
 
     def _look_up(self, nodes: Sequence[HyperNode]) -> LookedUp | None:
-        """Look up the rows that nodes need, as many of them as can be maintained on such rows alone."""
-        kept = list(takewhile(self._can_be_looked_up, nodes))
+        """Look up the rows that as many of the nodes need as can be maintained on a slice."""
+        kept = list(takewhile(self._can_be_sliced, nodes))
         if not kept:
             return None
-        standing = self.standing
-        rules = [standing.rules_of(node) for node in kept]
+        state = self.state
+        rules = [state.rules_of(node) for node in kept]
         atoms = [
-            atom for one in rules for rule in one.values() for atom in (rule.head, *body_atoms(rule.body))
+            atom for node in rules for rule in node.values() for atom in (rule.head, *body_atoms(rule.body))
         ]
-        relations = {*wanted_by(atoms, standing.keys), *standing.touched_at_first}
-        before = owners_of(standing.before.explicit_files, standing.before.segments)
-        after = owners_of(standing.explicit_files, standing.segments)
-        turn = standing.settings.turn
-        found = look_up(Scope(standing.workspace, turn, rules, standing.keys, before, after, relations))
-        if found is None or found.nodes < len(kept):
-            self.stop_looking_up([kept[found.nodes if found else 0]])
-        return found
+        relations = {*wanted_by(atoms, state.keys), *state.changed_at_first}
+        before = owners_of(state.before.explicit_files, state.before.segments)
+        after = owners_of(state.explicit_files, state.segments)
+        turn = state.settings.turn
+        looked_up = look_up(Scope(state.workspace, turn, rules, state.keys, before, after, relations))
+        if looked_up is None or looked_up.nodes < len(kept):
+            self.stop_slicing([kept[looked_up.nodes if looked_up else 0]])
+        return looked_up
 
-    def _can_be_looked_up(self, node: HyperNode) -> bool:
-        known = not self.standing.is_new(frozenset(node.rules))
-        return known and self.standing.is_exact(node) and node.id not in self._not_to_look_up
+    def _can_be_sliced(self, node: HyperNode) -> bool:
+        known = not self.state.is_new(frozenset(node.rules))
+        return known and self.state.is_exact(node) and node.id not in self._not_sliced
 
-    def _sizes(self, before: Iterable[Segment] = ()) -> Estimates:
-        return Estimates(self.standing.explicit_files, self.standing.segments, self.standing.keys, before)
-
-    def _size_of(self, sizes: Estimates) -> Callable[[PartitionedRead], int]:
-        def size(source: PartitionedRead) -> int:
-            key = None if source.member_of is None else self.standing.keys[source.member_of]
-            return sizes.there(source.relation, key)
-
-        return size
+    def _estimates(self, before: Iterable[Segment] = ()) -> Estimates:
+        return Estimates(self.state.explicit_files, self.state.segments, self.state.keys, before)
 
     def _rules(self, node: HyperNode) -> list[Rule]:
-        return list(self.standing.rules_of(node).values())
+        return list(self.state.rules_of(node).values())
+
+
+class Estimates:
+    """Estimates how many rows a region of nodes reads and derives, node after node.
+
+    A node that was evaluated before is expected to derive as much again. Another one is expected to derive as
+    many facts as the smallest atom of each rule matches, and some times more where it is recursive; what
+    nodes before it in the region are expected to derive counts for what it reads.
+    """
+
+    def __init__(
+        self,
+        explicit: Segment,
+        segments: Mapping[frozenset[str], Segment],
+        keys: Mapping[Term, int],
+        before: Iterable[Segment] = (),
+    ) -> None:
+        """Count the rows of the owners; with those of a version before, the larger count of the two."""
+        self._keys = keys
+        self._existing = _counted((explicit, *segments.values())) | _counted(before)
+        self._expected: Counter[_Source] = Counter()
+        self._expected_of_any_class = 0
+        self._read: set[_Source] = set()
+        self.total = 0
+
+    def add(self, rules: Sequence[Rule], kept: Segment | None) -> None:
+        """Take a node, with its segment if it was evaluated before."""
+        for atom in (atom for rule in rules for atom in body_atoms(rule.body)):
+            source = self._source(atom)
+            if source not in self._read:
+                self._read.add(source)
+                self.total += self._existing[source]
+        if kept is not None:
+            self.total += kept.rows
+            return
+        smallest = (
+            min((self._size(atom) for atom in rule.body if isinstance(atom, Atom)), default=1)
+            for rule in rules
+        )
+        derived = sum(smallest) * (_GROWTH if is_recursive(rules) else 1)
+        self.total += derived
+        for relation, member_of in {self._source(rule.head) for rule in rules}:
+            self._expected[relation, member_of] += derived
+            if member_of is not None:
+                self._expected[relation, None] += derived
+            elif relation.typed:
+                self._expected_of_any_class += derived
+
+    def existing(self, relation: Relation, member_of: int | None) -> int:
+        """Return how many facts of a relation, or of a class of it, the owners have."""
+        return self._existing[relation, member_of]
+
+    def _size(self, atom: Atom) -> int:
+        source = self._source(atom)
+        of_any = self._expected_of_any_class if source[1] is not None else 0
+        return self._existing[source] + self._expected[source] + of_any
+
+    def _source(self, atom: Atom) -> _Source:
+        relation = Relation.of(atom)
+        if relation.typed and not isinstance(atom.args[1], Variable):
+            return relation, self._keys[atom.args[1]]
+        return relation, None
+
+
+def _counted(owners: Iterable[Segment]) -> Counter[_Source]:
+    counts: Counter[_Source] = Counter()
+    for owner in owners:
+        for relation, content in owner.contents.items():
+            counts[relation, None] += content.rows
+            for key, count in content.classes().items():
+                counts[relation, key] += count
+    return counts

@@ -7,7 +7,6 @@ as it is not small: then as many nodes as could be followed are maintained so, o
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,21 +15,23 @@ import numpy as np
 
 from zodiacedge.engine.spark.lookup.by_key import Slice, TooManyError, matching
 from zodiacedge.engine.spark.maintain.demand import demands_of
+from zodiacedge.engine.spark.storage.compaction import consolidated
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
-    from zodiacedge.engine.spark.maintain.compare import Parts
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Atom, Rule
     from zodiacedge.terms import Term
 
+# Files of rows, by relation.
+RelationFiles = dict[Relation, tuple[DataFile, ...]]
 _NOTHING = Segment()
 # So many times somebody looks up where the last time led to.
 _MOST_ROUNDS = 16
@@ -124,7 +125,7 @@ def look_up(scope: Scope) -> LookedUp | None:
     return None
 
 
-def visible_changes(scope: Scope) -> tuple[Parts, Parts] | None:
+def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
     """Return what became visible and what is visible no more, of all that any owner gained or lost.
 
     None if that is not little.
@@ -136,7 +137,7 @@ def visible_changes(scope: Scope) -> tuple[Parts, Parts] | None:
         slice_.fetch(wants)
     except TooManyError:
         return None
-    found: tuple[Parts, Parts] = ({}, {})
+    found: tuple[RelationFiles, RelationFiles] = ({}, {})
     known = _Found(scope, slice_)
     for relation in {**came, **went}:
         moved = came.get(relation, set()) | went.get(relation, set())
@@ -186,23 +187,22 @@ class _Moved:
     def _difference(
         self, relation: Relation, was: SignedFiles, will: SignedFiles
     ) -> tuple[set[Row], set[Row]]:
-        balance: Counter[Row] = Counter()
-        for parts, sign in zip(was.moved(will), (1, -1), strict=True):
-            for part in parts:
-                for row in self._rows(relation, part):
-                    balance[row] += sign
-        return {row for row, count in balance.items() if count > 0}, {
-            row for row, count in balance.items() if count < 0
-        }
+        more, less = was.moved(will)
+        pieces = [np.stack(self._columns(relation, part), axis=1) for part in (*more, *less)]
+        signs = np.repeat([1] * len(more) + [-1] * len(less), [len(rows) for rows in pieces])
+        nothing = np.zeros((0, relation.width), np.int64)
+        rows, counts = consolidated(np.concatenate((nothing, *pieces)), signs)
+        plus, minus = (_as_rows(relation, map(tuple, rows[counts * sign > 0].tolist())) for sign in (1, -1))
+        return plus, minus
 
-    def _rows(self, relation: Relation, part: DataFile) -> set[Row]:
+    def _columns(self, relation: Relation, part: DataFile) -> Columns:
         self.left -= part.rows
         columns = None
         if self.left >= 0:
             columns = matching(part.path, relation.width, {(): {()}}, part.rows)
         if columns is None:
             raise TooManyError(relation)
-        return _as_rows(relation, zip(*(column.tolist() for column in columns), strict=True))
+        return columns
 
 
 class _Found:

@@ -1,6 +1,5 @@
-"""Hash partitioning of relations by an argument that rules hand down.
+"""Hash partitioning of relations by an argument that rules hand down (`plan.partition` finds it).
 
-analysis     which argument partitions the relations of some nodes
 shuffle      the shuffle: files in, a block per partition out
 merge_terms  new terms merged into those that are known
 """

@@ -12,9 +12,9 @@ from zodiacedge.engine.spark.storage.terms import FEW, Stretch, TermFiles, unsee
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.files import DataFile, Folder
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
 _ENTRIES = "id long, kind tinyint, bits long, text binary"
 

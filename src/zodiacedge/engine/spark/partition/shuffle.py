@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.handover import YieldPoint
+    from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
-    Keys = NDArray[np.int64]
     Columns = list[Keys]
     Classes = frozenset[int] | None
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
-from zodiacedge.engine.handover import ALONE
 from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, PartitionKey
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
@@ -16,6 +15,7 @@ from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Names, TermFiles
+from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,6 @@ for a task are joined with their terms by a plan.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,17 +38,13 @@ from zodiacedge.terms import IRI
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.persistence import Kind, Partitions, PartitionWriter
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
-    Keys = NDArray[np.int64]
-    Ids = NDArray[np.int32]
     Written = list[tuple[PartitionKey, PartitionFile]]
 
-_MANIFEST = "file string"
 # So many rows become one file, where a plan writes them.
 _ROWS_PER_FILE = 1 << 20
 
@@ -205,12 +200,7 @@ def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: Par
         frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
     chosen = frame.select(*(f"{column}{n}" for n in range(relation.arity) for column in "kbt"))
     task = _PlanWriter(held.holder, write)
-    rows = workspace.jobs.run(lambda: chosen.mapInArrow(task, _MANIFEST).collect(), "writing a store")
-    written: Written = []
-    for row in rows:
-        file = json.loads(row["file"])
-        key = PartitionKey(held.holder.kind, held.holder.owner, file["predicate"], file["arity"])
-        written.append((key, PartitionFile(file["path"], file["bytes"], file["rows"])))
+    written = workspace.jobs.each_partition(task, chosen, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:
         # A join passes over a fingerprint without a term, and the store would lose the row.
         raise AssertionError("a fingerprint has no term")
@@ -224,20 +214,12 @@ class _PlanWriter:
     holder: Holder
     write: PartitionWriter
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[PartitionKey, PartitionFile]]:
         for given in in_tables(batches, _ROWS_PER_FILE):
             yield from self._written(given)
 
-    def _written(self, given: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _written(self, given: pa.Table) -> Iterator[tuple[PartitionKey, PartitionFile]]:
         terms = TableTerms()
         entered = enter_rows(given, self.holder.relation.arity, terms.dictionary)
         for key, table in partitions_of(self.holder, np.stack(entered, axis=1), terms):
-            file = self.write(key, table)
-            manifest = {
-                "predicate": key.predicate,
-                "arity": key.arity,
-                "path": file.path,
-                "bytes": file.bytes,
-                "rows": file.rows,
-            }
-            yield pa.RecordBatch.from_pydict({"file": pa.array([json.dumps(manifest)], pa.string())})
+            yield key, self.write(key, table)

@@ -25,7 +25,7 @@ from zodiacedge.terms import order_key, value_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from zodiacedge.engine.spark.evaluate.embedded_task import Input
+    from zodiacedge.engine.spark.evaluate.inputs import Input
     from zodiacedge.language.ast import Query, Variable
     from zodiacedge.terms import Literal, Term
 

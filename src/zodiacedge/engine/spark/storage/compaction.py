@@ -14,8 +14,12 @@ from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, Si
 from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.handover import YieldPoint
+    from numpy.typing import NDArray
+
     from zodiacedge.engine.spark.storage.workspace import Workspace
+
+    Keys = NDArray[np.int64]
+    from zodiacedge.engine.yield_point import YieldPoint
 
 # A content of more layers than this is put together.
 _MOST_LAYERS = 32
@@ -65,13 +69,19 @@ def _netted(work: _Small) -> tuple[DataFile, DataFile]:
     """Write what goes in the end, and what comes: a row that came and went again is neither."""
     pieces = [np.stack(read_file(part, work.relation.width), axis=1) for _, part in work.layers]
     signs = np.repeat([1 if came else -1 for came, _ in work.layers], [len(rows) for rows in pieces])
-    rows, places = np.unique(np.concatenate(pieces), axis=0, return_inverse=True)
-    net = np.bincount(places.ravel(), weights=signs, minlength=len(rows))
+    rows, counts = consolidated(np.concatenate(pieces), signs)
     minus, plus = (
-        work.folder.write_rows(work.relation, list(np.ascontiguousarray(rows[net == sign].T)))
+        work.folder.write_rows(work.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
         for sign in (-1, 1)
     )
     return minus, plus
+
+
+def consolidated(rows: Keys, counts: Keys) -> tuple[Keys, Keys]:
+    """Return each row once with its net count, without rows whose inserts and deletes cancel out."""
+    distinct_rows, positions = np.unique(rows, axis=0, return_inverse=True)
+    net = np.bincount(positions.ravel(), weights=counts, minlength=len(distinct_rows)).astype(np.int64)
+    return distinct_rows[net != 0], net[net != 0]
 
 
 def small_parts(terms: TermFiles) -> tuple[DataFile, ...]:

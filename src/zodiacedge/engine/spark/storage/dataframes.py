@@ -7,7 +7,6 @@ return names and counts, so nothing has to be counted or collected afterwards.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,17 +17,16 @@ import pyarrow as pa
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from zodiacedge.engine.handover import YieldPoint
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.engine.yield_point import YieldPoint
 
 TAG = "tag"
 _SIGN = "sign"
-_MANIFEST = "tag int, path string, rows long, classes string"
 # A task that writes more rows than this writes another file.
 _ROWS_PER_FILE = 4_000_000
 _MOST_KNOWN = 1000
@@ -148,13 +146,10 @@ class Frames:
         Rows with a tag that is only `counted` are not written.
         """
         writer = _Writer(self._place.scratch.folder, tuple(relations), counted)
-        manifest = self._place.jobs.run(lambda: tagged.mapInArrow(writer, _MANIFEST).collect(), why, turn)
-        found: dict[int, list[DataFile]] = {}
-        for row in manifest:
-            classes = {int(key): count for key, count in json.loads(row["classes"]).items()}
-            part = self._place.adopt(DataFile(row["path"], row["rows"], classes))
-            found.setdefault(row[TAG], []).append(part)
-        return found
+        written: dict[int, list[DataFile]] = {}
+        for tag, file in self._place.jobs.each_partition(writer, tagged, why, turn):
+            written.setdefault(tag, []).append(self._place.adopt(file))
+        return written
 
 
 def tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
@@ -190,7 +185,7 @@ class _Writer:
     relations: tuple[Relation, ...]
     counted: frozenset[int] = frozenset()
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
         waiting: dict[int, list[list[NDArray[np.int64]]]] = {}
         rows: dict[int, int] = {}
         passed = dict.fromkeys(self.counted, 0)
@@ -206,28 +201,14 @@ class _Writer:
                 waiting.setdefault(tag, []).append(columns)
                 rows[tag] = rows.get(tag, 0) + int(chosen.sum())
                 if rows[tag] >= _ROWS_PER_FILE:
-                    yield self._written(tag, waiting.pop(tag))
+                    yield tag, self._written(tag, waiting.pop(tag))
                     rows[tag] = 0
         for tag, pieces in waiting.items():
-            yield self._written(tag, pieces)
+            yield tag, self._written(tag, pieces)
         for tag, count in passed.items():
             if count:
-                yield manifest_row(tag, DataFile("", count))
+                yield tag, DataFile("", count)
 
-    def _written(self, tag: int, pieces: list[list[NDArray[np.int64]]]) -> pa.RecordBatch:
+    def _written(self, tag: int, pieces: list[list[NDArray[np.int64]]]) -> DataFile:
         columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-        part = self.folder.write_rows(self.relations[tag], columns)
-        return manifest_row(tag, part)
-
-
-def manifest_row(tag: int, part: DataFile) -> pa.RecordBatch:
-    """Return what a task tells of a file that it wrote."""
-    classes: Mapping[int, int] = part.classes
-    return pa.RecordBatch.from_pydict(
-        {
-            TAG: pa.array([tag], pa.int32()),
-            "path": pa.array([part.path], pa.string()),
-            "rows": pa.array([part.rows], pa.int64()),
-            "classes": pa.array([json.dumps(dict(classes))], pa.string()),
-        }
-    )
+        return self.folder.write_rows(self.relations[tag], columns)

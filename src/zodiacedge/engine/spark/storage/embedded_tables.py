@@ -36,14 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.types import Ids, Keys
     from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
     from zodiacedge.language.ast import Conjunct, Expression, Rule
     from zodiacedge.terms import Term
 
-    Keys = NDArray[np.int64]
-    Ids = NDArray[np.int32]
     Columns = list[Keys]
 
 

@@ -32,11 +32,9 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.language.ast import Aggregate, Atom
 
-    Keys = NDArray[np.int64]
 
 _ROW_GROUP = 1 << 17
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from zodiacedge.engine.embedded.kernels.layout import K_OTHER
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS, fingerprints
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_groups, read_table
@@ -25,12 +25,9 @@ from zodiacedge.language.printer import format_term
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from numpy.typing import NDArray
-
+    from zodiacedge.engine.embedded.types import Ids, Keys
     from zodiacedge.terms import Term
 
-    Keys = NDArray[np.int64]
-    Ids = NDArray[np.int32]
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
 # So few are looked for by themselves; more are found by reading all, a row group at a time.
@@ -100,7 +97,7 @@ def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.T
     """Return the terms of a dictionary as a table, from an id on."""
     keys = hashing.keys(dictionary, first)
     kinds = dictionary.kinds[first:]
-    texts = kinds <= K_OTHER
+    texts = kinds <= L.K_OTHER
     ids = np.flatnonzero(texts).astype(np.int32) + np.int32(first)
     ends, data = dictionary.texts(ids)
     # A number has no text: its place among the texts is empty.
@@ -120,7 +117,7 @@ def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
     kinds = table["kind"].to_numpy()
     ids = np.empty(len(kinds), np.int32)
     bits = table["bits"].to_numpy()
-    numbers = kinds > K_OTHER
+    numbers = kinds > L.K_OTHER
     if numbers.any():
         ids[numbers] = dictionary.encode_numbers(kinds[numbers], bits[numbers])
     for kind in np.unique(kinds[~numbers]).tolist():

@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.ingest.ntriples import state as ns
 from zodiacedge.engine.embedded.ingest.ntriples.characters import BACKSLASH, escape_length, escaped_code
-from zodiacedge.engine.embedded.ingest.ntriples.state import (
-    ANNOTATION,
-    N_SPANS,
-    N_TYPE_COUNT,
-    N_TYPE_NAMES,
-    N_TYPES,
-    S_END,
-    S_ESCAPED,
-    S_START,
-    SPAN_WORDS,
-)
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.terms import (
@@ -99,13 +89,13 @@ def same_name(buffer: int, start: int, end: int, names: int, name: int, length: 
 @kernel
 def known_datatype(state: int, buffer: int) -> int:
     """Return the number of the datatype that was scanned, or -1."""
-    here = N_SPANS + ANNOTATION * SPAN_WORDS
-    start = get(state, here + S_START)
-    end = get(state, here + S_END)
-    escaped = get(state, here + S_ESCAPED)
-    types = get(state, N_TYPES)
-    names = get(state, N_TYPE_NAMES)
-    for number in range(get(state, N_TYPE_COUNT)):
+    here = ns.N_SPANS + ns.ANNOTATION * ns.SPAN_WORDS
+    start = get(state, here + ns.S_START)
+    end = get(state, here + ns.S_END)
+    escaped = get(state, here + ns.S_ESCAPED)
+    types = get(state, ns.N_TYPES)
+    names = get(state, ns.N_TYPE_NAMES)
+    for number in range(get(state, ns.N_TYPE_COUNT)):
         name = get(types, number * TYPE_WORDS + TYPE_START)
         length = get(types, number * TYPE_WORDS + TYPE_LENGTH)
         if escaped:

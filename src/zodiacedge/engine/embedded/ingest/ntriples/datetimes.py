@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.ingest.ntriples import state as ns
 from zodiacedge.engine.embedded.ingest.ntriples.characters import COLON, DOT, MINUS, PLUS, UPPER_T, UPPER_Z
 from zodiacedge.engine.embedded.ingest.ntriples.numbers import MANY_DIGITS, read_digits
-from zodiacedge.engine.embedded.ingest.ntriples.state import INVALID, LATER, N_VALUE
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import K_MOMENT
 
 _MICROSECONDS = 1_000_000
 _DAY = 86_400 * _MICROSECONDS
@@ -37,7 +37,7 @@ def days_since_1970(year: int, month: int, day: int) -> int:
 def read_moment(state: int, base: int, start: int, end: int) -> int:
     """Leave the microseconds since 1970 of a dateTime; return its kind, `INVALID`, or `LATER`."""
     if end - start < 19:
-        return INVALID
+        return ns.INVALID
     if (
         load8(base, start + 4) != MINUS
         or load8(base, start + 7) != MINUS
@@ -45,7 +45,7 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
         or load8(base, start + 13) != COLON
         or load8(base, start + 16) != COLON
     ):
-        return INVALID
+        return ns.INVALID
     year = read_digits(base, start, start + 4)
     month = read_digits(base, start + 5, start + 7)
     day = read_digits(base, start + 8, start + 10)
@@ -53,9 +53,9 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
     minute = read_digits(base, start + 14, start + 16)
     second = read_digits(base, start + 17, start + 19)
     if year < 1 or month < 1 or month > 12 or day < 1 or day > days_of_month(year, month):
-        return INVALID
+        return ns.INVALID
     if hour < 0 or hour > 24 or minute < 0 or minute > 59 or second < 0 or second > 59:
-        return INVALID
+        return ns.INVALID
     at = start + 19
     fraction = 0
     if at < end and load8(base, at) == DOT:
@@ -65,12 +65,12 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
             at += 1
         digits = at - first
         if not digits:
-            return INVALID
+            return ns.INVALID
         if digits > MANY_DIGITS:
-            return LATER
+            return ns.LATER
         fraction = read_digits(base, first, at)
         if hour == 24 and fraction:
-            return INVALID
+            return ns.INVALID
         unit = 1
         while digits > 6:
             unit *= 10
@@ -84,11 +84,11 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
         if 2 * rest > unit or (2 * rest == unit and fraction % 2 == 1):
             fraction += 1
     if hour == 24 and (minute or second):
-        return INVALID
+        return ns.INVALID
     value = days_since_1970(year, month, day) * _DAY
     value += ((hour * 60 + minute) * 60 + second) * _MICROSECONDS + fraction
     if value > _LAST_MOMENT:
-        return INVALID
+        return ns.INVALID
     if at < end:
         c = load8(base, at)
         if c == UPPER_Z:
@@ -97,11 +97,11 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
             hours = read_digits(base, at + 1, at + 3)
             minutes = read_digits(base, at + 4, at + 6)
             if hours < 0 or minutes < 0 or minutes > 59 or hours * 60 + minutes > 14 * 60:
-                return INVALID
+                return ns.INVALID
             shift = (hours * 60 + minutes) * 60 * _MICROSECONDS
             value += -shift if c == PLUS else shift
             at = end
     if at != end or value < _FIRST_MOMENT or value > _LAST_MOMENT:
-        return INVALID
-    put(state, N_VALUE, value)
-    return K_MOMENT
+        return ns.INVALID
+    put(state, ns.N_VALUE, value)
+    return L.K_MOMENT

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.ingest.ntriples import state as ns
 from zodiacedge.engine.embedded.ingest.ntriples.characters import DOT, LOWER_E, MINUS, PLUS, ZERO
-from zodiacedge.engine.embedded.ingest.ntriples.state import INVALID, LATER, N_POWERS, N_VALUE
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import as_bits, as_double, kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import K_DECIMAL, K_INTEGER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,15 +87,15 @@ def read_integer(state: int, base: int, start: int, end: int, least: int, greate
     at = skip_sign(base, start, end)
     value = read_negated(base, at, end)
     if value > 0:
-        return INVALID
+        return ns.INVALID
     if at == start or load8(base, start) == PLUS:
         if value < -_GREATEST:
-            return INVALID
+            return ns.INVALID
         value = -value
     if value < least or value > greatest:
-        return INVALID
-    put(state, N_VALUE, value)
-    return K_INTEGER
+        return ns.INVALID
+    put(state, ns.N_VALUE, value)
+    return L.K_INTEGER
 
 
 @kernel
@@ -179,34 +179,34 @@ def read_real(state: int, base: int, start: int, end: int, kind: int) -> int:
             break
         at += 1
     if not digits:
-        return INVALID
+        return ns.INVALID
     if at < end:
-        if kind == K_DECIMAL or (load8(base, at) | 0x20) != LOWER_E:
-            return INVALID
+        if kind == L.K_DECIMAL or (load8(base, at) | 0x20) != LOWER_E:
+            return ns.INVALID
         power = skip_sign(base, at + 1, end)
         negated = read_negated(base, power, end)
         if negated == _NO_DIGITS:
-            return INVALID
+            return ns.INVALID
         if negated == _TOO_LARGE or negated < -_HUGE:
             negated = -_HUGE
         scale += negated if load8(base, power - 1) == MINUS else -negated
     if not whole:
-        put(state, N_VALUE, 0)
+        put(state, ns.N_VALUE, 0)
         return kind
     if significant > MANY_DIGITS or scale > _EXACT_POWER or scale < -_EXACT_POWER:
-        return LATER
-    powers = get(state, N_POWERS)
+        return ns.LATER
+    powers = get(state, ns.N_POWERS)
     value = float(whole)
     if scale < 0:
         value /= as_double(get(powers, -scale * _POWER_WORDS))
         if whole > _EXACT:
             bits = nearest(whole, powers, -scale, as_bits(value))
             if bits < 0:
-                return LATER
+                return ns.LATER
             value = as_double(bits)
     elif scale > 0:
         if whole > _EXACT:
-            return LATER
+            return ns.LATER
         value *= as_double(get(powers, scale * _POWER_WORDS))
-    put(state, N_VALUE, as_bits(-value if load8(base, start) == MINUS else value))
+    put(state, ns.N_VALUE, as_bits(-value if load8(base, start) == MINUS else value))
     return kind

@@ -29,8 +29,8 @@ from zodiacedge.engine.embedded.ingest.ntriples.group_by_predicate import count_
 from zodiacedge.engine.embedded.ingest.ntriples.numbers import POWERS
 from zodiacedge.engine.embedded.ingest.ntriples.scan import read_lines
 from zodiacedge.engine.embedded.ingest.ntriples.scan_line import CLASSES
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.engine.embedded.kernels.layout import K_DECIMAL, K_DOUBLE, K_FLOAT
 from zodiacedge.io.formats.lines import BOM, FileReading, ReadOptions
 from zodiacedge.io.problems import problem, reading
 from zodiacedge.io.report import BadLine, FileReport, Findings, LoadReport, excerpt, strict_problem
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+    from zodiacedge.engine.embedded.types import Ids
 
-    Ids = NDArray[np.int32]
 
 # A kernel call reads at most so many bytes, unless a single line is longer.
 _PIECE = 1 << 19
@@ -58,7 +58,7 @@ _MORE_TERMS = 1 << 12
 # More than a report shows of a line.
 _EXCERPT = 1024
 
-_REAL_KINDS = {T_DECIMAL: K_DECIMAL, T_DOUBLE: K_DOUBLE, T_FLOAT: K_FLOAT}
+_REAL_KINDS = {T_DECIMAL: L.K_DECIMAL, T_DOUBLE: L.K_DOUBLE, T_FLOAT: L.K_FLOAT}
 
 _REASONS = {
     ns.B_SUBJECT: "the subject of a triple must be an IRI or a blank node",

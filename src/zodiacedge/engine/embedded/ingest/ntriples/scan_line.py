@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.ingest.ntriples import state as ns
 from zodiacedge.engine.embedded.ingest.ntriples.characters import (
     AT,
     BACKSLASH,
@@ -34,38 +35,11 @@ from zodiacedge.engine.embedded.ingest.ntriples.characters import (
     utf8_length,
 )
 from zodiacedge.engine.embedded.ingest.ntriples.datatypes import T_DIRECTION, T_LANGUAGE, known_datatype
-from zodiacedge.engine.embedded.ingest.ntriples.state import (
-    ANNOTATION,
-    B_DIRECTION,
-    B_DOT,
-    B_ESCAPE,
-    B_IRI,
-    B_LABEL,
-    B_MORE,
-    B_STRING,
-    B_SUBJECT,
-    B_TAG,
-    B_TRIPLE_TERM,
-    B_UNTAGGED,
-    B_UTF8,
-    GRAPH,
-    N_DATATYPE,
-    N_FOUND,
-    N_QUADS,
-    N_SPANS,
-    OBJECT,
-    PREDICATE,
-    S_KIND,
-    S_START,
-    SPAN_WORDS,
-    SUBJECT,
-    fail,
-    found_span,
-)
+from zodiacedge.engine.embedded.ingest.ntriples.state import fail, found_span
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import K_BLANK, K_IRI, K_OTHER, K_STRING, K_TAGGED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,35 +105,35 @@ def scan_text(state: int, buffer: int, classes: int, at: int, slot: int) -> int:
     if in_string:
         closing = QUOTE
         ends = ENDS_STRING
-    elif slot == GRAPH:
+    elif slot == ns.GRAPH:
         ends = ENDS_GRAPH
     start = at
     escaped = 0
     if load8(buffer, at) == LESS and not in_string:
-        return fail(state, B_TRIPLE_TERM, at - 1)
+        return fail(state, ns.B_TRIPLE_TERM, at - 1)
     while True:
         c = load8(buffer, at) & 255
         while not load8(classes, c) & ends:
             at += 1
             c = load8(buffer, at) & 255
         if c == closing:
-            found_span(state, slot, K_STRING if in_string else K_IRI, start, at, escaped)
+            found_span(state, slot, L.K_STRING if in_string else L.K_IRI, start, at, escaped)
             return at + 1
         if c >= 0x80:
             length = utf8_length(buffer, at)
             if not length:
-                return fail(state, B_UTF8, at)
+                return fail(state, ns.B_UTF8, at)
             at += length
         elif c == BACKSLASH:
             code = escaped_code(buffer, at, in_string)
             if code < 0:
-                return fail(state, B_ESCAPE, at)
+                return fail(state, ns.B_ESCAPE, at)
             if code < 0x80 and ends == ENDS_IRI and (load8(classes, code) & ENDS_IRI):
-                return fail(state, B_IRI, at)
+                return fail(state, ns.B_IRI, at)
             escaped = 1
             at += escape_length(buffer, at, code)
         else:
-            return fail(state, B_STRING if in_string else B_IRI, at)
+            return fail(state, ns.B_STRING if in_string else ns.B_IRI, at)
 
 
 @kernel
@@ -184,14 +158,14 @@ def scan_label(state: int, buffer: int, classes: int, at: int, slot: int) -> int
         else:
             length = utf8_length(buffer, at)
             if not length:
-                return fail(state, B_UTF8, at)
+                return fail(state, ns.B_UTF8, at)
             if not is_name(code_point(buffer, at, length), at == start):
                 break
             at += length
             end = at
     if end == start:
-        return fail(state, B_LABEL, at)
-    found_span(state, slot, K_BLANK, start, end, 0)
+        return fail(state, ns.B_LABEL, at)
+    found_span(state, slot, L.K_BLANK, start, end, 0)
     return end
 
 
@@ -204,11 +178,11 @@ def scan_tag(state: int, buffer: int, classes: int, at: int) -> int:
         # Here stands the `@` or a hyphen.
         at += 1
         if not load8(classes, load8(buffer, at) & 255) & allowed:
-            return fail(state, B_DIRECTION if load8(buffer, at) == MINUS else B_TAG, at)
+            return fail(state, ns.B_DIRECTION if load8(buffer, at) == MINUS else ns.B_TAG, at)
         while load8(classes, load8(buffer, at) & 255) & allowed:
             at += 1
         if load8(buffer, at) != MINUS:
-            found_span(state, ANNOTATION, K_TAGGED, start, at, 0)
+            found_span(state, ns.ANNOTATION, L.K_TAGGED, start, at, 0)
             return at
         allowed = IS_LETTER | IS_DIGIT
 
@@ -216,52 +190,57 @@ def scan_tag(state: int, buffer: int, classes: int, at: int) -> int:
 @kernel
 def scan_line(state: int, buffer: int, classes: int, at: int) -> int:
     """Scan a line; return where it ends, or -1 where it is bad."""
-    put(state, N_FOUND, 0)
-    slot = SUBJECT
+    put(state, ns.N_FOUND, 0)
+    slot = ns.SUBJECT
     while True:
         at = skip_blanks(buffer, at)
         c = load8(buffer, at)
-        if c == LESS or (c == QUOTE and slot == OBJECT):
+        if c == LESS or (c == QUOTE and slot == ns.OBJECT):
             at = scan_text(state, buffer, classes, at, slot)
-        elif c == UNDERSCORE and load8(buffer, at + 1) == COLON and slot != PREDICATE and slot != ANNOTATION:
+        elif (
+            c == UNDERSCORE
+            and load8(buffer, at + 1) == COLON
+            and slot != ns.PREDICATE
+            and slot != ns.ANNOTATION
+        ):
             at = scan_label(state, buffer, classes, at, slot)
-        elif slot == SUBJECT and (c == HASH or c == NEWLINE or c == RETURN):
+        elif slot == ns.SUBJECT and (c == HASH or c == NEWLINE or c == RETURN):
             return skip_line(buffer, at)
         else:
-            return fail(state, B_SUBJECT + slot, at)
+            return fail(state, ns.B_SUBJECT + slot, at)
         if at < 0:
             return at
         at = skip_blanks(buffer, at)
-        if slot < OBJECT:
+        if slot < ns.OBJECT:
             slot += 1
             continue
-        if slot == OBJECT and get(state, N_SPANS + OBJECT * SPAN_WORDS + S_KIND) == K_STRING:
+        if slot == ns.OBJECT and get(state, ns.N_SPANS + ns.OBJECT * ns.SPAN_WORDS + ns.S_KIND) == L.K_STRING:
             # Spaces may stand before what is said of a string, and inside.
             c = load8(buffer, at)
             if c == CARET and load8(buffer, at + 1) == CARET:
                 at += 2
-                slot = ANNOTATION
+                slot = ns.ANNOTATION
                 continue
             if c == AT:
                 at = scan_tag(state, buffer, classes, at)
                 if at < 0:
                     return at
-                put(state, N_SPANS + OBJECT * SPAN_WORDS + S_KIND, K_TAGGED)
+                put(state, ns.N_SPANS + ns.OBJECT * ns.SPAN_WORDS + ns.S_KIND, L.K_TAGGED)
                 at = skip_blanks(buffer, at)
-        elif slot == ANNOTATION:
+        elif slot == ns.ANNOTATION:
             number = known_datatype(state, buffer)
             if number == T_LANGUAGE or number == T_DIRECTION:
-                return fail(state, B_UNTAGGED, get(state, N_SPANS + slot * SPAN_WORDS + S_START))
-            put(state, N_DATATYPE, number)
-            put(state, N_SPANS + OBJECT * SPAN_WORDS + S_KIND, K_OTHER)
-        if slot == GRAPH or load8(buffer, at) == DOT or not get(state, N_QUADS):
+                return fail(state, ns.B_UNTAGGED, get(state, ns.N_SPANS + slot * ns.SPAN_WORDS + ns.S_START))
+            put(state, ns.N_DATATYPE, number)
+            put(state, ns.N_SPANS + ns.OBJECT * ns.SPAN_WORDS + ns.S_KIND, L.K_OTHER)
+        if slot == ns.GRAPH or load8(buffer, at) == DOT or not get(state, ns.N_QUADS):
             break
-        slot = GRAPH
+        slot = ns.GRAPH
     if load8(buffer, at) != DOT:
-        return fail(state, B_DOT, at)
+        return fail(state, ns.B_DOT, at)
     at = skip_blanks(buffer, at + 1)
     c = load8(buffer, at)
     if c != NEWLINE and c != RETURN and c != HASH:
-        return fail(state, B_MORE, at)
-    put(state, N_FOUND, 1)
+        return fail(state, ns.B_MORE, at)
+    put(state, ns.N_FOUND, 1)
     return skip_line(buffer, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.ingest.ntriples import state as ns
 from zodiacedge.engine.embedded.ingest.ntriples.characters import NEWLINE, RETURN, SPACE, TAB
 from zodiacedge.engine.embedded.ingest.ntriples.datatypes import (
     T_BOOLEAN,
@@ -15,28 +16,27 @@ from zodiacedge.engine.embedded.ingest.ntriples.datatypes import (
 )
 from zodiacedge.engine.embedded.ingest.ntriples.datetimes import read_moment
 from zodiacedge.engine.embedded.ingest.ntriples.numbers import read_integer, read_real
-from zodiacedge.engine.embedded.ingest.ntriples.state import INVALID, N_TYPES, N_VALUE
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.kernels.layout import K_BOOLEAN, K_DECIMAL, K_DOUBLE, K_FLOAT
 
 
 @kernel
 def read_boolean(state: int, base: int, start: int, end: int) -> int:
     """Leave a truth value; return its kind, or `INVALID`."""
     if end - start > 5:
-        return INVALID
+        return ns.INVALID
     word = 0
     for at in range(start, end):
         word = (word << 8) | (load8(base, at) & 255)
     if word == 0x74727565 or word == 0x31:  # true
-        put(state, N_VALUE, 1)
+        put(state, ns.N_VALUE, 1)
     elif word == 0x66616C7365 or word == 0x30:  # false
-        put(state, N_VALUE, 0)
+        put(state, ns.N_VALUE, 0)
     else:
-        return INVALID
-    return K_BOOLEAN
+        return ns.INVALID
+    return L.K_BOOLEAN
 
 
 @kernel
@@ -53,7 +53,7 @@ def read_value(state: int, number: int, base: int, start: int, end: int) -> int:
     while start < end and is_space(load8(base, end - 1)):
         end -= 1
     if number >= T_INTEGERS:
-        types = get(state, N_TYPES)
+        types = get(state, ns.N_TYPES)
         least = get(types, number * TYPE_WORDS + TYPE_LEAST)
         greatest = get(types, number * TYPE_WORDS + TYPE_GREATEST)
         return read_integer(state, base, start, end, least, greatest)
@@ -61,9 +61,9 @@ def read_value(state: int, number: int, base: int, start: int, end: int) -> int:
         return read_moment(state, base, start, end)
     if number == T_BOOLEAN:
         return read_boolean(state, base, start, end)
-    kind = K_DECIMAL
+    kind = L.K_DECIMAL
     if number == T_DOUBLE:
-        kind = K_DOUBLE
+        kind = L.K_DOUBLE
     elif number == T_FLOAT:
-        kind = K_FLOAT
+        kind = L.K_FLOAT
     return read_real(state, base, start, end, kind)

@@ -1,0 +1,117 @@
+"""How a task answers the driver: with a value and the working files it wrote, or with the problem it met.
+
+A problem that a user can cause is data on its way back from a task, and is raised in the driver; the files of
+a task that fails are removed by the task, those of the others by the driver. The tasks of an RDD return
+results as they are, those of a data frame in rows of one binary column.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from zodiacedge.engine.spark.cluster.task_files import all_or_nothing, remove_files
+from zodiacedge.errors import Diagnostic, LimitReached, ZodiacError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import Row
+
+_Input = TypeVar("_Input")
+_Value = TypeVar("_Value")
+_COLUMN = "result"
+ROWS = f"{_COLUMN} binary"
+"""The schema of a data frame of task results."""
+_END = object()
+
+
+class TaskResult(NamedTuple, Generic[_Value]):
+    """The value that a task returned, and the working files that it wrote."""
+
+    value: _Value
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """A problem that a task met."""
+
+    kind: type[ZodiacError]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+_OUT_OF_MEMORY = TaskFailure(
+    LimitReached,
+    (
+        Diagnostic(
+            "E006",
+            "a task on Spark ran out of memory; nothing was changed",
+            "give Python workers more of it (spark.executor.memoryOverhead), or let tasks take fewer rows "
+            "(gather_rows); a registered function may also want too much",
+        ),
+    ),
+)
+
+
+def _result(work: Callable[[], _Value]) -> TaskResult[_Value] | TaskFailure:
+    """Do some work of a task; if it fails, remove the files that it wrote."""
+    try:
+        with all_or_nothing() as files:
+            value = work()
+    except ZodiacError as problem:
+        return TaskFailure(type(problem), tuple(problem.diagnostics))
+    except MemoryError:
+        return _OUT_OF_MEMORY
+    return TaskResult(value, tuple(files))
+
+
+@dataclass(frozen=True)
+class InputTask(Generic[_Input, _Value]):
+    """A task on the elements of an RDD's partition: a result for each."""
+
+    work: Callable[[_Input], _Value]
+
+    def __call__(self, inputs: Iterable[_Input]) -> Iterator[TaskResult[_Value] | TaskFailure]:
+        """Yield results; a worker is used again only if it took all of its input."""
+        for given in inputs:
+            yield _result(partial(self.work, given))
+
+
+@dataclass(frozen=True)
+class BatchTask(Generic[_Value]):
+    """A task on the rows of a data frame's partition: a result for each value that it yields."""
+
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[_Value]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield encoded results until the first failure; the rest of the input is passed over then."""
+        values = self.work(batches)
+        while True:
+            result = _result(partial(next, values, _END))
+            if isinstance(result, TaskResult) and result.value is _END:
+                return
+            yield pa.RecordBatch.from_pydict({_COLUMN: pa.array([pickle.dumps(result)], pa.binary())})
+            if isinstance(result, TaskFailure):
+                for _ in batches:
+                    continue
+
+
+def decoded(rows: Iterable[Row]) -> Iterator[TaskResult[_Value] | TaskFailure]:
+    """Yield the results in rows of a data frame."""
+    return (pickle.loads(row[_COLUMN]) for row in rows)  # noqa: S301 - a task of this engine wrote it
+
+
+def values_of(results: Iterable[TaskResult[_Value] | TaskFailure]) -> list[_Value]:
+    """Return the values of all tasks; if one failed, remove the files of the others and raise its problem."""
+    listed = list(results)
+    done = [result for result in listed if not isinstance(result, TaskFailure)]
+    failures = [result for result in listed if isinstance(result, TaskFailure)]
+    if failures:
+        remove_files(path for result in done for path in result.files)
+        raise failures[0].kind(list(failures[0].diagnostics))
+    return [result.value for result in done]
