@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.opening import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
-    from zodiacedge.store.log.entry import Entry
+    from zodiacedge.store.log.record import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
 
 __version__ = "0.1.0"
@@ -90,7 +90,7 @@ _HOMES = {
     "zodiacedge.kb.verify": ("Difference", "Verification"),
     "zodiacedge.opening": ("open",),
     "zodiacedge.store.knowledge_base": ("StoredKnowledgeBase",),
-    "zodiacedge.store.log.entry": ("Entry",),
+    "zodiacedge.store.log.record": ("Entry",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
     "zodiacedge.kb.transaction": ("Transaction",),
 }

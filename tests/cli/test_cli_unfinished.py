@@ -48,7 +48,7 @@ def test_what_init_could_not_finish_is_taken_over(zodiac: Zodiac, save: Save, fi
     assert "D014" in done.err
 
 
-def test_a_store_whose_log_was_swept_is_not_taken_over(zodiac: Zodiac, save: Save) -> None:
+def test_a_store_whose_log_was_vacuumed_is_not_taken_over(zodiac: Zodiac, save: Save) -> None:
     save("reading.csv", "<wt1>,60\n")
     assert zodiac("init", "farm", "--facts", "reading.csv").code == 0
     assert zodiac("vacuum", "farm", "--keep-days", "0").code == 0

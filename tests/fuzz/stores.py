@@ -42,7 +42,7 @@ def _seen(kb: ze.KnowledgeBase) -> tuple[object, ...]:
 def _sources(folder: Path) -> tuple[tuple[Path, frozenset[tuple[object, ...]]], ...]:
     """Make stores, each with all that one may see in it."""
     found = []
-    for name in ("folded", "logged", "swept"):
+    for name in ("flushed", "logged", "vacuumed"):
         place = folder / f"whole-{name}"
         states = set()
         with ze.open(place, create=True) as kb:
@@ -60,7 +60,7 @@ def _sources(folder: Path) -> tuple[tuple[Path, frozenset[tuple[object, ...]]], 
             assert kb.store is not None
             kb.store.close()
         else:
-            if name == "swept":
+            if name == "vacuumed":
                 kb.vacuum(timedelta(0))
             kb.close()
         found.append((place, frozenset(states)))

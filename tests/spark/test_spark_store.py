@@ -1,4 +1,4 @@
-"""One store, two engines: each opens, changes and folds what the other wrote, with the same answers."""
+"""One store, two engines: each opens, changes and flushes what the other wrote, with the same answers."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_what_no_task_holds_is_written_by_plans_and_logged_in_files(tiny: SparkE
 
 
 def log_large_changes(engine: SparkEngine, place: Path) -> KnowledgeBase:
-    """Log two large changes, with facts that come and go, and fold neither; return what they come to."""
+    """Log two large changes, with facts that come and go, and flush neither; return what they come to."""
     memory = ze.open()
     kb = on(engine, place)
     for one in (memory, kb):
@@ -355,7 +355,7 @@ def test_a_flipped_bit_in_a_file_beside_the_log_is_found(tiny: SparkEngine, plac
         assert path.name in str(found.value)
 
 
-def test_vacuum_sweeps_files_beside_the_log_that_no_version_needs(tiny: SparkEngine, place: Path) -> None:
+def test_vacuum_removes_files_beside_the_log_that_no_version_needs(tiny: SparkEngine, place: Path) -> None:
     def beside() -> set[str]:
         return {path.name for path in (place / "_wal").glob("*.parquet")}
 

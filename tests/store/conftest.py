@@ -37,7 +37,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def make_farm(where: Path | str) -> None:
-    """Make a store with three versions, all folded."""
+    """Make a store with three versions, all flushed."""
     with ze.open(where, create=True) as kb:
         with kb.change("all there is") as c:
             c.add_rules(PROGRAM)
@@ -59,7 +59,7 @@ def add_logged(where: Path | str) -> None:
 
 @pytest.fixture
 def farm(place: Path) -> Path:
-    """A store with three versions, all folded."""
+    """A store with three versions, all flushed."""
     make_farm(place)
     return place
 
@@ -72,7 +72,7 @@ def logged(farm: Path) -> Path:
 
 
 def abandon(kb: ze.StoredKnowledgeBase) -> None:
-    """Let go of a store as a killed process does: nothing is folded."""
+    """Let go of a store as a killed process does: nothing is flushed."""
     kb._flusher.wait()
     kb._store.close()
 

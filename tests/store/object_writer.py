@@ -1,7 +1,7 @@
 """A writer on a store that others write, too: whoever is refused opens it again and tries once more.
 
 Run as a program: the address, a name for its facts, how many changes it is to get in, and after how many
-bytes it folds. It says which versions were acknowledged, and how often it was refused.
+bytes it flushes. It says which versions were acknowledged, and how often it was refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def say(line: str) -> None:
 
 
 def opened(address: str, flush_bytes: int) -> ze.KnowledgeBase:
-    """Open the store; folding is met often."""
+    """Open the store; flushing is met often."""
     kb = ze.open(address)
     assert kb.store is not None
     kb.store.flush_bytes = flush_bytes

@@ -186,7 +186,7 @@ def test_the_engine_reference_opens_no_stores(place: Path) -> None:
     assert code(caught.value) == "D011"
 
 
-def test_a_long_log_is_folded_on_the_way(farm: Path) -> None:
+def test_a_long_log_is_flushed_on_the_way(farm: Path) -> None:
     kb = ze.open(farm)
     assert kb._store is not None
     kb._store.flush_bytes = 5000
@@ -266,9 +266,9 @@ def test_a_vacuum_keeps_what_versions_need_and_no_more(logged: Path) -> None:
         assert not orphan.exists()
         assert not unfinished.exists()
         assert kb.at(1).verify().ok
-        swept = kb.vacuum(timedelta(0))
-        assert swept.first_version == 5
-        assert swept.files > 0
+        vacuumed = kb.vacuum(timedelta(0))
+        assert vacuumed.first_version == 5
+        assert vacuumed.files > 0
         with pytest.raises(ze.ZodiacError, match="only version 5 is kept"):
             kb.at(3)
         with kb.change() as c:
@@ -296,7 +296,7 @@ def test_all_name_the_same_versions_that_are_kept_after_a_vacuum(farm: Path) -> 
                     ask(wanted)
 
 
-def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
+def test_readers_are_not_disturbed_by_a_vacuum(farm: Path) -> None:
     enough = threading.Event()
     problems: list[BaseException] = []
     seen: list[int] = []
@@ -325,12 +325,12 @@ def test_readers_are_not_disturbed_by_sweeping(farm: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_who_reads_the_log_is_not_disturbed_by_sweeping(
+def test_who_reads_the_log_is_not_disturbed_by_a_vacuum(
     farm: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
 ) -> None:
     really = record_format.files
 
-    def swept_meanwhile(place: Location) -> list[tuple[int, str]]:
+    def vacuumed_meanwhile(place: Location) -> list[tuple[int, str]]:
         found = really(place)
         monkeypatch.setattr(record_format, "files", really)
         # Another process, or another thread of the writer.
@@ -342,19 +342,19 @@ def test_who_reads_the_log_is_not_disturbed_by_sweeping(
         return found
 
     with ze.open(farm, read_only=read_only) as kb:
-        monkeypatch.setattr(record_format, "files", swept_meanwhile)
+        monkeypatch.setattr(record_format, "files", vacuumed_meanwhile)
         assert [entry.version for entry in kb.log()] == [5]
 
 
-def test_a_dry_sweep_tells_and_removes_nothing(farm: Path) -> None:
+def test_a_dry_vacuum_tells_and_removes_nothing(farm: Path) -> None:
     with ze.open(farm) as kb:
         before = sorted(path for path in farm.rglob("*") if path.is_file())
         told = kb.vacuum(timedelta(0), dry_run=True)
         assert sorted(path for path in farm.rglob("*") if path.is_file()) == before
         assert told.files > 0
         assert told.first_version == 3
-        swept = kb.vacuum(timedelta(0))
-        assert (swept.files, swept.bytes, swept.first_version) == (told.files, told.bytes, 3)
+        vacuumed = kb.vacuum(timedelta(0))
+        assert (vacuumed.files, vacuumed.bytes, vacuumed.first_version) == (told.files, told.bytes, 3)
 
 
 def whole_or_not_kept(kb: ze.StoredKnowledgeBase, version: int) -> bool:
@@ -365,7 +365,7 @@ def whole_or_not_kept(kb: ze.StoredKnowledgeBase, version: int) -> bool:
 
 
 @pytest.mark.parametrize("done", range(8))
-def test_a_sweep_that_is_interrupted_leaves_whole_versions(
+def test_a_vacuum_that_is_interrupted_leaves_whole_versions(
     logged: Path, done: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class PowerFailure(BaseException):
@@ -395,7 +395,7 @@ def test_a_sweep_that_is_interrupted_leaves_whole_versions(
         assert again.verify().ok
 
 
-def test_a_sweep_leaves_no_empty_folder(logged: Path) -> None:
+def test_a_vacuum_leaves_no_empty_folder(logged: Path) -> None:
     with ze.open(logged) as kb:
         with kb.change() as c:
             c.remove_rules("r1")

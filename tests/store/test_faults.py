@@ -211,7 +211,7 @@ def test_a_torn_commit_of_the_table_is_told_in_one_line(farm: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["delete", "z-order", "a column"])
-def test_what_another_program_did_to_the_table_is_undone_by_the_next_fold(farm: Path, what: str) -> None:
+def test_what_another_program_did_to_the_table_is_undone_by_the_next_flush(farm: Path, what: str) -> None:
     from deltalake import DeltaTable, Field  # noqa: PLC0415
     from deltalake.schema import PrimitiveType  # noqa: PLC0415
 
@@ -291,7 +291,7 @@ def test_a_full_disk_refuses_a_change_and_nothing_has_changed(logged: Path) -> N
         assert kb.verify().ok
 
 
-def test_a_full_disk_while_folding_loses_nothing(logged: Path) -> None:
+def test_a_full_disk_while_flushing_loses_nothing(logged: Path) -> None:
     kb = ze.open(logged)
     with no_file_longer_than(600), pytest.raises(ze.ZodiacError) as caught:
         kb.close()

@@ -117,7 +117,7 @@ def test_two_do_not_make_the_same_store(place: Path) -> None:
     assert code(caught.value) == "D003"
 
 
-def test_what_a_killed_export_left_is_swept_by_the_next(place: Path) -> None:
+def test_what_a_killed_export_left_is_removed_by_the_next(place: Path) -> None:
     kb = ze.open()
     with kb.change() as c:
         c.add_facts("p(a, b) .")
@@ -141,7 +141,7 @@ def test_what_a_killed_export_left_is_swept_by_the_next(place: Path) -> None:
         ("1.2.new", LOCK),
     ],
 )
-def test_an_export_sweeps_nothing_that_is_not_ours(place: Path, name: str, kept: str) -> None:
+def test_an_export_removes_nothing_that_is_not_ours(place: Path, name: str, kept: str) -> None:
     kb = ze.open()
     with kb.change() as c:
         c.add_facts("p(a, b) .")

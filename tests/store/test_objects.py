@@ -26,7 +26,7 @@ def address(bucket: str) -> str:
 
 @pytest.fixture
 def farm(address: str) -> str:
-    """A store with three versions, all folded."""
+    """A store with three versions, all flushed."""
     make_farm(address)
     return address
 
@@ -69,7 +69,7 @@ def test_a_store_of_objects_is_what_a_folder_is(farm: str, tmp_path: Path) -> No
             assert kb.verify(against="reference").ok
 
 
-def test_changes_that_nobody_folded_are_there_when_it_is_opened_again(logged: str) -> None:
+def test_changes_that_nobody_flushed_are_there_when_it_is_opened_again(logged: str) -> None:
     with ze.open(logged, read_only=True) as kb:
         assert kb.version == 5
         assert kb.verify().ok
@@ -121,7 +121,7 @@ def test_a_slice_goes_from_one_address_to_another(farm: str, bucket: str, tmp_pa
         assert code(caught.value) == "D002"
 
 
-def test_a_long_log_is_folded_beside_the_work(address: str) -> None:
+def test_a_long_log_is_flushed_in_the_background(address: str) -> None:
     with ze.open(address, create=True) as kb:
         assert kb.store is not None
         kb.store.flush_bytes = 300_000
@@ -197,10 +197,10 @@ def test_an_answer_that_got_lost_is_no_refusal(bucket: str) -> None:
     assert place.read("one") == b"mine"
 
 
-def test_whoever_folds_last_builds_on_what_others_folded(logged: str) -> None:
+def test_the_last_flush_builds_on_those_of_others(logged: str) -> None:
     first = ze.open(logged)
     second = ze.open(logged)
-    # The second folds version 5, which the first has not folded either.
+    # The second flushes version 5, which the first has not flushed either.
     second.close()
     add(first, "edge(x, y) .")
     with first.change() as c:
@@ -210,7 +210,7 @@ def test_whoever_folds_last_builds_on_what_others_folded(logged: str) -> None:
         assert kb.version == 7
         assert kb.verify(against="reference").ok
         assert kb.at(5).verify().ok
-        # And what was folded since is built on in turn.
+        # And what was flushed since is built on in turn.
         add(kb, "edge(y, z) .")
     with ze.open(logged, read_only=True) as kb:
         assert kb.query("?- path(x, z) .")
@@ -250,11 +250,11 @@ def test_two_processes_that_write_at_once_lose_nothing(address: str) -> None:
     # Rounds of a few changes, so that each meets the other's at any point.
     writers = [
         subprocess.Popen(
-            [sys.executable, "-W", "error", str(WRITER), address, name, "30", fold],
+            [sys.executable, "-W", "error", str(WRITER), address, name, "30", flush],
             stdout=subprocess.PIPE,
             text=True,
         )
-        for name, fold in (("left", "200000"), ("right", "100000"))
+        for name, flush in (("left", "200000"), ("right", "100000"))
     ]
     acknowledged: dict[int, tuple[str, int]] = {}
     refused = 0
@@ -281,13 +281,13 @@ def test_two_processes_that_write_at_once_lose_nothing(address: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fold", [10**9, 100_000], ids=["logged", "folding"])
-def test_a_writer_that_is_killed_loses_nothing(address: str, fold: int) -> None:
+@pytest.mark.parametrize("flush", [10**9, 100_000], ids=["logged", "flushing"])
+def test_a_writer_that_is_killed_loses_nothing(address: str, flush: int) -> None:
     with ze.open(address, create=True):
         pass
     version = 0
     for run in range(3):
-        command = [sys.executable, "-W", "error", str(WRITER), address, f"run{run}", "100000", str(fold)]
+        command = [sys.executable, "-W", "error", str(WRITER), address, f"run{run}", "100000", str(flush)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == f"open {version}\n"
@@ -307,23 +307,25 @@ def test_a_writer_that_is_killed_loses_nothing(address: str, fold: int) -> None:
 # Sweeping
 
 
-def test_nothing_young_is_swept_because_others_may_be_about_to_name_it(logged: str) -> None:
+def test_nothing_young_is_removed_because_others_may_be_about_to_name_it(logged: str) -> None:
     place = location_of(logged)
     place.write("relation=p-1-0000000000000000/segment=explicit/left.parquet", b"")
     with ze.open(logged) as kb:
-        swept = kb.vacuum(timedelta(0))
-        assert (swept.files, swept.first_version) == (0, 0)
+        vacuumed = kb.vacuum(timedelta(0))
+        assert (vacuumed.files, vacuumed.first_version) == (0, 0)
         assert kb.at(1).verify().ok
 
 
-def test_what_no_version_needs_is_swept_when_it_is_old(logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_version_needs_is_removed_when_it_is_old(
+    logged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(vacuum, "YOUNG", timedelta(0))
     place = location_of(logged)
     left = "relation=p-1-0000000000000000/segment=explicit/left.parquet"
     place.write(left, b"")
     with ze.open(logged) as kb:
-        swept = kb.vacuum(timedelta(0))
-        assert swept.first_version == 5
+        vacuumed = kb.vacuum(timedelta(0))
+        assert vacuumed.first_version == 5
         assert not place.has(left)
         add(kb, "edge(x, y) .")
     with ze.open(logged) as kb:
@@ -334,7 +336,7 @@ def test_what_no_version_needs_is_swept_when_it_is_old(logged: str, monkeypatch:
         assert code(caught.value) == "D008"
 
 
-def test_a_writer_that_slept_while_its_version_was_swept_is_refused(
+def test_a_writer_that_slept_while_its_version_was_removed_is_refused(
     logged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asleep = ze.open(logged)

@@ -13,18 +13,19 @@ import zodiacedge as ze
 from store.conftest import abandon
 from strategies import RandomSession, examples, sessions
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.persistence import columns
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.kb.change import Change
 from zodiacedge.language.ast import fact
 from zodiacedge.language.canonical import rule_key
-from zodiacedge.store.log.terms import facts_in
-from zodiacedge.store.store import FOLD_BYTES
+from zodiacedge.store.log.record import facts_in
+from zodiacedge.store.store import FLUSH_BYTES
 from zodiacedge.terms import BlankNode, from_python, iri, literal, string
 
 if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
+PERSISTENCE = EmbeddedPersistence()
 _DATATYPES = [
     f"http://www.w3.org/2001/XMLSchema#{name}" for name in ("integer", "double", "dateTime", "byte")
 ]
@@ -53,12 +54,12 @@ def test_every_term_comes_back_a_column_at_a_time_and_one_by_one(rows: list[tupl
     facts |= {fact("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", *row) for row in rows}
     state = EmbeddedEngine().materialise({}, ze.open().graph(), facts, ze.open().settings)
     assert isinstance(state, EmbeddedState)
-    parts = list(columns.tables(state, columns.signatures(state)))
+    parts = list(PERSISTENCE.tables(state, {*PERSISTENCE.signatures(state, {})}))
     assert {one for part in parts for one in facts_in(*part)} == facts
     again = EmbeddedEngine().empty()
     batch = again.batch()
     for part in parts:
-        columns.add_part(batch, *part)
+        PERSISTENCE.add_partition(batch, *part)
     assert frozenset(again.store.facts(batch.distinct())) == facts
 
 
@@ -87,14 +88,14 @@ def test_a_store_that_is_closed_and_left_in_between_follows_one_in_memory(
     with tempfile.TemporaryDirectory() as folder:
         memory, kb = ze.open(), ze.open(Path(folder) / "kb", create=True)
         facts = [memory.facts()]
-        for change, fold in zip(_changes(session), closing, strict=False):
+        for change, flush in zip(_changes(session), closing, strict=False):
             assert kb.store is not None
-            # Every change is folded, beside what comes next.
-            kb.store.flush_bytes = 0 if beside else FOLD_BYTES
+            # Every change is flushed, beside what comes next.
+            kb.store.flush_bytes = 0 if beside else FLUSH_BYTES
             expected, report = memory.apply(change), kb.apply(change)
             assert (report.inserted, report.deleted) == (expected.inserted, expected.deleted)
             facts.append(memory.facts())
-            if fold:
+            if flush:
                 kb.close()
             else:
                 abandon(kb)

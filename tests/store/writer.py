@@ -74,7 +74,7 @@ def serve() -> None:
 
 if __name__ == "__main__":
     # All that a writer loads, loaded once; nothing of it runs yet, so no thread is lost by a fork.
-    for name in ("engine.embedded.engine", "store.durable", "store.replay", "store.folding"):
+    for name in ("engine.embedded.engine", "store.store", "store.versions.replay", "store.flush"):
         import_module(f"zodiacedge.{name}")
     for name in ("deltalake", "deltalake.transaction", "pyarrow.parquet"):
         import_module(name)

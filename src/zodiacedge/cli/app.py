@@ -39,7 +39,7 @@ _COMMANDS = {
     "run": ("cli.program", "load, materialise, answer queries, export"),
     "stats": ("cli.store", "rows and bytes of a store"),
     "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
-    "vacuum": ("cli.store", "fold the log of a store, and remove what no version needs"),
+    "vacuum": ("cli.store", "flush the log of a store, and remove what no version needs"),
     "verify": ("cli.store", "compare a store with an evaluation from nothing"),
 }
 # The group of entry points by which other distributions, such as the benchmarks, add commands.

@@ -6,7 +6,6 @@ limits         what one change may use up
 scalar         the meaning of expressions, functions and aggregates
 api            the interface that every engine has, and its laws
 factset        facts as Python sets, indexed by predicate
-parts          how the facts of a state are divided for a store
 persistence    what an engine offers to a store
 state_compare  states compared by listing their facts
 reference      evaluation on Python sets

@@ -1,31 +1,64 @@
-"""How the states of an engine get into a store and out of it: what an engine offers to `store`.
+"""The interface between engines and stores: states as partitions, into a store and out of it.
 
-A store knows parts, files of parts and counts. Which facts a part has, and how rows of an engine become terms
-that a person can read, is the engine's own: one that works in this process makes tables, one that works on a
-cluster lets its tasks write the files and tells only their names.
+A store knows partitions, their files and counts; an engine knows its rows. An engine that works in one
+process turns rows into Arrow tables, one that works on a cluster lets its tasks write the files and returns
+their names.
+
+A partition has the facts of one owner, predicate and arity. It is a table of readable terms, two columns per
+argument: `a0` is what a person would write and `a0_type` the kind of term. Engines convert whole columns:
+
+    a0                      a0_type
+    http://e/wt1            iri
+    b1                      blank
+    cold front              string
+    kalt                    @de
+    -7                      integer (decimal, double, float, boolean, dateTime likewise)
+    abc                     <http://www.w3.org/2001/XMLSchema#integer>
+
+Any other literal has its datatype in angle brackets, so that no ill-formed number is taken for a number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Batch, Dropped, FactDelta, State, UncommittedState
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.api import Dropped
     from zodiacedge.engine.registry import Registry
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Rule
 
+Kind = Literal["explicit", "derived", "aggregate"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """The owner, predicate and arity of a partition.
+
+    `owner` are the keys of the rules of a hyper-node, none for explicit facts. The rows of an aggregate,
+    groups before results, are a partition too, whose `predicate` is the key of the rule.
+    """
+
+    kind: Kind
+    owner: frozenset[str]
+    predicate: str
+    arity: int
+
+
+def column_names(arity: int) -> list[str]:
+    """Return the names of the columns of the arguments."""
+    return [name for n in range(arity) for name in (f"a{n}", f"a{n}_type")]
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionFile:
-    """A file of a part that is on disk: its place in the store, its bytes and its rows."""
+    """A file of a partition: its path in the store, its bytes and its rows."""
 
     path: str
     bytes: int
@@ -34,103 +67,109 @@ class PartitionFile:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFiles:
-    """Files that were written for a part: in the place of those it had, or beside them."""
+    """Files that were written for a partition: they replace those it had, or are added to them."""
 
     files: tuple[PartitionFile, ...]
     beside: bool = False
 
 
 class BadPartitionError(ValueError):
-    """A part whose columns are not what the format says."""
+    """A partition whose columns are not what the format says."""
 
 
 class PartitionWriter(Protocol):
-    """Writes a part as a file of the store; may be sent to another process."""
+    """Writes a partition as a file of the store; may be sent to another process."""
 
     def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
         """Write a file that is on disk when this returns."""
 
 
 class Partitions(Protocol):
-    """Parts of a store, each checked when it is read; may be sent to another process."""
+    """Partitions of a store, each checked when it is read; may be sent to another process."""
 
     @property
     def files(self) -> Sequence[str]:
-        """The places of the files."""
+        """The paths of the files."""
 
     def sizes(self) -> Sequence[int]:
-        """How many bytes each file has."""
+        """Return the bytes of each file."""
 
     def chosen(self, files: Sequence[str]) -> Self:
-        """Return those of some files only."""
+        """Return the partitions of some files only."""
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
-        """Yield the parts file by file; one of several files comes several times."""
+        """Yield the partitions file by file; a partition of several files is yielded several times."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreInfo:
-    """What a commit tells beside its parts."""
+    """What a state is restored from besides partitions."""
 
     rules: Mapping[str, Rule]
     graph: HyperGraph
     seconds: Mapping[frozenset[str], float]
-    """What evaluating each node from nothing took, as far as that is known."""
+    """Seconds of evaluating each node from scratch, as far as known."""
     dropped: Mapping[str, Dropped]
     registry: Registry
-    """What the host registered now."""
+    """What the host has registered in this process."""
 
 
-class StatePersistence(Protocol):
-    """How the states of one engine are kept."""
+_State = TypeVar("_State")
+_Batch_contra = TypeVar("_Batch_contra", contravariant=True)
+_FactDelta_contra = TypeVar("_FactDelta_contra", contravariant=True)
+_Uncommitted_contra = TypeVar("_Uncommitted_contra", contravariant=True)
+_Signature = TypeVar("_Signature")
 
-    def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> State:
-        """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
 
-    def add_part(self, batch: Batch, key: PartitionKey, table: pa.Table) -> None:
-        """Add the facts of a part to a batch."""
+class StatePersistence(Protocol[_State, _Batch_contra, _FactDelta_contra, _Uncommitted_contra, _Signature]):
+    """Converts the states, batches and changes of one engine to partitions, and back."""
 
-    def add_parts(self, batch: Batch, parts: Partitions) -> None:
-        """Add the facts of files to a batch; raise BadPartError where one is not what it should be.
+    @property
+    def captures(self) -> bool:
+        """Whether `changed_partitions` captures rows at once, so that the state may change meanwhile."""
 
-        They are more than one process should hold, if the engine has others.
+    def restored(self, empty: _State, partitions: Partitions, info: RestoreInfo) -> _State:
+        """Return a state with the facts of partitions, from an empty one; nothing is evaluated."""
+
+    def add_partition(self, batch: _Batch_contra, key: PartitionKey, table: pa.Table) -> None:
+        """Add the facts of a partition to a batch."""
+
+    def add_partitions(self, batch: _Batch_contra, partitions: Partitions) -> None:
+        """Add the facts of files to a batch; raise BadPartitionError if a file is not what it should be.
+
+        They may be more than one process should hold, if the engine has several.
         """
 
-    def counts(self, state: State) -> tuple[int, int]:
-        """Return how many explicit facts there are, and how many facts all segments have together."""
+    def counts(self, state: _State) -> tuple[int, int]:
+        """Return the number of explicit facts, and that of the facts of all segments together."""
 
-    def counts_after(self, effect: FactDelta, attempt: UncommittedState) -> tuple[int, int]:
-        """Return the same of what a change will come to."""
+    def counts_after(self, effect: _FactDelta_contra, attempt: _Uncommitted_contra) -> tuple[int, int]:
+        """Return the same of the state that a change leads to."""
 
-    def seconds(self, state: State) -> Mapping[frozenset[str], float]:
-        """Return what evaluating each node from nothing took, as far as that is known."""
+    def seconds(self, state: _State) -> Mapping[frozenset[str], float]:
+        """Return the seconds of evaluating each node from scratch, as far as known."""
 
     def explicit_delta(
-        self, effect: FactDelta, write: PartitionWriter
+        self, effect: _FactDelta_contra, write: PartitionWriter
     ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
-        """Return the explicit facts that come and those that go: as tables, or as files if they are many."""
+        """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
 
-    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartitionKey, object]:
-        """Return of each part what tells whether it changed in this process."""
+    def signatures(self, state: _State, rules: Mapping[str, Rule]) -> Mapping[PartitionKey, _Signature]:
+        """Return a signature of each partition that has rows: it differs if the partition has changed."""
 
     def changed_partitions(
         self,
-        state: State,
-        now: Mapping[PartitionKey, object],
-        before: Mapping[PartitionKey, object],
+        state: _State,
+        now: Mapping[PartitionKey, _Signature],
+        before: Mapping[PartitionKey, _Signature | None],
         write: PartitionWriter,
+        turn: AbstractContextManager[object],
     ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
-        """Yield the parts whose signatures are not what they were."""
+        """Yield the partitions whose signatures changed: as tables, or as files that were written.
 
-
-@runtime_checkable
-class CapturingPersistence(Protocol):
-    """A keeping that can take hold of parts at once, and write them while the state goes on to change."""
-
-    def captured(
-        self, state: State, now: Mapping[PartitionKey, object], before: Mapping[PartitionKey, object]
-    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartitionKey, pa.Table]]]:
-        """Return what yields the parts whose signatures are not what they were.
-
-        It takes the turn in the engine for a moment each time that it needs it.
+        The turn in the engine is taken for a moment whenever the state is needed.
         """
+
+
+# A store and its engine belong together: `engine.select` pairs them.
+AnyPersistence: TypeAlias = StatePersistence[Any, Any, Any, Any, Any]

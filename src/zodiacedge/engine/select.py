@@ -8,7 +8,7 @@ from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, nearest
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import Engine
-    from zodiacedge.engine.persistence import StatePersistence
+    from zodiacedge.engine.persistence import AnyPersistence
 
 ENGINES = ("embedded", "reference")
 # That of a cluster needs more than a process: Java, and a library of its own.
@@ -44,10 +44,12 @@ def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) 
     return EmbeddedEngine()
 
 
-def persistence_of(engine: str) -> StatePersistence | None:
-    """Return how the states of an engine are kept in a store: none for the usual one."""
+def persistence_of(engine: str) -> AnyPersistence:
+    """Return the persistence adapter of an engine."""
     if engine == "embedded":
-        return None
+        from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence  # noqa: PLC0415 - loads Arrow
+
+        return EmbeddedPersistence()
     if engine == "spark":
         from zodiacedge.engine.spark.persistence.adapter import SparkPersistence  # noqa: PLC0415 - only who uses it pays for it
 

@@ -1,8 +1,8 @@
-"""States compared by listing what they have, fact by fact: for engines whose facts are in this process.
+"""Compares states by listing their facts, for engines whose facts are in this process.
 
-Neither side is ever held as a whole: predicate by predicate there is a count and a sum of hashes, and only
-where those differ are the facts of one predicate held side by side. Where all that differs is to be told,
-there is a sum for each of many shares that facts fall into by their hashes, and only unlike shares are held.
+Neither state is ever held as a whole: the facts of each predicate are counted and their hashes summed, and
+only predicates that differ are compared fact by fact. To list the whole difference, facts are summed by hash
+partition, and only partitions that differ are held.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _DIGEST = 2**256
 _WORD = 2**64
-# After so many facts somebody else may have the turn.
+# After so many facts, other threads may have the turn.
 _TOGETHER = 4096
-# Facts fall into so many shares: a difference of a thousand facts holds one fact in 250.
-_SHARES = 1 << 18
+# The number of hash partitions: for a difference of a thousand facts, one fact in 250 is held.
+_PARTITIONS = 1 << 18
 
 
 def summed(facts: Iterable[Fact]) -> tuple[int, int]:
-    """Count facts, and add up the SHA-256 hashes of their texts: in any order, and in any parts."""
+    """Count facts, and add up the SHA-256 hashes of their texts, in any order."""
     count = total = 0
     for fact in facts:
         count += 1
@@ -39,11 +39,11 @@ def summed(facts: Iterable[Fact]) -> tuple[int, int]:
 
 
 def added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Return what facts come to that were summed in parts."""
+    """Add up the counts and sums of several sets of facts."""
     count = total = 0
-    for one, more in sums:
-        count += one
-        total += more
+    for facts, hashes in sums:
+        count += facts
+        total += hashes
     return count, total % _DIGEST
 
 
@@ -55,11 +55,11 @@ def digest(state: Materialisation, turn: YieldPoint) -> tuple[int, int]:
 def mismatches(
     ours: Materialisation, theirs: Materialisation, nodes: Sequence[frozenset[str]], turn: YieldPoint
 ) -> Iterator[Mismatch]:
-    """Yield where two states of the same program differ."""
+    """Yield the mismatches of two states of the same program."""
     for node in (None, *nodes):
-        have, should = _tally(ours, node, turn), _tally(theirs, node, turn)
-        for predicate in {*have, *should}:
-            if have.get(predicate) != should.get(predicate):
+        left, right = _tally(ours, node, turn), _tally(theirs, node, turn)
+        for predicate in {*left, *right}:
+            if left.get(predicate) != right.get(predicate):
                 mine, others = (_facts(state, node, predicate) for state in (ours, theirs))
                 example = min(mine ^ others, key=format_atom)
                 yield Mismatch(node, predicate, len(others - mine), len(mine - others), example)
@@ -67,7 +67,7 @@ def mismatches(
 
 def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fact], frozenset[Fact]]:
     """Return the facts that only the second of two states has, and those that only the first has."""
-    shares = array("Q", bytes(8 * _SHARES))
+    sums = array("Q", bytes(8 * _PARTITIONS))
     predicates: dict[Predicate, int] = {}
     for state, sign in ((before, -1), (after, 1)):
         for predicate, facts in state.each():
@@ -75,40 +75,40 @@ def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fac
             for fact in facts:
                 number = hash(fact)
                 total += number
-                share = number % _SHARES
-                shares[share] = (shares[share] + sign * number) % _WORD
+                partition = number % _PARTITIONS
+                sums[partition] = (sums[partition] + sign * number) % _WORD
             predicates[predicate] = (predicates.get(predicate, 0) + sign * total) % _WORD
 
-    def doubtful(state: Materialisation) -> Iterator[Fact]:
+    def candidates(state: Materialisation) -> Iterator[Fact]:
         for predicate, facts in state.each():
             if predicates[predicate]:
-                yield from (fact for fact in facts if shares[hash(fact) % _SHARES])
+                yield from (fact for fact in facts if sums[hash(fact) % _PARTITIONS])
 
-    went = set(doubtful(before))
-    came = set()
-    for fact in doubtful(after):
-        if fact in went:
-            went.remove(fact)
+    deleted = set(candidates(before))
+    inserted = set()
+    for fact in candidates(after):
+        if fact in deleted:
+            deleted.remove(fact)
         else:
-            came.add(fact)
-    return frozenset(came), frozenset(went)
+            inserted.add(fact)
+    return frozenset(inserted), frozenset(deleted)
 
 
 def _tally(
     state: Materialisation, node: frozenset[str] | None, turn: YieldPoint
 ) -> dict[Predicate, tuple[int, int]]:
-    found: dict[Predicate, tuple[int, int]] = {}
+    tally: dict[Predicate, tuple[int, int]] = {}
     for predicate, facts in state.each(node):
-        count, total = found.get(predicate, (0, 0))
+        count, total = tally.get(predicate, (0, 0))
         for fact in _pausing(facts, turn):
             count += 1
             total += hash(fact)
-        found[predicate] = (count, total % _WORD)
-    return found
+        tally[predicate] = (count, total % _WORD)
+    return tally
 
 
 def _facts(state: Materialisation, node: frozenset[str] | None, predicate: Predicate) -> frozenset[Fact]:
-    return frozenset(fact for one, facts in state.each(node) if one == predicate for fact in facts)
+    return frozenset(fact for name, facts in state.each(node) if name == predicate for fact in facts)
 
 
 def _pausing(facts: Iterator[Fact], turn: YieldPoint) -> Iterator[Fact]:

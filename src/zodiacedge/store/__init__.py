@@ -10,7 +10,7 @@ with an underscore, which readers of Delta pass over:
     _delta_log/             Delta's own log; each commit of ours holds rules, version, counts and digest
     relation=…/segment=…/   Parquet files, each named by the SHA-256 of its bytes
 
-A change is acknowledged once its record is durable. A flush writes the parts that changed since the last
+A change is acknowledged once its record is durable. A flush writes the partitions that changed since the last
 flush as one Delta commit. Opening loads the last commit and replays the records behind it through the code
 that made them, so a version is a commit and the records behind it.
 
@@ -22,8 +22,8 @@ that made them, so a version is a commit and the records behind it.
     versions        versions restored, replayed, compared, vacuumed
     create          an empty store, step by step
     store           all of them together: open, append, flush, versions, vacuum
-    flush           flushes at once, or beside the work in a thread
-    publish         a store that is there whole or not at all
+    flush           flushes at once, or in a background thread
+    atomic_publish  publishes a store whole or not at all
     knowledge_base  the knowledge base of a store
     export_slice    a slice of a knowledge base as a store of its own
 

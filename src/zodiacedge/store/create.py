@@ -1,9 +1,9 @@
-"""Making an empty store, step by step, such that a process killed on the way leaves nothing that hinders.
+"""Makes an empty store, step by step, so that a process killed on the way leaves nothing that hinders.
 
 In a folder the lock comes first and the marker last. A folder with our lock, without a marker and with
-nothing in it but what the steps between make is one that somebody did not finish: the next to make a store
-there starts anew. Among objects the empty table is one object and the marker another: whoever finds the first
-alone puts the second, and of several only one has made the store.
+nothing but what the steps between make is an unfinished store: the next process that makes a store there
+clears it. In an object store the empty table is one object and the marker another: a process that finds the
+first alone puts the second, and of several processes only one has made the store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST_COMMIT = f"{DELTA_LOG}/{0:020d}.json"
 
 
 def make(location: Location, snapshot: Snapshot) -> WriterLease:
-    """Make a store without facts in a place that is empty or not there yet; return what its writer holds."""
+    """Make a store without facts in an empty or missing location; return the lease of its writer."""
     match location:
         case LocalLocation():
             return _in_folder(location, snapshot)
@@ -41,7 +41,7 @@ def make(location: Location, snapshot: Snapshot) -> WriterLease:
 
 
 def is_blank(location: Location) -> bool:
-    """Tell whether a store never had a change: whoever made it did not come further, or wanted no more."""
+    """Whether a store never had a change: the process that made it was killed, or made none."""
     newest = next(FactTable(location).commits(), None)
     if newest is None or newest.snapshot.version:
         return False
@@ -56,7 +56,7 @@ def _in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
     except OSError as error:
         raise unwritable(location, error) from error
     try:
-        _begin_anew(location)
+        _clear_leftovers(location)
         (location.root / LOG_FOLDER).mkdir()
         FactTable(location).create(snapshot)
         sync_folder(location.root)
@@ -71,19 +71,19 @@ def _in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
 
 
 def _refuse_others(location: LocalLocation) -> None:
-    """Raise if there is anything in the folder but what an unfinished making leaves."""
+    """Raise if the folder has anything but what an unfinished store has."""
     location.refuse_links()
     names = {path.name for path in location.root.iterdir()}
     left = {name for name in names if name in _BETWEEN or name.startswith(f".{MARKER}.")}
     if names - left or (names and LOCK not in names):
         raise not_a_store(location, "the folder is not empty")
     if any((location.root / LOG_FOLDER).glob("*")):
-        # There are changes: this was a store, and lost its marker.
+        # There are changes: this was a store, and has lost its marker.
         raise not_a_store(location, f"it has changes and no {MARKER}")
 
 
-def _begin_anew(location: LocalLocation) -> None:
-    # Now that the lock is ours: somebody may have finished while we waited for it.
+def _clear_leftovers(location: LocalLocation) -> None:
+    # Now that the lock is ours: another process may have finished meanwhile.
     if location.has(MARKER):
         raise already_a_store(location)
     for path in location.root.iterdir():
@@ -106,7 +106,7 @@ def _of_objects(location: ObjectStoreLocation, snapshot: Snapshot) -> WriterLeas
         try:
             table.create(snapshot)
         except StoreProblem:
-            # Somebody else may have been quicker: whose marker comes first has made the store.
+            # Another process may have been quicker: the first marker decides who has made the store.
             if next(table.commits(), None) is None:
                 raise
     if next(table.commits(), None) is None:

@@ -1,4 +1,4 @@
-"""Writes a slice of a knowledge base as a store of its own, for a device that runs the embedded engine."""
+"""Writes a slice of a knowledge base as a store, for a device that runs the embedded engine."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.select import engine_named
 from zodiacedge.kb.change import Change
+from zodiacedge.store.atomic_publish import atomic_publish
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.location.base import location_of
 from zodiacedge.store.problems import unregistered
-from zodiacedge.store.publish import beside
 from zodiacedge.store.store import DurableStore
 from zodiacedge.store.versions.restore import missing_calls
 
@@ -31,10 +31,10 @@ def write_slice(  # noqa: PLR0913, PLR0917 - what a knowledge base knows of its 
     settings: Settings,
     host: Host,
 ) -> None:
-    """Write a slice to a folder or an address that is empty or missing; the store is there whole or not."""
+    """Write a slice to an empty or missing folder or address; the store appears whole or not at all."""
     location = location_of(path)
     check_calls(location, part, host)
-    with beside(location) as folder:
+    with atomic_publish(location) as folder:
         kb = StoredKnowledgeBase(engine_named("embedded"), settings, DurableStore.create(folder))
         with kb:
             change = Change(part.rules, (), tuple(part.facts))
@@ -42,10 +42,7 @@ def write_slice(  # noqa: PLR0913, PLR0917 - what a knowledge base knows of its 
 
 
 def check_calls(location: Location, found: Slice, host: Host) -> None:
-    """Raise if rules that go along call what the host has not registered: they are evaluated here."""
+    """Raise if rules of the slice call what the host has not registered: they are evaluated here."""
     missing = missing_calls(found.rules, host)
     if missing:
         raise unregistered(location, missing)
-
-
-# Reading

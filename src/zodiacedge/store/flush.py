@@ -1,6 +1,6 @@
-"""Bringing the table up to the log: at once, or beside the work in a thread, while changes go on.
+"""Flushes the log into the table: at once, or in a background thread while changes go on.
 
-The log stays bounded: whoever makes it long again while the thread is still at work waits for it.
+The log stays bounded: a change that makes it long again while the thread is at work waits for the thread.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ if TYPE_CHECKING:
 
 
 class Flusher:
-    """Folds: at once, or beside the work in a thread, of which there is at most one."""
+    """Flushes at once, or in at most one background thread."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without a thread."""
         self._thread: threading.Thread | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether it is at work."""
+        """Whether the thread is at work."""
         return self._thread is not None and self._thread.is_alive()
 
-    def flush(self, store: DurableStore, take_hold: Callable[[], PendingFlush | None]) -> None:
-        """Fold, and be done when this returns; `take_hold` says what the table lacks by then."""
+    def flush(self, store: DurableStore, capture: Callable[[], PendingFlush | None]) -> None:
+        """Flush at once; `capture` returns what the table lacks by then."""
         self.wait()
-        folding = take_hold()
-        # Where others write, too, they may fold meanwhile.
-        while folding and not store.flush(folding):
-            folding = take_hold()
+        pending = capture()
+        # In a shared location, another process may flush meanwhile.
+        while pending and not store.flush(pending):
+            pending = capture()
 
-    def flush_in_background(self, store: DurableStore, take_hold: Callable[[], PendingFlush | None]) -> None:
-        """Fold while changes go on; wait first if the log became long again before the last time was done."""
+    def flush_in_background(self, store: DurableStore, capture: Callable[[], PendingFlush | None]) -> None:
+        """Flush while changes go on; wait for the last flush first if the log became too long meanwhile."""
         if self.busy and not store.is_too_long:
             return
         self.wait()
-        # The log has all of it: if the table cannot be written now, closing tells.
+        # The log has all of it: if the table cannot be written, closing the store raises.
         with suppress(StoreProblem):
-            folding = take_hold()
-            if folding and folding.captured:
-                self._start(store, folding)
-            elif folding:
-                store.flush(folding)
+            pending = capture()
+            if pending and pending.captured:
+                self._start(store, pending)
+            elif pending:
+                store.flush(pending)
 
-    def _start(self, store: DurableStore, folding: PendingFlush) -> None:
+    def _start(self, store: DurableStore, pending: PendingFlush) -> None:
         def work() -> None:
             # As above.
             with suppress(StoreProblem):
-                store.flush(folding)
+                store.flush(pending)
 
-        self._thread = threading.Thread(target=work, name="zodiac-fold")
+        self._thread = threading.Thread(target=work, name="zodiac-flush")
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until it is done. It needs the turn in the engine, so nobody may wait who has it."""
+        """Wait for the thread. It needs the turn in the engine, so the caller must not have it."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None

@@ -1,7 +1,7 @@
-"""The knowledge base of a store: every change is in the log before it is in force, and versions can be read.
+"""The knowledge base of a store: a change is in the log before it is in force, and versions can be read.
 
-`open_store` loads the last commit of the Delta table and replays the log behind it. Flushing brings the table
-up to the log: beside the work when the log is long, and when the knowledge base is closed.
+Opening loads the last commit of the Delta table and replays the log behind it. A flush brings the table up to
+the log: in the background when the log is long, and when the knowledge base is closed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.kb.arguments import given_time, given_version
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.store.flush import Flusher
-from zodiacedge.store.log.entry import Remarks
+from zodiacedge.store.log.record import Remarks
 from zodiacedge.store.store import Base, DurableStore
 from zodiacedge.store.versions import replay
 from zodiacedge.store.versions.diff import VersionDiff
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Diagnostic
     from zodiacedge.kb.change import ChangeNote
     from zodiacedge.kb.report import ChangeReport
-    from zodiacedge.store.log.entry import Entry
+    from zodiacedge.store.log.record import Entry
     from zodiacedge.store.table.pending_flush import PendingFlush
     from zodiacedge.store.versions.vacuum import VacuumReport
 
@@ -38,7 +38,7 @@ class StoredKnowledgeBase(KnowledgeBase):
     def __init__(
         self, engine: Engine, settings: Settings, store: DurableStore, at: int | None = None
     ) -> None:
-        """Load what a store holds, and keep every change in it; use `zodiacedge.open` instead."""
+        """Load a store, and record every change in it; use `zodiacedge.open` instead."""
         super().__init__(engine, settings)
         self._store = store
         self._flusher = Flusher()
@@ -51,9 +51,9 @@ class StoredKnowledgeBase(KnowledgeBase):
             self._streams = base.streams
             if records:
                 store.check_changes(self._unregistered, dry=True)
-            # A change that was accepted once is not checked for evaluation errors again.
+            # A change that was accepted is not checked for evaluation errors again.
             self._settings = replace(settings, strict=False)
-            for change, entries in replay.changes_again(records, lambda: self._state, store.persistence):
+            for change, entries in replay.replayed_changes(records, lambda: self._state, store.persistence):
                 self.apply(change)
                 self._version = entries[-1].version
                 replay.check(store.location, entries[-1], store.persistence.counts(self._state))
@@ -67,7 +67,7 @@ class StoredKnowledgeBase(KnowledgeBase):
         self._is_replaying = False
 
     def close(self) -> None:
-        """Flush the log into the table, and let others write. What is in memory stays readable."""
+        """Flush the log into the table, and let other processes write. The state stays readable."""
         try:
             if self._store.writable:
                 self.flush()
@@ -80,32 +80,32 @@ class StoredKnowledgeBase(KnowledgeBase):
             self._flusher.flush(self._store, self._pending_flush)
 
     def _pending_flush(self) -> PendingFlush | None:
-        """Take hold of what the table of the store lacks."""
+        """Capture what the table of the store lacks."""
         with self._asking() as state:
             base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
             return self._store.pending_flush(base, self._engine_lock)
 
     @property
     def store(self) -> DurableStore:
-        """Where changes are kept."""
+        """The store that changes are recorded in."""
         return self._store
 
     @property
     def streams(self) -> dict[str, int]:
-        """The last batch of each stream that was applied: what comes again after a restart is known by it."""
+        """The last batch of each stream that was applied, by which a repeated batch is recognised."""
         return dict(self._streams)
 
     @property
     def recovered(self) -> tuple[Diagnostic, ...]:
-        """The damage that was mended when the store was opened; a reader reports it and leaves it."""
+        """The damage that was repaired when the store was opened; a reader reports it and leaves it."""
         return self._store.recovered
 
     def log(self) -> tuple[Entry, ...]:
-        """Return who changed what, version by version, as far as the store keeps it."""
+        """Return the entries of the log, version by version, as far as the store keeps them."""
         return self._store.entries()
 
     def at(self, version: int) -> StoredKnowledgeBase:
-        """Return an earlier version of the store, for reading."""
+        """Open an earlier version of the store for reading."""
         version = given_version(version)
         store = DurableStore(self._store.location, writable=False, persistence=self._store.persistence)
         return StoredKnowledgeBase(self._engine, self._settings, store, version)
@@ -120,13 +120,13 @@ class StoredKnowledgeBase(KnowledgeBase):
             return self.apply(change, message=message or f"back to version {version}")
 
     def diff(self, before: int, after: int) -> VersionDiff:
-        """Return the rules and visible facts that tell two versions of the store apart."""
+        """Return the difference of two versions: rules, and visible facts."""
         return VersionDiff.between(self.at(before), self.at(after))
 
     def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> VacuumReport:
-        """Flush, and remove from the store what no version of the last time needs: a week if not given.
+        """Flush, and remove the files that no version of the last week, or the time given, needs.
 
-        A dry run tells how much there is to remove now, and does neither.
+        A dry run counts those files, and does neither.
         """
         kept = None if kept is None else given_time(kept)
         with self._gate.alone():

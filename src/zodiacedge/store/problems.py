@@ -1,4 +1,4 @@
-"""What can be wrong with a store, each with its code: D001 and on."""
+"""The problems of a store, each with its code: D001 and on."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from zodiacedge.errors import Diagnostic, StoreProblem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What prints as a place or a file that a person finds: a path, an address, a place of a store.
+# Prints as a file or folder that a person finds: a path, an address, a location.
 Where = object
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def no_store(root: Where) -> StoreProblem:
-    """Nothing is there."""
+    """Return the problem of a missing store."""
     return _problem("D001", f"there is no store {root}", "make one: zodiac init, or ze.open(…, create=True)")
 
 
 def not_a_store(root: Where, why: str) -> StoreProblem:
-    """Something else is there."""
+    """Return the problem of a folder that is no store."""
     return _problem("D002", f"{root} is not a store: {why}", "name a folder that is empty or not there yet")
 
 
-def bad_name(shown: str, why: str) -> StoreProblem:
-    """Not what a folder that becomes a store may be called."""
+def bad_name(name: str, why: str) -> StoreProblem:
+    """Return the problem of a name that no store may have."""
     note = "name another folder: in UTF-8, and without \\ and %20"
-    return _problem("D002", f"{shown} is no name for a store: {why}", note)
+    return _problem("D002", f"{name} is no name for a store: {why}", note)
 
 
 def no_address(address: str) -> StoreProblem:
-    """Not what an address in an object store looks like."""
+    """Return the problem of an ill-formed address in an object store."""
     return _problem(
         "D002",
         f"{address} is no address of a store",
@@ -43,19 +43,19 @@ def no_address(address: str) -> StoreProblem:
 
 
 def already_a_store(root: Where) -> StoreProblem:
-    """A store where another was to be made."""
+    """Return the problem of a store where another was to be made."""
     note = "change it with zodiac apply, or name another folder"
     return _problem("D014", f"{root} is a store already", note)
 
 
 def locked(root: Where, holder: str) -> StoreProblem:
-    """Somebody else writes."""
+    """Return the problem of a second writer."""
     note = "wait until it is done, or read only: zodiac query, or ze.open(…, read_only=True)"
     return _problem("D003", f"the store {root} has a writer already: {holder}", note)
 
 
 def overtaken(root: Where, version: int) -> StoreProblem:
-    """Somebody else was quicker, where no lock keeps writers apart."""
+    """Return the problem of a version that another process wrote first, where there is no lock."""
     return _problem(
         "D018",
         f"the change is refused: another process has written version {version} of the store {root} meanwhile",
@@ -64,13 +64,13 @@ def overtaken(root: Where, version: int) -> StoreProblem:
 
 
 def no_library(root: Where, library: str, extra: str) -> StoreProblem:
-    """What talks to object stores is not installed."""
+    """Return the problem of a missing library for object stores."""
     note = f'install it: pip install "zodiacedge[{extra}]"'
     return _problem("D019", f"the store {root} needs {library}, which is not installed", note)
 
 
 def unreachable(root: Where, why: str) -> StoreProblem:
-    """An object store that does not do what it is asked."""
+    """Return the problem of an object store that refuses or does not answer."""
     return _problem(
         "D020",
         f"{root} cannot be reached: {why}",
@@ -79,12 +79,12 @@ def unreachable(root: Where, why: str) -> StoreProblem:
 
 
 def own_files(folder: Where, why: str) -> StoreProblem:
-    """A folder to follow in which the stream would find what it wrote itself."""
+    """Return the problem of a stream that would read its own files."""
     return _problem("D023", f"files cannot arrive in {folder}: {why}", "name a folder of their own")
 
 
 def leads_elsewhere(path: Where) -> StoreProblem:
-    """A link, or no file at all, among the files of a store: writing there would write somewhere else."""
+    """Return the problem of a link among the files of a store: writing there would write elsewhere."""
     return _problem(
         "D022",
         f"{path} is a link or no ordinary file, and a store has none",
@@ -93,7 +93,7 @@ def leads_elsewhere(path: Where) -> StoreProblem:
 
 
 def damaged_log(path: Where, record: int, offset: int, why: str, sound: int) -> StoreProblem:
-    """A record of the log is not what was written."""
+    """Return the problem of a damaged record of the log."""
     return _problem(
         "D004",
         f"record {record} of {path}, at byte {offset}, is damaged: {why}",
@@ -102,18 +102,18 @@ def damaged_log(path: Where, record: int, offset: int, why: str, sound: int) -> 
 
 
 def damaged_table(path: Where, why: str) -> StoreProblem:
-    """A file of the table is not what was written."""
+    """Return the problem of a damaged file of the table."""
     return _problem("D005", f"{path} {why}", "restore the file from a copy of the store")
 
 
 def unreadable(root: Where, error: OSError) -> StoreProblem:
-    """The system does not let anybody look."""
+    """Return the problem of a store that the system does not let us read."""
     note = "check the name of the folder, and the rights of it, of those above and of what is in it"
     return _problem("D024", f"the store {root} cannot be read: {error.strerror or error}", note)
 
 
 def newer_format(path: Where, made: object, known: int) -> StoreProblem:
-    """A later version of this program wrote it."""
+    """Return the problem of a file that a newer version of this program wrote."""
     return _problem(
         "D006",
         f"{path} has the format {made}, and this version reads up to {known}",
@@ -122,7 +122,7 @@ def newer_format(path: Where, made: object, known: int) -> StoreProblem:
 
 
 def unwritable(path: Where, error: OSError, then: str = "") -> StoreProblem:
-    """The disk does not take it; who wanted to write says what that comes to."""
+    """Return the problem of a failed write; the caller says what follows from it."""
     note = "check the disk"
     if error.errno in _FULL:
         note = "make room on the disk"
@@ -133,24 +133,24 @@ def unwritable(path: Where, error: OSError, then: str = "") -> StoreProblem:
 
 
 def only_logged(problem: StoreProblem) -> StoreProblem:
-    """A problem with the table, when the log has all changes."""
+    """Return a problem of the table with a note that the log has all changes."""
     then = "all changes are in the log: none is lost, and none is to be made again"
     return StoreProblem(replace(one, note=f"{one.note}; {then}") for one in problem.diagnostics)
 
 
 def no_version(wanted: int, first: int, last: int) -> StoreProblem:
-    """A version that is not there yet, or no more."""
+    """Return the problem of a version that does not exist yet, or no more."""
     kept = f"versions {first} to {last} are kept" if first < last else f"only version {last} is kept"
     return _problem("D008", f"there is no version {wanted}", f"{kept}; zodiac log lists them")
 
 
 def read_only(root: Where) -> StoreProblem:
-    """A change to what is only read."""
+    """Return the problem of a change to a store that is open for reading only."""
     return _problem("D009", f"the store {root} is open for reading only", "open it without read_only and at")
 
 
 def not_reproduced(root: Where, version: int, why: str) -> StoreProblem:
-    """What is stored does not fit together."""
+    """Return the problem of a version whose counts are not those recorded."""
     return _problem(
         "D010",
         f"version {version} of the store {root} does not come to what was recorded: {why}",
@@ -159,12 +159,12 @@ def not_reproduced(root: Where, version: int, why: str) -> StoreProblem:
 
 
 def unusable(root: Where, why: str) -> StoreProblem:
-    """A store that is not open any more."""
+    """Return the problem of a store that is no longer open."""
     return _problem("D012", f"the store {root} takes no more changes: {why}", "open it again")
 
 
 def unregistered(root: Where, missing: Iterable[Diagnostic]) -> StoreProblem:
-    """Rules call what the host has not registered."""
+    """Return the problem of rules that call what the host has not registered."""
     names = "; ".join(dict.fromkeys(one.message for one in missing))
     return _problem(
         "D013",
@@ -174,7 +174,7 @@ def unregistered(root: Where, missing: Iterable[Diagnostic]) -> StoreProblem:
 
 
 def torn(path: Where, offset: int) -> Diagnostic:
-    """A record that was never acknowledged."""
+    """Return the warning of a torn record, which was never acknowledged."""
     return Diagnostic(
         "W014",
         f"the last record of {path}, at byte {offset}, was not written to its end and is left out",
@@ -183,9 +183,9 @@ def torn(path: Where, offset: int) -> Diagnostic:
     )
 
 
-def left_out(found: Diagnostic) -> Diagnostic:
-    """The same, told by a reader: it holds no lock, so a writer may be at work."""
-    return replace(found, note=f"{found.note}, or a writer is at it now")
+def left_out(warning: Diagnostic) -> Diagnostic:
+    """Return that warning for a reader: it holds no lock, so a writer may be at work."""
+    return replace(warning, note=f"{warning.note}, or a writer is at it now")
 
 
 def _problem(code: str, message: str, note: str) -> StoreProblem:

@@ -10,8 +10,6 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, reading, show_counts
 from zodiacedge.cli.options import Chosen, engine_options, store_argument
-from zodiacedge.store.location.base import location_of
-from zodiacedge.store.location.size import sizes
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -32,7 +30,7 @@ def command(console: Console, *, store: str, on: Chosen) -> None:
     with reading(console, store, on=on) as kb, console.progress():
         seconds = time.perf_counter() - started
         explicit, derived = kb.explicit_counts(), kb.derived()
-        taken = sizes(location_of(store))
+        taken = kb.store.sizes()
     names = sorted({*explicit, *derived})
     if names:
         rows = [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]

@@ -1,4 +1,4 @@
-"""`zodiac vacuum`: fold the log, and sweep."""
+"""`zodiac vacuum`: flush the log, and remove files that no version needs."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on
       zodiac vacuum farm.zodiac --keep-days 30
     """
     with writing(console, store, on=on) as kb:
-        swept = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
+        report = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
     done, left = ("would remove", "would be kept") if dry_run else ("removed", "are kept")
     console.text(
-        f"{done} {many(swept.files, 'file')}, {swept.bytes:,} bytes; "
-        f"versions {swept.first_version} to {kb.version} {left}"
+        f"{done} {many(report.files, 'file')}, {report.bytes:,} bytes; "
+        f"versions {report.first_version} to {kb.version} {left}"
     )
     if console.as_json:
         console.json(
             {
                 "version": kb.version,
-                "first_version": swept.first_version,
-                "files": swept.files,
-                "bytes": swept.bytes,
+                "first_version": report.first_version,
+                "files": report.files,
+                "bytes": report.bytes,
                 "dry_run": dry_run,
             }
         )

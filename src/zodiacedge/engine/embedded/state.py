@@ -231,6 +231,10 @@ class EmbeddedUncommitted:
     def commit(self) -> EmbeddedState:
         """Put the change in force."""
         new, change = self.work.next, self.work.change
+        if self.before.store.tracked:
+            segments = self.before.store.segments
+            for keys in new.segments.keys() & segments.keys():
+                new.segments[keys].keep_revisions(segments[keys])
         # The difference is still to be seen after the tables that this very change alters.
         self.before.store.remove_reader(self.net)
         self.net.commit()
@@ -256,6 +260,7 @@ class EmbeddedUncommitted:
         new = self.work.next
         if new.explicit:
             store.explicit.tables.update(new.explicit)
+            store.explicit.revisions.bump(*new.explicit)
             store.show(store.explicit)
         for keys, (seconds, tries) in new.patched.items():
             store.segments[keys].seconds, store.segments[keys].tries = seconds, tries

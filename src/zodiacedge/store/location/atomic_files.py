@@ -1,4 +1,4 @@
-"""Files that are there whole, and on disk, or not at all."""
+"""Files that are written whole and on disk, or not at all."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from zodiacedge.store.location.parallel import in_threads
 if TYPE_CHECKING:
     from pathlib import Path
 
-# So many files are worth another thread that waits for the disk: it has one trip for several.
+# So many files are worth another thread that waits for the disk, which serves several at a time.
 _FEW = 4
 
 
 class AtomicFiles:
-    """Files that are there whole, and on disk, or not at all; the disk is asked for all of them at once."""
+    """Files that are written whole and on disk, or not at all, with one wait for all of them."""
 
     def __init__(self, root: Path) -> None:
         """Name the folder of the store."""
@@ -24,7 +24,7 @@ class AtomicFiles:
         self._made: set[Path] = set()
 
     def add(self, name: str, data: bytes) -> None:
-        """Write a file beside its place, not on disk yet; its folders are made."""
+        """Write a file under a temporary name, not yet on disk; its folders are made."""
         path = self._root / name
         self._make(path.parent)
         beside = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -36,7 +36,7 @@ class AtomicFiles:
             raise
 
     def settle(self) -> None:
-        """Put all files in their places, when they are on disk."""
+        """Give all files their names, once they are on disk."""
         folders = {folder for path in self._beside for folder in path.parents if self._within(folder)}
         try:
             in_threads(sync_file, self._beside.values(), len(self._beside) // _FEW)
@@ -49,13 +49,13 @@ class AtomicFiles:
         in_threads(sync_folder, folders, len(folders) // _FEW)
 
     def drop(self) -> None:
-        """Leave nothing of what is not in its place yet."""
+        """Remove the files that have not got their names yet."""
         for beside in self._beside.values():
             beside.unlink(missing_ok=True)
         self._beside = {}
 
     def _make(self, folder: Path) -> None:
-        """Make a folder and those above it, each asked for once."""
+        """Make a folder and those above it, each once."""
         if folder in self._made:
             return
         if self._within(folder.parent):

@@ -1,8 +1,8 @@
-"""Where the files of a store are: a folder, or a prefix of an object store. The rest knows names only.
+"""The interface of a location: a folder, or a prefix of an object store. The rest knows names only.
 
-A name is relative to the place and has slashes: `_wal/00000000000000000001.log`. A folder has one writer,
+A name is relative to the location and has slashes: `_wal/00000000000000000001.log`. A folder has one writer,
 which holds a lock, appends to its log and waits for the disk. An object store has neither locks nor files
-that grow: whoever writes puts whole objects, and the first to put one of a name wins.
+that grow: writers put whole objects, and the first to put an object of a name wins.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 SCHEMES = ("s3", "gs", "az")
-# Delta takes these for other signs, and looks for the folder of another name.
+# Delta decodes these, and looks for a folder of another name.
 _MISREAD = re.compile(r"\0|%[0-9A-Fa-f]{2}" if os.sep == "\\" else r"\0|\\|%[0-9A-Fa-f]{2}")
-# What Hadoop calls the same.
+# The schemes of Hadoop.
 _OTHER_NAMES = {"s3a": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """A file: its name, its bytes, and when it was written, in seconds by the clock of the place."""
+    """A file: its name, its bytes, and when it was written, in seconds by the clock of the location."""
 
     name: str
     bytes: int
@@ -38,27 +38,27 @@ class FileInfo:
 
 
 class WriterLease(Protocol):
-    """What a writer holds while it has a store open."""
+    """The right to write, held while a store is open."""
 
     @property
     def held(self) -> bool:
         """Whether this process may still write."""
 
     def release(self) -> None:
-        """Let others write."""
+        """Let other processes write."""
 
 
 class Staging(Protocol):
-    """Files that are written together: all are there, whole, when they are settled."""
+    """Files that are written together: all are whole and durable when they are settled."""
 
     def add(self, name: str, data: bytes) -> None:
-        """Take a file."""
+        """Add a file."""
 
     def settle(self) -> None:
-        """Return when all files are there for good."""
+        """Return when all files are durable."""
 
     def drop(self) -> None:
-        """Leave nothing behind of what was not settled, where that would be in somebody's way."""
+        """Remove files that were not settled, where they would be in the way."""
 
 
 class Location(Protocol):
@@ -66,55 +66,55 @@ class Location(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether several may write: no lock keeps them apart, and whoever comes second is refused."""
+        """Whether several processes may write: there is no lock, and the second of a version is refused."""
 
     @property
     def uri(self) -> str:
-        """The place in the words of Delta."""
+        """The address for Delta."""
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """What Delta needs to get there beside the environment."""
+        """The options that Delta needs besides the environment."""
 
     def display_name(self, name: str) -> str:
-        """Return a file's name as a person finds it."""
+        """Return the path or address of a file for messages."""
 
     def read(self, name: str) -> bytes:
         """Return a file."""
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield files in their order, each to be read by a call; those to come may be on their way."""
+        """Yield files in order, each with a call that reads it; the next ones may be prefetched."""
 
-    def there(self) -> bool:
-        """Tell whether there is anything."""
+    def exists(self) -> bool:
+        """Whether there is any file, or a folder."""
 
     def has(self, name: str) -> bool:
-        """Tell whether a file is there."""
+        """Whether a file exists."""
 
     def refuse_links(self) -> None:
-        """Raise if a file of the store is none, but leads somewhere else."""
+        """Raise if a file of the store is a link that leads elsewhere."""
 
     def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
-        """List the files of a folder and those below, by name; only those behind a name if one is given."""
+        """List the files of a folder and those below, by name; only those after a name if given."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file: it is there whole, and for good, or not at all."""
+        """Write a file: whole and durable, or not at all."""
 
     def staging(self) -> Staging:
-        """Return what files that belong together are written with."""
+        """Return a staging for files that belong together."""
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
-        """Remove files, one after the other or as it is quickest; those that are gone are passed over."""
+        """Remove files, one after the other or in any order; missing files are passed over."""
 
     def settle_log(self, folder: str) -> None:
-        """Make sure that what Delta wrote last in its log stays there."""
+        """Make the last entry of Delta's log durable."""
 
     def lock(self) -> WriterLease:
-        """Become the writer, or raise and say who is."""
+        """Become the writer, or raise and name the process that is."""
 
 
 def location_of(path: str | os.PathLike[str]) -> Location:
-    """Return the place of a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
+    """Return the location of a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
     text = os.fspath(given_path(path))
     if "://" not in text:
         return _folder(text)
@@ -131,17 +131,17 @@ def location_of(path: str | os.PathLike[str]) -> Location:
 
 
 def _folder(text: str) -> Location:
-    """Return the place of a folder, if that can be a store: Delta takes no other names."""
+    """Return the location of a folder, if its name is one that Delta takes."""
     from zodiacedge.store.location.local import LocalLocation  # noqa: PLC0415 - it knows this module
 
     if not text:
         raise bad_name("''", "it is empty")
     whole = os.path.abspath(text)  # noqa: PTH100 - takes what no Path takes
-    shown = printable(whole)
-    if shown != whole:
-        raise bad_name(shown, "it is not UTF-8")
-    found = _MISREAD.search(whole)
-    if found:
-        raise bad_name(shown.replace("\0", "\\0"), f"it has {found[0]!r} in it")
+    name = printable(whole)
+    if name != whole:
+        raise bad_name(name, "it is not UTF-8")
+    misread = _MISREAD.search(whole)
+    if misread:
+        raise bad_name(name.replace("\0", "\\0"), f"it has {misread[0]!r} in it")
     path = Path(text)
     return LocalLocation(path.absolute(), str(path))

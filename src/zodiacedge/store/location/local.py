@@ -1,4 +1,4 @@
-"""A store in a folder of this machine: one writer, and files that are on disk when they are said to be."""
+"""A store in a folder of this machine: one writer, and files that are synced to disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS, STREAMS
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, RELATION_PREFIX, STREAMS
 from zodiacedge.store.location.atomic_files import AtomicFiles, sync_file, sync_folder
 from zodiacedge.store.location.base import FileInfo
 from zodiacedge.store.location.lock import WriterLock
@@ -25,23 +25,23 @@ class LocalLocation:
     """The files of a folder."""
 
     root: Path
-    """From the top: this process may go to another folder meanwhile, and a task works in one of its own."""
+    """An absolute path: this process may change its folder, and a task works in one of its own."""
     name: str = ""
-    """What the user calls it, if not that."""
+    """The path as the user wrote it, if it differs."""
 
     @property
     def shared(self) -> bool:
-        """There is a lock."""
+        """False: there is a lock."""
         return False
 
     @property
     def uri(self) -> str:
-        """The folder's path as an address: a name may have signs that mean something to Delta."""
+        """The folder's path as an address: a name may have characters that Delta would interpret."""
         return self.root.absolute().as_uri()
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """Nothing: the path says it."""
+        """None: the path is enough."""
         return None
 
     def __str__(self) -> str:
@@ -57,38 +57,38 @@ class LocalLocation:
         return (self.root / name).read_bytes()
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield files in their order, each read when it is asked for."""
+        """Yield files in order, each with a call that reads it."""
         for name in names:
             yield name, (self.root / name).read_bytes
 
-    def there(self) -> bool:
-        """Tell whether the folder is there."""
+    def exists(self) -> bool:
+        """Whether the folder exists."""
         return self.root.is_dir()
 
     def has(self, name: str) -> bool:
-        """Tell whether a file is there, for all that this process may see."""
+        """Whether a file exists, as far as this process may see."""
         return os.path.exists(self.root / name)  # noqa: PTH110 - that of a path raises
 
     def refuse_links(self) -> None:
-        """Raise if a file or folder of the store is a link, or neither: what is written would go elsewhere.
+        """Raise if a file or folder of the store is a link, or neither: writing would go elsewhere.
 
-        What else somebody put into the folder is no concern of the store.
+        Other files in the folder are no concern of the store.
         """
         waiting = [str(self.root)]
         own = True
         while waiting:
             try:
-                with os.scandir(waiting.pop()) as there:
-                    found = [one for one in there if not own or _is_own(one.name)]
+                with os.scandir(waiting.pop()) as entries:
+                    found = [one for one in entries if not own or _is_own(one.name)]
             except (FileNotFoundError, NotADirectoryError):
-                # Somebody sweeps meanwhile, or there is no store, which is told by whoever looks for it.
+                # A vacuum removes files meanwhile, or there is no store, which the caller reports.
                 continue
             own = False
             for one in found:
                 if one.is_dir(follow_symlinks=False):
                     waiting.append(one.path)
                 elif not one.is_file(follow_symlinks=False):
-                    raise leads_elsewhere(self.called(Path(one.path)))
+                    raise leads_elsewhere(self.display_path(Path(one.path)))
 
     def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
         """List the files of a folder and those below, by name."""
@@ -100,20 +100,20 @@ class LocalLocation:
             try:
                 about = path.stat()
             except FileNotFoundError:
-                # Somebody sweeps meanwhile.
+                # A vacuum removes files meanwhile.
                 continue
             if path.is_file():
                 found.append(FileInfo(name, about.st_size, about.st_mtime))
         return sorted(found, key=lambda one: one.name)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file such that it is there whole, and on disk, or not at all."""
+        """Write a file: whole and on disk, or not at all."""
         writing = self.staging()
         writing.add(name, data)
         writing.settle()
 
     def staging(self) -> AtomicFiles:
-        """Return what files that belong together are written with."""
+        """Return a staging for files that belong together."""
         return AtomicFiles(self.root)
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
@@ -130,19 +130,19 @@ class LocalLocation:
                 folder.rmdir()
 
     def settle_log(self, folder: str) -> None:
-        """Make sure that Delta's log is on disk: it does not see to that itself."""
+        """Sync Delta's log to disk, which Delta does not do."""
         newest = max((self.root / folder).glob("*.json"))
         sync_file(newest, os.O_RDONLY)
         sync_folder(self.root / folder)
 
     def lock(self) -> WriterLock:
-        """Take the lock, or raise and say who has it."""
-        return WriterLock(self.root / LOCK, self.called)
+        """Take the lock, or raise and name its holder."""
+        return WriterLock(self.root / LOCK, self.display_path)
 
-    def called(self, path: Path) -> str:
-        """Return what the user calls a file or folder of the store."""
+    def display_path(self, path: Path) -> str:
+        """Return the path of a file or folder of the store for messages."""
         return self.display_name(path.relative_to(self.root).as_posix())
 
 
 def _is_own(name: str) -> bool:
-    return name in _OWN or name.startswith(PARTS)
+    return name in _OWN or name.startswith(RELATION_PREFIX)

@@ -1,12 +1,12 @@
 """One writer at a time.
 
-The system holds the lock for the process and takes it back when the process ends, however it ends: there is
-no stale lock to guess about. Who holds it stands in the file, for the message to the second writer; what a
-killed process left there is recognised by the lock being free. A process that is forked off gives its share
-of the lock back at once, and is no writer.
+The system holds the lock for the process and releases it when the process ends, however it ends: there are
+no stale locks. The file names the holder, for the message to a second writer; the name that a killed process
+left is recognised by the lock being free. A forked process closes its copy of the lock at once, and is no
+writer.
 
-A store may come from elsewhere: a lock that leads to another file is refused, and what somebody else wrote
-into it stays.
+A store may come from elsewhere: a lock that is a link to another file is refused, and contents that no writer
+wrote are left as they are.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _HOW = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOF
 class WriterLock:
     """The lock of a store, held from when it is made until it is released."""
 
-    def __init__(self, path: Path, shown: Callable[[Path], str] = str) -> None:
-        """Take the lock, or raise and say who has it; a file is called what `display_name` calls it."""
-        self._file = _opened(path, shown)
+    def __init__(self, path: Path, display_name: Callable[[Path], str] = str) -> None:
+        """Take the lock, or raise and name its holder; `display_name` returns a path for messages."""
+        self._file = _opened(path, display_name)
         if not _take(self._file):
-            holder = _shown(os.pread(self._file, _MOST, 0))
+            holder = _description(os.pread(self._file, _MOST, 0))
             os.close(self._file)
-            raise locked(shown(path.parent), holder)
+            raise locked(display_name(path.parent), holder)
         _HELD.add(self)
-        said = os.pread(self._file, _MOST, 0)
-        # What is not of a writer's hand is not ours to overwrite: the lock is held all the same.
-        self._signed = not said.strip(b"\0") or _holder(said) is not None
+        contents = os.pread(self._file, _MOST, 0)
+        # Contents that no writer wrote are not ours to overwrite: the lock is held all the same.
+        self._signed = not contents.strip(b"\0") or _holder(contents) is not None
         about = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -65,11 +65,11 @@ class WriterLock:
 
     @property
     def held(self) -> bool:
-        """Whether it is this process that may write: not when released, nor in one that was forked off."""
+        """Whether this process may write: not after the release, nor in a forked process."""
         return self._file >= 0
 
     def release(self) -> None:
-        """Let others write; the file stays, empty."""
+        """Let other processes write; the file stays, empty."""
         if self._file >= 0:
             try:
                 self._write(b"")
@@ -77,7 +77,7 @@ class WriterLock:
                 self.leave()
 
     def leave(self) -> None:
-        """Close the file as it is: the lock is given back when no process has it open any more."""
+        """Close the file as it is: the lock is free when no process has it open."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -85,7 +85,7 @@ class WriterLock:
     def _write(self, data: bytes) -> None:
         if not self._signed:
             return
-        # Words for others, which a full disk may swallow: the lock is held all the same.
+        # Only for messages, so a full disk does not matter: the lock is held all the same.
         try:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, data, 0)
@@ -106,21 +106,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_all)
 
 
-def _opened(path: Path, shown: Callable[[Path], str]) -> int:
+def _opened(path: Path, display_name: Callable[[Path], str]) -> int:
     try:
         file = os.open(path, _HOW, 0o644)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise leads_elsewhere(shown(path)) from error
-        raise unwritable(shown(path.parent), error) from error
+            raise leads_elsewhere(display_name(path)) from error
+        raise unwritable(display_name(path.parent), error) from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise leads_elsewhere(shown(path))
+        raise leads_elsewhere(display_name(path))
     return file
 
 
 def _holder(data: bytes) -> tuple[int, str, str] | None:
-    """Return who a file says has the lock: its process, its host, and since when."""
+    """Return the holder that a file names: its process, its host, and since when."""
     try:
         about = json.loads(data)
         return int(about["pid"]), str(about["host"]), str(about["started"])
@@ -128,15 +128,15 @@ def _holder(data: bytes) -> tuple[int, str, str] | None:
         return None
 
 
-def _shown(data: bytes) -> str:
+def _description(data: bytes) -> str:
     found = _holder(data)
     if found is None:
         return "a process that did not leave its name"
     process, host, started = found
-    shown = f"process {process} on {host}, since {started}"
+    display_name = f"process {process} on {host}, since {started}"
     if host == socket.gethostname() and _is_gone(process):
-        return f"{shown}; it is gone, and a process that it started has the lock still"
-    return shown
+        return f"{display_name}; it is gone, and a process that it started has the lock still"
+    return display_name
 
 
 def _is_gone(process: int) -> bool:

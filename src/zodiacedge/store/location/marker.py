@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def logged(location: Location) -> frozenset[str]:
-    """Return the names in both logs: they tell whether somebody was at work."""
+    """Return the names in both logs: they differ if another process has written."""
     return frozenset(one.name for folder in (LOG_FOLDER, DELTA_LOG) for one in location.listed(folder))
 
 
 def check(location: Location) -> None:
-    """Raise unless there is a store of a format that we know, with no file that leads out of it."""
+    """Raise unless the location is a store of a known format, without links that lead out of it."""
     try:
         location.refuse_links()
         document = json.loads(location.read(MARKER))
         made = document["format"]
     except (FileNotFoundError, NotADirectoryError) as error:
-        if not location.there():
+        if not location.exists():
             raise no_store(location) from error
         raise not_a_store(location, f"it has no {MARKER}") from error
     except OSError as error:
@@ -36,5 +36,5 @@ def check(location: Location) -> None:
 
 
 def marker() -> bytes:
-    """Return what makes a place a store: the last file that is written when one is made."""
+    """Return the contents of the marker, the last file that is written when a store is made."""
     return json.dumps({"format": FORMAT}).encode() + b"\n"

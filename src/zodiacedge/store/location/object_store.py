@@ -1,8 +1,7 @@
-"""A store in an object store: S3 and what speaks its language, Google's, Azure's.
+"""A store in an object store: S3 and compatible servers, Google Cloud Storage, Azure.
 
-Who may do what, and where the endpoint is, stands in the environment, in the variables that these services
-are known by (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on); no secret is in an address, in a store or in
-what is sent to another process.
+Credentials and the endpoint come from the usual variables of the environment (`AWS_ACCESS_KEY_ID`,
+`AWS_ENDPOINT_URL` and so on); no secret is in an address, in a store or in what is sent to another process.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ _ADDRESS = re.compile(
 _RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 _NO_BUCKET = "NoSuchBucket"
-# Where a library looks for credentials when nobody gave any: what a machine in a cloud would answer.
+# Where a library looks for credentials if none are given: the metadata service of a cloud.
 _GUESSED = re.compile(r"/latest/api/token|/latest/meta-data|/computeMetadata/|/metadata/identity")
-_SAID = re.compile(r"<Code>(?P<code>[^<]*)</Code>\s*<Message>(?P<message>[^<]*)</Message>")
+_REASON = re.compile(r"<Code>(?P<code>[^<]*)</Code>\s*<Message>(?P<message>[^<]*)</Message>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +52,15 @@ class ObjectStoreLocation:
 
     @classmethod
     def of(cls, address: str) -> ObjectStoreLocation:
-        """Return the place of an address, `s3://bucket/farm.zodiac`."""
-        found = _ADDRESS.fullmatch(address)
-        if found is None or {".", ".."} & set(found["prefix"].split("/")):
+        """Return the location of an address, `s3://bucket/farm.zodiac`."""
+        match = _ADDRESS.fullmatch(address)
+        if match is None or {".", ".."} & set(match["prefix"].split("/")):
             raise no_address(address)
-        return cls(found["scheme"], found["bucket"], found["prefix"].strip("/"))
+        return cls(match["scheme"], match["bucket"], match["prefix"].strip("/"))
 
     @property
     def shared(self) -> bool:
-        """There is no lock."""
+        """True: there is no lock."""
         return True
 
     @property
@@ -75,7 +74,7 @@ class ObjectStoreLocation:
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """What Delta would take from somewhere else than the requests of this module."""
+        """The options that Delta would find elsewhere than the requests of this module."""
         found = {"allow_http": str(_plain_http()).lower()}
         if self.scheme == "s3":
             found["aws_region"] = _region()
@@ -97,7 +96,7 @@ class ObjectStoreLocation:
             return bytes(obstore.get(client, name).bytes())
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield objects in their order, while the next ones are on their way."""
+        """Yield objects in order, each with a call that reads it, while the next ones are prefetched."""
         waiting: deque[tuple[str, Future[bytes]]] = deque()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             try:
@@ -110,16 +109,16 @@ class ObjectStoreLocation:
                     first, coming = waiting.popleft()
                     yield first, coming.result
             finally:
-                # Who looks no further waits for nothing.
+                # A caller that stops early does not wait.
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def there(self) -> bool:
-        """Tell whether there is any object."""
+    def exists(self) -> bool:
+        """Whether there is any object."""
         with self._asking() as (obstore, client):
             return any(len(page) for page in obstore.list(client, chunk_size=1))
 
     def has(self, name: str) -> bool:
-        """Tell whether an object is there."""
+        """Whether an object exists."""
         try:
             with self._asking(name) as (obstore, client):
                 obstore.head(client, name)
@@ -144,15 +143,14 @@ class ObjectStoreLocation:
     # Writing
 
     def write(self, name: str, data: bytes) -> None:
-        """Put an object, whether there is one or not."""
+        """Put an object, in place of an existing one too."""
         with self._asking(name, putting=True) as (obstore, client):
             obstore.put(client, name, data)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Put an object where there is none; tell whether it is there and ours.
+        """Put an object where there is none; return whether it is there and ours.
 
-        An answer that got lost makes the library ask again, and then the object is there already: what it
-        holds tells whose it is.
+        If an answer is lost, the library asks again and finds the object: its contents tell whose it is.
         """
         try:
             with self._asking(name, putting=True) as (obstore, client):
@@ -162,7 +160,7 @@ class ObjectStoreLocation:
         return True
 
     def staging(self) -> Objects:
-        """Return what objects that belong together are put with."""
+        """Return a staging for objects that belong together."""
         return Objects(self)
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
@@ -176,17 +174,17 @@ class ObjectStoreLocation:
                 obstore.delete(client, name)
 
     def settle_log(self, folder: str) -> None:
-        """Do nothing: an object that was put is there for good."""
+        """Do nothing: an object that was put is durable."""
 
     def lock(self) -> Unlocked:
-        """Return nothing that keeps others away: whoever comes second with a version is refused."""
+        """Return a lease that locks nothing: the second writer of a version is refused."""
         return Unlocked()
 
     # Asking
 
     @contextmanager
     def _asking(self, name: str = "", *, putting: bool = False) -> Iterator[tuple[Any, Any]]:
-        """Give the library and a client; tell what goes wrong in the words of a system, or as one problem."""
+        """Give the library and a client; turn its errors into OSErrors, or into a problem of the store."""
         try:
             import obstore  # noqa: PLC0415 - only who uses it pays for it
             from obstore import exceptions  # noqa: PLC0415
@@ -198,18 +196,18 @@ class ObjectStoreLocation:
         except exceptions.AlreadyExistsError as error:
             raise FileExistsError(errno.EEXIST, "it is there already", str(about)) from error
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            raise unreachable(about, _said(error)) from error
+            raise unreachable(about, _reason(error)) from error
         except FileNotFoundError as error:
-            # Where something cannot be put because nothing is there, it is the bucket.
+            # If an object cannot be put because something is missing, it is the bucket.
             if putting or _NO_BUCKET in str(error):
-                raise unreachable(self, _said(error)) from error
+                raise unreachable(self, _reason(error)) from error
             raise FileNotFoundError(errno.ENOENT, "it is not there", str(about)) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise unreachable(about, _said(error)) from error
+            raise unreachable(about, _reason(error)) from error
 
 
 class Unlocked:
-    """What a writer holds where there are no locks."""
+    """The lease of a writer where there are no locks."""
 
     held = True
 
@@ -218,15 +216,15 @@ class Unlocked:
 
 
 class Objects:
-    """Objects that are put together, several at a time; those that nobody names are swept one day."""
+    """Objects that are put together, several at a time; a vacuum removes those that no commit names."""
 
     def __init__(self, location: ObjectStoreLocation) -> None:
-        """Name the place."""
-        self._place = location
+        """Set the location."""
+        self._location = location
         self._waiting: list[tuple[str, bytes]] = []
 
     def add(self, name: str, data: bytes) -> None:
-        """Take an object; when many wait, they are put."""
+        """Add an object; when many wait, they are put."""
         self._waiting.append((name, data))
         if sum(len(one) for _, one in self._waiting) > _WAITING_BYTES:
             self.settle()
@@ -234,7 +232,7 @@ class Objects:
     def settle(self) -> None:
         """Put all objects that wait."""
         waiting, self._waiting = self._waiting, []
-        in_threads(lambda one: self._place.write(*one), waiting, len(waiting) - 1)
+        in_threads(lambda one: self._location.write(*one), waiting, len(waiting) - 1)
 
     def drop(self) -> None:
         """Forget those that wait."""
@@ -243,7 +241,7 @@ class Objects:
 
 @cache
 def _client(location: ObjectStoreLocation, environment: tuple[tuple[str, str], ...]) -> object:
-    """Return what asks an object store; another environment may be another store, or another user."""
+    """Return a client of an object store; another environment may mean another store, or another user."""
     from obstore import store  # noqa: PLC0415
 
     del environment
@@ -267,17 +265,17 @@ def _region() -> str:
 
 
 def _plain_http() -> bool:
-    """Whether the endpoint that somebody named does without encryption, as one on this machine may."""
+    """Whether the endpoint of the environment is without encryption, as one on this machine may be."""
     names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "GOOGLE_BASE_URL")
     return any(os.environ.get(name, "").startswith("http://") for name in names)
 
 
-def _said(error: Exception) -> str:
-    """Return the one sentence of an error that says what is wrong."""
+def _reason(error: Exception) -> str:
+    """Return the sentence of an error that says what is wrong."""
     text = str(error)
     if _GUESSED.search(text):
         return "there are no credentials in the environment"
-    found = _SAID.search(text)
-    if found:
-        return f"{found['message'].rstrip('.')} ({found['code']})"
+    match = _REASON.search(text)
+    if match:
+        return f"{match['message'].rstrip('.')} ({match['code']})"
     return text.partition("\n")[0].strip()[:300]

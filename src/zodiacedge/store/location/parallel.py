@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-_Thing = TypeVar("_Thing")
+_Item = TypeVar("_Item")
 _AT_ONCE = 16
 
 
-def in_threads(call: Callable[[_Thing], None], things: Collection[_Thing], helpers: int) -> None:
-    """Call something for many things, in this thread and in some more; raise the first problem."""
-    waiting = iter(things)
+def in_threads(call: Callable[[_Item], None], items: Collection[_Item], helpers: int) -> None:
+    """Call a function for many items, in this thread and in some more; raise the first problem."""
+    waiting = iter(items)
     problems: list[Exception] = []
     taking = threading.Lock()
 
@@ -22,15 +22,15 @@ def in_threads(call: Callable[[_Thing], None], things: Collection[_Thing], helpe
         while not problems:
             with taking:
                 try:
-                    thing = next(waiting)
+                    item = next(waiting)
                 except StopIteration:
                     return
             try:
-                call(thing)
+                call(item)
             except Exception as problem:  # noqa: BLE001 - it is raised below
                 problems.append(problem)
 
-    # Plain threads: pools take no work once the program has begun to end, and a fold may be at work then.
+    # Plain threads: pools take no work once the program has begun to end, and a flush may be at work then.
     threads = [threading.Thread(target=work) for _ in range(min(_AT_ONCE, helpers))]
     for thread in threads:
         thread.start()

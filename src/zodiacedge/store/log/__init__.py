@@ -1,9 +1,7 @@
 """The write-ahead log: one record per version.
 
-record_format  records on disk: checksums, chains, torn records
-entry          what a record says
-records        records read and decoded
-terms          parts as facts
+record_format  records as bytes: checksums, chains, torn records
+record         the contents of a record: entry and facts
 large_facts    facts of large changes, in files beside the log
 local          records appended to a file, with group commit
 object_store   records as objects, the first of a version wins

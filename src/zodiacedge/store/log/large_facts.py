@@ -1,7 +1,7 @@
 """Facts of changes that are too large for a record: Parquet files beside the log, which tasks write and read.
 
-A file is named by the SHA-256 of its bytes, and holds the columns of `engine.parts` alone. Whose facts they
-are says the record that names it; two parts with the same rows are one file.
+A file is named by the SHA-256 of its bytes, and has the columns of `engine.persistence` only. The record that
+names the file also names the partition; two partitions with the same rows share a file.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from zodiacedge.store.layout import LOG_FOLDER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionKey
     from zodiacedge.store.location.base import Location
 
 
 @dataclass(frozen=True, slots=True)
-class LogFiles:
+class LogFileWriter:
     """Writes facts as files beside the log: in this process, or in a task."""
 
     location: Location
 
     def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
-        """Write a file, named by the SHA-256 of its bytes; it is there for good when this returns."""
-        del key  # the record says it
+        """Write a file, named by the SHA-256 of its bytes; it is durable when this returns."""
+        del key  # the record has it
         out = io.BytesIO()
         pq.write_table(table, out, compression="zstd")
         data = out.getvalue()
@@ -42,12 +42,12 @@ class LogFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class LogParts:
-    """Parts in files beside the log, each checked when it is read: here, or in a task."""
+class LogPartitions:
+    """Partitions in files beside the log, each checked when it is read: in this process, or in a task."""
 
     location: Location
     named: tuple[tuple[PartitionKey, str], ...]
-    """The parts, each with the name of its file."""
+    """The partitions, each with the name of its file."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -55,17 +55,17 @@ class LogParts:
         return tuple(dict.fromkeys(name for _, name in self.named))
 
     def sizes(self) -> list[int]:
-        """Return how many bytes each file has; one that is not there is told when it is read."""
-        there = {one.name.rsplit("/", 1)[-1]: one.bytes for one in self.location.listed(LOG_FOLDER)}
-        return [there.get(name, 0) for name in self.files]
+        """Return the bytes of each file; a missing file is reported when it is read."""
+        known = {one.name.rsplit("/", 1)[-1]: one.bytes for one in self.location.listed(LOG_FOLDER)}
+        return [known.get(name, 0) for name in self.files]
 
-    def chosen(self, files: Sequence[str]) -> LogParts:
-        """Return those of some files only."""
+    def chosen(self, files: Sequence[str]) -> LogPartitions:
+        """Return the partitions of some files only."""
         wanted = frozenset(files)
-        return LogParts(self.location, tuple(one for one in self.named if one[1] in wanted))
+        return LogPartitions(self.location, tuple(one for one in self.named if one[1] in wanted))
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
-        """Yield the parts one after the other."""
+        """Yield the partitions one after the other."""
         for key, name in self.named:
             yield key, self._read(name)
 

@@ -25,7 +25,7 @@ _UNKNOWN = "this process has the change, and whether the log has it is seen when
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a log ends: one value, so that an interruption finds the old one or the new one."""
+    """The end of a log: one value, so that an interruption finds the old one or the new one."""
 
     size: int
     """The bytes of the file that is being written."""
@@ -34,23 +34,23 @@ class _End:
 
 
 class FileLog:
-    """Appends to a log. Records are written one after the other; threads wait for the disk together."""
+    """A log in a folder. Records are written one after the other; threads wait for the disk together."""
 
     def __init__(
-        self, folder: Path, scan: Scan, path: Path | None, shown: Callable[[Path], str] = str
+        self, folder: Path, scan: Scan, path: Path | None, display_name: Callable[[Path], str] = str
     ) -> None:
-        """Go on behind what a reading found: in a file of the log, or in a new one.
+        """Continue a log that was read: in its last file, or in a new one.
 
-        What stands behind the last whole record of the file is cut off.
+        Bytes after the last whole record of the file are cut off.
 
         Args:
-            folder: Where the files of the log are.
-            scan: What the reading found.
+            folder: The folder of the files of the log.
+            scan: How far the log was read.
             path: The last file, if there is one.
-            shown: What the user calls a file.
+            display_name: Returns the path of a file for messages.
         """
         self._folder = folder
-        self._shown = shown
+        self._display_name = display_name
         self._state = threading.Condition()
         self._syncing = False
         self._broken = ""
@@ -64,7 +64,7 @@ class FileLog:
                 os.ftruncate(self._file, scan.end)
                 os.fsync(self._file)
             except OSError as error:
-                raise unwritable(shown(path), error) from error
+                raise unwritable(display_name(path), error) from error
             self._end = replace(self._end, size=scan.end)
 
     @property
@@ -83,13 +83,13 @@ class FileLog:
         return self._end.chain
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
-        """Write the record of the next version; return a ticket to wait with until it is on disk.
+        """Write the record of the next version; return a ticket for `sync`.
 
         If it cannot be written, nothing of it is left. Only one thread may append at a time.
         """
         del meanwhile  # waiting comes later
         if self._broken:
-            raise unusable(self._shown(self._folder.parent), self._broken)
+            raise unusable(self._display_name(self._folder.parent), self._broken)
         try:
             if self._file < 0:
                 self._begin()
@@ -104,13 +104,13 @@ class FileLog:
                 return self._written
         except OSError as error:
             self._undo()
-            raise unwritable(self._shown(self._path), error, _REFUSED) from error
+            raise unwritable(self._display_name(self._path), error, _REFUSED) from error
         except BaseException:
             self._undo()
             raise
 
     def withdraw(self, version: int) -> None:
-        """Take the record behind a version back, if there is one: nobody waits for it."""
+        """Take back the record after a version, if there is one: no thread waits for it."""
         with self._state:
             if self._end.version == version:
                 return
@@ -118,27 +118,27 @@ class FileLog:
         self._undo()
 
     def sync(self, ticket: int) -> None:
-        """Wait until a record is on disk. One of the threads that wait asks the disk for all of them."""
+        """Wait until a record is on disk. One of the waiting threads syncs for all of them."""
         with self._state:
             while self._durable < ticket:
                 if self._failed:
-                    raise unwritable(self._shown(self._path), self._failed, _UNKNOWN)
+                    raise unwritable(self._display_name(self._path), self._failed, _UNKNOWN)
                 if self._broken:
-                    raise unusable(self._shown(self._folder.parent), self._broken)
+                    raise unusable(self._display_name(self._folder.parent), self._broken)
                 if self._syncing:
                     self._state.wait()
                     continue
-                self._ask_the_disk()
+                self._sync_written()
 
-    def _ask_the_disk(self) -> None:
-        """Ask for all that is written, and let others in meanwhile; they wait for what comes of it."""
+    def _sync_written(self) -> None:
+        """Sync all that is written, and let other threads append meanwhile; they wait for the result."""
         with uninterrupted():
             self._syncing, upto = True, self._written
             self._state.release()
             try:
                 os.fsync(self._file)
             except OSError as error:
-                # Nobody knows what of it is on disk: what was said so far stands, and no more is said.
+                # What of it is on disk is unknown: no more records are acknowledged.
                 self._failed = error
                 self._broken = f"the log could not be written to disk: {error.strerror}"
             else:
@@ -180,7 +180,7 @@ class FileLog:
             _write(file, header(self._end.chain), 0)
             sync_folder(self._folder)
         except BaseException:
-            # Nothing may follow in a file that did not begin well: the next record begins it again.
+            # A file without a whole header must not be continued: the next record begins it again.
             os.close(file)
             with suppress(OSError):
                 path.unlink()

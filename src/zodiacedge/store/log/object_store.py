@@ -1,8 +1,8 @@
 """A log in an object store: each record is an object of its own, and the first to put one of a version wins.
 
-A record is there for good when its object is, so there is nothing to wait for afterwards, and a change whose
-record is not there never comes into force. Objects of the log are never swept young (see `sweep`): a writer
-that slept for long looks first whether others went on, and otherwise the name alone tells.
+A record is durable when its object is there, so there is nothing to wait for afterwards, and a change whose
+record is not there never comes into force. A vacuum removes no young objects of the log: a writer that slept
+for long checks first whether other processes went on, and otherwise the name alone decides.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.object_store import ObjectStoreLocation
     from zodiacedge.store.log.record_format import Behind, Scan
 
-# Fetching an object takes as long as reading so many bytes of it.
+# Fetching an object takes as long as reading so many of its bytes.
 _AS_LONG_AS = 32 << 10
-# What a writer knew so many seconds ago may be swept, name and all, before it writes.
+# After so many seconds, a vacuum may have removed the objects that a writer knows of.
 _SLEPT = 3600.0
 _MARK_BYTES = 4
 _LOOK_SECONDS = 0.002
 
 
 class ObjectLog:
-    """Puts records, one object each."""
+    """A log in an object store: one object per record."""
 
     def __init__(
-        self, location: ObjectStoreLocation, scan: Scan, behind: Behind, folded: Callable[[], int]
+        self, location: ObjectStoreLocation, scan: Scan, behind: Behind, flushed: Callable[[], int]
     ) -> None:
-        """Go on behind what a reading found."""
-        self._place = location
+        """Continue a log that was read."""
+        self._location = location
         self._chain, self._version = scan.chain, scan.version
-        self._folded = folded
+        self._flushed = flushed
         self._size = behind.bytes + behind.files * _AS_LONG_AS
         self._broken = ""
-        # Two clocks: one that nobody can set, and one that goes on while the machine sleeps.
+        # Two clocks: one that cannot be set, and one that goes on while the machine sleeps.
         self._known = time.monotonic(), time.time()
 
     @property
@@ -61,44 +61,44 @@ class ObjectLog:
         return self._size
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
-        """Put the record of the next version, or raise if somebody else has."""
+        """Put the record of the next version, or raise if another process has."""
         if self._broken:
-            raise unusable(self._place, self._broken)
+            raise unusable(self._location, self._broken)
         version, chain = self._version + 1, chained(self._chain, payload)
-        # The mark tells our object from another's that says the same.
+        # The mark tells our object from an equal one of another process.
         data = header(self._chain, secrets.token_bytes(_MARK_BYTES)) + framed(chain, payload)
         if self._slept():
             self._look_around(version)
         asked = time.monotonic(), time.time()
         try:
-            won = _beside(lambda: self._place.put_new(file_name(version), data), meanwhile)
+            won = _put_in_background(lambda: self._location.put_new(file_name(version), data), meanwhile)
         except BaseException:
             self._broken = f"whether version {version} was written is seen when it is opened again"
             raise
         if not won:
-            raise overtaken(self._place, version)
+            raise overtaken(self._location, version)
         if self._slept():
             self._broken = f"version {version} took too long to write"
-            raise unusable(self._place, self._broken)
+            raise unusable(self._location, self._broken)
         self._known = asked
         self._chain, self._version = chain, version
         self._size += len(data) + _AS_LONG_AS
         return version
 
     def withdraw(self, version: int) -> None:
-        """Break off: what is put cannot be taken back, because others may have seen it."""
+        """Take no more records: an object cannot be taken back, because others may have read it."""
         if self._version == version:
             return
         self._broken = f"version {self._version} is in the store, and not in this process"
 
     def sync(self, ticket: int) -> None:
-        """Return at once: a record that was put is there for good."""
+        """Return at once: a record that was put is durable."""
 
     def sync_all(self) -> None:
         """Return at once."""
 
     def rotate(self) -> None:
-        """Count from nothing: the table is to get what was written so far."""
+        """Count from zero: the table gets what was written so far."""
         self._size = 0
 
     def close(self) -> None:
@@ -112,22 +112,23 @@ class ObjectLog:
     def _look_around(self, version: int) -> None:
         now = time.monotonic(), time.time()
         gone_on = any(
-            one.name.endswith(".log") for one in self._place.listed(LOG_FOLDER, after=file_name(version - 1))
+            one.name.endswith(".log")
+            for one in self._location.listed(LOG_FOLDER, after=file_name(version - 1))
         )
-        if gone_on or self._folded() >= version:
-            raise overtaken(self._place, version)
+        if gone_on or self._flushed() >= version:
+            raise overtaken(self._location, version)
         self._known = now
 
 
-def _beside(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
-    """Put something in a thread of its own, and let others work in the engine until it is there."""
-    found: list[bool] = []
+def _put_in_background(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
+    """Put an object in another thread; call `meanwhile` now and then until it is put."""
+    results: list[bool] = []
     problems: list[Exception] = []
     done = threading.Event()
 
     def work() -> None:
         try:
-            found.append(put())
+            results.append(put())
         except Exception as problem:  # noqa: BLE001 - it is raised below
             problems.append(problem)
         finally:
@@ -138,4 +139,4 @@ def _beside(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
         meanwhile()
     if problems:
         raise problems[0]
-    return found[0]
+    return results[0]

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from zodiacedge.store.log.record_format import Behind, Log, Scan
 
 
-def open_log(location: Location, scan: Scan, behind: Behind, folded: Callable[[], int]) -> Log:
-    """Return what appends records behind those that were read.
+def open_log(location: Location, scan: Scan, behind: Behind, flushed: Callable[[], int]) -> Log:
+    """Open a log to append records behind those that were read.
 
     Args:
         location: Where the store is.
-        scan: How far the reading came.
+        scan: How far the log was read.
         behind: The files of the log that the table lacks.
-        folded: Tells which version the table has.
+        flushed: Returns the version of the table.
     """
     match location:
         case LocalLocation():
-            # `folded` is not asked: while the lock is held, nobody else writes.
+            # `flushed` is not called: while the lock is held, no other process writes.
             last = location.root / behind.last if behind.last else None
-            return FileLog(location.root / LOG_FOLDER, scan, last, location.called)
+            return FileLog(location.root / LOG_FOLDER, scan, last, location.display_path)
         case ObjectStoreLocation():
-            return ObjectLog(location, scan, behind, folded)
+            return ObjectLog(location, scan, behind, flushed)
     raise TypeError(f"no log for {type(location).__name__}")

@@ -6,12 +6,11 @@ every record in it is
     length (8 bytes)  check of the length (4)  chain (16)  payload  end mark (1)
 
 The chain is the start of a SHA-256 over the chain before it and the payload, so a record cannot be altered,
-left out or moved. What a crash leaves is told from what damage leaves: a last record that was never written
-to its end misses bytes, or its last blocks are zeros, and the table cannot have it. Everything else that does
-not fit is damage, and is refused, because an acknowledged change may stand there. Objects are put whole: none
-of theirs is torn.
+left out or moved. A crash is told from damage: a torn record, the last one, misses bytes, or its last blocks
+are zeros, and the table cannot have it. Everything else that does not fit is damage, and is refused, because
+an acknowledged change may be lost. Objects are put whole: none is torn.
 
-How records are added is `log_file`'s and `log_objects`'s.
+`local` and `object_store` append records.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _BLOCK = 512
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of the log: its version, its payload, and where it stands."""
+    """A record of the log: its version, its payload, and its position."""
 
     version: int
     payload: bytes
@@ -56,27 +55,27 @@ class Record:
 
     @property
     def path(self) -> str:
-        """The file as a person finds it."""
+        """The path of the file for messages."""
         return self.location.display_name(self.file)
 
 
 @dataclass(slots=True)
 class Scan:
-    """How far a reading of the log came."""
+    """How far a log was read."""
 
     end: int = 0
     chain: bytes = NO_CHAIN
     version: int = 0
     follows: bool = False
-    """Whether the chain is that of the version: the next file must go on from it."""
+    """Whether the chain is that of the version: the next file must continue it."""
     torn: Diagnostic | None = None
-    folded: int = 0
-    """The version that the table has: up to it, all records were written to their ends once."""
+    flushed: int = 0
+    """The version of the table: up to it, no record can be torn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The files of the log that the table has not: the last of them, how many, and their bytes."""
+    """The files of the log that are not flushed: the last of them, their number, and their bytes."""
 
     last: str = ""
     files: int = 0
@@ -84,7 +83,7 @@ class Behind:
 
 
 class Log(Protocol):
-    """Adds records to a log."""
+    """Appends records to a log."""
 
     @property
     def version(self) -> int:
@@ -96,26 +95,26 @@ class Log(Protocol):
 
     @property
     def size(self) -> int:
-        """How much reading again what the table lacks would take, in bytes or what costs as much."""
+        """The bytes of the records that the table lacks, or the bytes that take as long to read."""
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
-        """Write the record of the next version; return a ticket to wait with until it is there for good.
+        """Write the record of the next version; return a ticket for `sync`.
 
         If it cannot be written, nothing of it is left. Only one thread may append at a time; it calls
         `meanwhile` now and then, if it has to wait.
         """
 
     def withdraw(self, version: int) -> None:
-        """Take the record behind a version back, if there is one: its change did not come about."""
+        """Take back the record after a version, if there is one: its change failed."""
 
     def sync(self, ticket: int) -> None:
-        """Wait until a record is there for good."""
+        """Wait until a record is durable."""
 
     def sync_all(self) -> None:
-        """Wait until all records are."""
+        """Wait until all records are durable."""
 
     def rotate(self) -> None:
-        """Let the next record begin a new file: the table has what was written so far, or is to get it."""
+        """Let the next record begin a new file: a flush takes what was written so far."""
 
     def close(self) -> None:
         """Write no more."""
@@ -142,10 +141,10 @@ def read_files(
     """Yield the records of some files, one after the other.
 
     Args:
-        location: Where they are.
+        location: The location of the store.
         chosen: The files with the version of the first record of each, in order.
-        scan: Takes note of how far the reading came; without one, each file is read for itself.
-        ends: Whether the log ends with them: then the last record may not have been written to its end.
+        scan: Updated as records are read; without one, each file is read on its own.
+        ends: Whether the log ends with them: then the last record may be torn.
     """
     first = {name: version for version, name in chosen}
     open_end = chosen[-1][1] if chosen and ends and not location.shared else ""
@@ -167,12 +166,12 @@ def read_files(
 def _records(
     path: str, data: bytes, first: int, scan: Scan, *, last: bool
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the records of a file: the number of each in it, where it stands, and its payload."""
+    """Yield the records of a file: the number, offset and payload of each."""
     before = scan.chain if scan.follows and scan.version == first - 1 else None
     scan.version = first - 1
     scan.end, scan.torn, scan.follows = 0, None, True
     if len(data) < _HEADER.size or not data[: _HEADER.size].strip(b"\0"):
-        if not last or scan.version < scan.folded:
+        if not last or scan.version < scan.flushed:
             raise damaged_log(path, 0, 0, "the file has no header", first - 1)
         scan.torn = torn(path, 0)
         return
@@ -190,7 +189,7 @@ def _records(
         at = scan.end
         payload, why = _payload(data, at, scan.chain)
         if payload is None:
-            if why or not last or scan.version < scan.folded:
+            if why or not last or scan.version < scan.flushed:
                 raise damaged_log(path, number, at, why or "it ends too early", scan.version)
             scan.torn = torn(path, at)
             return
@@ -201,7 +200,7 @@ def _records(
 
 
 def _payload(data: bytes, at: int, chain: bytes) -> tuple[bytes | None, str]:
-    """Return a record's payload, or none and what is wrong with it, nothing if it is merely torn."""
+    """Return a record's payload, or None and what is wrong with it: nothing if it is only torn."""
     if len(data) - at < _FRONT.size or not data[at:].strip(b"\0"):
         return None, ""
     length, check, kept = _FRONT.unpack_from(data, at)
@@ -213,12 +212,12 @@ def _payload(data: bytes, at: int, chain: bytes) -> tuple[bytes | None, str]:
     payload = data[start:end]
     if kept != chained(chain, payload):
         return None, "" if _last_blocks_lost(data, at, end) else "its checksum does not fit"
-    # A mark that did not reach the disk takes nothing from a record that is whole.
+    # A record is whole even if its end mark did not reach the disk.
     return (payload, "") if data[end : end + 1] in {END, b"\0"} else (None, "its end mark does not fit")
 
 
 def _last_blocks_lost(data: bytes, at: int, end: int) -> bool:
-    """Tell whether the end of the last record is blocks that never reached the disk: they read as zeros."""
+    """Whether the last record ends in blocks that never reached the disk: they read as zeros."""
     zeros = max(at, len(data.rstrip(b"\0")))
     return end + len(END) == len(data) and -(-zeros // _BLOCK) * _BLOCK <= end
 
@@ -229,7 +228,7 @@ def chained(chain: bytes, payload: bytes) -> bytes:
 
 
 def header(chain: bytes, mark: bytes = bytes(4)) -> bytes:
-    """Return how a file begins whose first record goes on from a chain; a mark tells it from any other."""
+    """Return the header of a file whose first record continues a chain; a mark makes it unique."""
     return _HEADER.pack(_MAGIC, FORMAT, mark, chain)
 
 

@@ -1,4 +1,4 @@
-"""What a commit says beside the facts, as a document with a checksum of its own."""
+"""The metadata of a commit: a document with a checksum of its own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CHAIN = re.compile(r"([0-9a-f]{32})?")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a commit says beside the facts."""
+    """The metadata of a commit: everything but the facts."""
 
     version: int
     rules: tuple[str, ...]
     prefixes: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
-    """What evaluating each segment, by its name, from nothing took."""
+    """Seconds of evaluating each segment, by its name, from scratch."""
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Bindings that evaluation errors dropped, by rule key: how many, and an example."""
     explicit: int = 0
@@ -37,40 +37,40 @@ class Snapshot:
     digest: str = ""
     """A digest of all files."""
     chain: str = ""
-    """The checksum of the log's last record, for the next one to go on from."""
+    """The checksum of the log's last record, which the next one continues."""
     moment: str = ""
     format: int = FORMAT
     streams: dict[str, int] = field(default_factory=dict)
-    """The last batch of each stream that is in."""
+    """The last batch of each stream that was applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit of ours: its number in the table's log, and what it says."""
+    """A commit of ours: its number in the table's log, and its metadata."""
 
     number: int
     snapshot: Snapshot
 
 
 def digest_of(files: Iterable[str]) -> str:
-    """Return what tells some files from others."""
+    """Return a digest of the names of files."""
     return sha256("\n".join(sorted(files)).encode()).hexdigest()
 
 
 def digested(snapshot: Snapshot, files: Iterable[str]) -> dict[str, object]:
-    """Return what a commit of some files says."""
+    """Return the document of a commit of some files."""
     return checked_document(asdict(snapshot) | {"digest": digest_of(files)})
 
 
 def checked_document(document: Mapping[str, object]) -> dict[str, object]:
-    """Return what a commit says with a checksum of it: a flipped bit in a rule would be another rule."""
-    said = {name: value for name, value in document.items() if name != _CHECK}
-    return said | {_CHECK: sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()}
+    """Return a document with its checksum: a flipped bit in a rule would make another rule."""
+    contents = {name: value for name, value in document.items() if name != _CHECK}
+    return contents | {_CHECK: sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()}
 
 
-def read_snapshot(path: str, said: str) -> Snapshot:
-    """Return what the commit in a file says, if it says what one does."""
-    document = json.loads(said)
+def read_snapshot(path: str, text: str) -> Snapshot:
+    """Return the metadata of the commit in a file, if it is well-formed."""
+    document = json.loads(text)
     made = document["format"]
     if not isinstance(made, int) or made > FORMAT:
         raise newer_format(path, made, FORMAT)

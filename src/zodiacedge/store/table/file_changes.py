@@ -1,4 +1,4 @@
-"""Which files a commit has, folder by folder, in the place of those of the commit before."""
+"""The files that a commit adds and removes, folder by folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FileChanges:
-    """The files of a commit that is being made."""
+    """The files of a commit under way."""
 
     def __init__(self, before: Iterable[str]) -> None:
         """Start with those of the commit before."""
@@ -25,21 +25,21 @@ class FileChanges:
         """Return the files of a folder."""
         return tuple(self._by_folder.get(folder, ()))
 
-    def renew(
+    def replace(
         self, folder: str, files: Iterable[PartitionFile], *, beside: bool = False, kept: Iterable[str] = ()
     ) -> None:
-        """Put files in the place of those of a folder: beside all of them, or beside those that are kept."""
+        """Replace the files of a folder, or add to all of them or to those that are kept."""
         names = list(self.of(folder)) if beside else list(kept)
-        for one in files:
-            if one.path not in names:
-                names.append(one.path)
-            self._new[one.path] = folder, one
+        for file in files:
+            if file.path not in names:
+                names.append(file.path)
+            self._new[file.path] = folder, file
         self._by_folder.pop(folder, None)
         if names:
             self._by_folder[folder] = names
 
-    def leave(self, stays: Callable[[str], bool]) -> None:
-        """Take away all folders but some."""
+    def keep_only(self, stays: Callable[[str], bool]) -> None:
+        """Remove all folders but some."""
         self._by_folder = {folder: names for folder, names in self._by_folder.items() if stays(folder)}
 
     @property
@@ -49,13 +49,13 @@ class FileChanges:
 
     @property
     def inserted(self) -> Iterator[tuple[str, PartitionFile]]:
-        """The files that the commit before has not, each with its folder."""
-        there = set(self.all)
+        """The files that the commit before lacks, each with its folder."""
+        names = set(self.all)
         for path, (folder, file) in self._new.items():
-            if path in there and path not in self._before:
+            if path in names and path not in self._before:
                 yield folder, file
 
     @property
     def deleted(self) -> list[str]:
-        """The files of the commit before that are not there any more."""
+        """The files of the commit before that this one lacks."""
         return sorted(self._before.difference(self.all))

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from zodiacedge.engine.parts import PartitionKey
+    from zodiacedge.engine.persistence import PartitionKey
     from zodiacedge.store.table.commit_info import Snapshot
-    from zodiacedge.store.table.delta_table import Renewed
+    from zodiacedge.store.table.delta_table import ChangedPartition
 
 
 @dataclass(frozen=True, slots=True)
 class PendingFlush:
-    """What the table lacks of a version, taken hold of."""
+    """What the table lacks of a version, captured."""
 
     snapshot: Snapshot
     signatures: Mapping[PartitionKey, object]
-    parts: Iterator[Renewed]
-    """Those that are gone, and those that changed."""
+    partitions: Iterator[ChangedPartition]
+    """The partitions that are gone, and those that changed."""
     beside: int
-    """Bytes of facts beside the log that go into it."""
+    """Bytes of the facts beside the log that it flushes."""
     captured: bool
-    """Whether the state may change while they are written."""
+    """Whether the state may change while partitions are written."""
     whole: bool
-    """Whether these are all parts that there are."""
+    """Whether these are all partitions."""

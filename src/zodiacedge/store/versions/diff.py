@@ -1,4 +1,4 @@
-"""What tells two versions apart: rules, and the facts that are visible in one of them only."""
+"""The difference of two versions: rules, and facts that are visible in only one of them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """A version that somebody opened."""
+    """A version that is open."""
 
     @property
     def version(self) -> int:
-        """Which one."""
+        """The number of the version."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -34,7 +34,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """The net change from one version to another, whatever came between."""
+    """The net change from one version to another."""
 
     version_before: int
     version_after: int
@@ -58,21 +58,23 @@ class VersionDiff:
         )
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Count the facts that came and those that went per predicate."""
-        came, went = (Counter(fact.predicate for fact in side) for side in (self.inserted, self.deleted))
-        beside = {*came, *went}
-        return per_predicate(came, beside=beside), per_predicate(went, beside=beside)
+        """Count the inserted and the deleted facts per predicate."""
+        inserted, deleted = (
+            Counter(fact.predicate for fact in side) for side in (self.inserted, self.deleted)
+        )
+        beside = {*inserted, *deleted}
+        return per_predicate(inserted, beside=beside), per_predicate(deleted, beside=beside)
 
     def to_dict(self, most: int | None = None) -> dict[str, object]:
-        """Return it as plain values for JSON, with up to so many facts of each side, all if not given."""
-        came, went = self.counts()
+        """Return it as plain values for JSON, with at most so many facts of each side, all if not given."""
+        inserted, deleted = self.counts()
         return {
             "version_before": self.version_before,
             "version_after": self.version_after,
             "rules_added": [format_rule(rule) for rule in self.rules_added],
             "rules_removed": [format_rule(rule) for rule in self.rules_removed],
-            "inserted": came,
-            "deleted": went,
+            "inserted": inserted,
+            "deleted": deleted,
             "facts_inserted": listed(self.inserted)[:most],
             "facts_deleted": listed(self.deleted)[:most],
         }

@@ -1,4 +1,4 @@
-"""From a commit back to a program and a state: rules are parsed and checked, facts are loaded as they are."""
+"""Restores a program and a state from a commit: rules are parsed and checked, facts loaded as they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.engine.api import State
-    from zodiacedge.engine.persistence import Partitions, StatePersistence
+    from zodiacedge.engine.persistence import AnyPersistence, Partitions
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Rule
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
     from zodiacedge.store.table.commit_info import Snapshot
 
-# A function or an aggregate that nobody registered.
+# A function or an aggregate that is not registered.
 _UNREGISTERED = "C009"
 
 
 def rules_of(texts: Iterable[str]) -> tuple[Rule, ...]:
-    """Return the rules of some texts, one each, in the form that they are kept in."""
+    """Parse the rules of a commit or a record, one per text."""
     return parse_program("\n".join(texts), "<store>").rules
 
 
 def program_of(location: Location, snapshot: Snapshot, host: Host) -> tuple[RuleBase, tuple[Diagnostic, ...]]:
     """Return the program of a commit, and what it calls that the host has not registered.
 
-    Rules are checked as those of any other text. What is not registered hinders nobody who only reads.
+    Rules are checked as those of any other text. A reader does not need what is not registered.
     """
     try:
         rules = rules_of(snapshot.rules)
@@ -69,21 +69,21 @@ def owners_of(program: RuleBase) -> dict[str, frozenset[str]]:
 
 
 def graph_digest(program: RuleBase) -> str:
-    """Return what tells the hyper-nodes of a program from those of another."""
+    """Return a digest of the hyper-nodes of a program."""
     return short_hash(owners_of(program))
 
 
 def state_of(
     location: Location,
-    persistence: StatePersistence,
+    persistence: AnyPersistence,
     empty: State,
     commit: tuple[RuleBase, Snapshot, Partitions],
     registry: Registry,
 ) -> State:
-    """Return the state of a commit: what its program, what it says and its parts come to."""
-    program, snapshot, parts = commit
+    """Return the state of a commit, from its program, its metadata and its partitions."""
+    program, snapshot, partitions = commit
     owners = owners_of(program)
-    told = RestoreInfo(
+    info = RestoreInfo(
         program.rules,
         program.graph,
         {owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
@@ -91,11 +91,11 @@ def state_of(
         registry,
     )
     try:
-        state = persistence.restored(empty, parts, told)
+        state: State = persistence.restored(empty, partitions, info)
     except (BadPartitionError, pa.ArrowException) as error:
-        raise damaged_table(location, f"holds a part that cannot be read: {error}") from error
+        raise damaged_table(location, f"holds a partition that cannot be read: {error}") from error
     except KeyError as error:
-        raise damaged_table(location, f"holds a part of rules that are not there: {error}") from error
+        raise damaged_table(location, f"holds a partition of rules that are not there: {error}") from error
     explicit, derived = persistence.counts(state)
     if (explicit, derived) != (snapshot.explicit, snapshot.derived):
         why = f"{explicit:,} and {derived:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"

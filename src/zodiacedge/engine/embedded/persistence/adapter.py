@@ -1,116 +1,234 @@
-"""How the states of the embedded engine are kept: as tables of readable terms, made in this process."""
+"""States of the embedded engine as partitions of a store, and back."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
-from zodiacedge.engine.embedded.persistence import columns
-from zodiacedge.engine.embedded.state import EmbeddedState, EmbeddedUncommitted
+import numpy as np
+import pyarrow as pa
+
+from zodiacedge.engine.embedded.persistence.columns import all_rows, batches_of, rows_of, table_of
+from zodiacedge.engine.embedded.state import EmbeddedState
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, by_class, in_pairs
+from zodiacedge.engine.embedded.storage.segment import Segment
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.persistence import BadPartitionError, PartitionKey
+from zodiacedge.language.checks import body_atoms
+from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    import pyarrow as pa
-
-    from zodiacedge.engine.api import Batch, FactDelta, State, UncommittedState
-    from zodiacedge.engine.parts import PartitionKey
-    from zodiacedge.engine.persistence import (
-        PartitionFile,
-        PartitionFiles,
-        Partitions,
-        PartitionWriter,
-        RestoreInfo,
-    )
+    from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta
+    from zodiacedge.engine.embedded.state import EmbeddedUncommitted
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.engine.persistence import Kind, Partitions, PartitionWriter, RestoreInfo
     from zodiacedge.language.ast import Rule
+
+    Signature = frozenset[tuple[Relation, int]]
+    Captured = dict[PartitionKey, list[tuple[Relation, Ids]]]
+    Tables = Iterator[tuple[PartitionKey, pa.Table]]
+
+_EXPLICIT: frozenset[str] = frozenset()
 
 
 class EmbeddedPersistence:
-    """What the embedded engine offers to a store."""
+    """Makes tables of partitions in this process."""
 
-    def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> EmbeddedState:
-        """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
-        return columns.restored(
-            _state(empty),
-            parts,
-            told.rules,
-            told.graph,
-            seconds=told.seconds,
-            dropped=told.dropped,
-            registry=told.registry,
+    captures = True
+
+    def restored(self, empty: EmbeddedState, partitions: Partitions, info: RestoreInfo) -> EmbeddedState:
+        """Return a state with the facts of partitions, from an empty one; nothing is evaluated."""
+        store, rules = empty.store, info.rules
+        # Changes find the readers of a class by the classes that rules mention; evaluating would note them.
+        for rule in rules.values():
+            for atom in (rule.head, *body_atoms(rule.body)):
+                store.relations(atom)
+        nodes = [frozenset(node.rules) for node in info.graph.nodes.values()]
+        segments = {keys: Segment(seconds=info.seconds.get(keys, 0.0)) for keys in nodes}
+        typed = {keys for keys in nodes if in_pairs(rules[key].head for key in keys)}
+        classes: dict[frozenset[str], set[int]] = {keys: set() for keys in typed}
+        for key, rows in all_rows(store.dictionary, partitions):
+            segment = store.explicit if key.kind == "explicit" else segments[key.owner]
+            if key.kind == "aggregate":
+                _fill(segment.aggregate_rows.setdefault(key.predicate, Table(key.arity)), rows)
+            elif key.kind == "derived" and key.owner in typed and _is_class(key):
+                pairs = _pairs(store, key, rows)
+                _fill(segment.table(TYPED), pairs)
+                numbers = pairs[:1, 1] if key.arity == 1 else pairs[:, 1]
+                classes[key.owner].update(numbers.tolist())
+            else:
+                for relation, members in _relations(store, key, rows):
+                    _fill(segment.table(relation), members)
+        store.tracked = True
+        store.show(store.explicit)
+        for keys, segment in segments.items():
+            segment.revisions.set_classes(classes.get(keys, ()))
+            _add_empty_tables(store, segment, {key: rules[key] for key in keys}, pairs=keys in typed)
+            store.add_segment(keys, segment)
+        return EmbeddedState(
+            store,
+            dropped=info.dropped,
+            registry=info.registry,
+            policy=empty.policy,
+            graph=info.graph,
+            rows=sum(map(len, segments.values())),
+            seconds=sum(segment.seconds for segment in segments.values()),
         )
 
-    def add_part(self, batch: Batch, key: PartitionKey, table: pa.Table) -> None:
-        """Add the facts of a part to a batch."""
-        columns.add_part(_batch(batch), key, table)
+    def add_partition(self, batch: EmbeddedBatch, key: PartitionKey, table: pa.Table) -> None:
+        """Add the facts of a partition to a batch."""
+        for relation, rows in _relations(batch.store, key, rows_of(batch.store.dictionary, key, table)):
+            batch.add_rows(relation, rows)
 
-    def add_parts(self, batch: Batch, parts: Partitions) -> None:
+    def add_partitions(self, batch: EmbeddedBatch, partitions: Partitions) -> None:
         """Add the facts of files to a batch, a column at a time."""
-        for key, table in parts:
-            columns.add_part(_batch(batch), key, table)
+        for key, table in partitions:
+            self.add_partition(batch, key, table)
 
-    def counts(self, state: State) -> tuple[int, int]:
-        """Return how many explicit facts there are, and how many facts all segments have together."""
-        found = _state(state)
-        return len(found.store.explicit), found.rows
+    def counts(self, state: EmbeddedState) -> tuple[int, int]:
+        """Return the number of explicit facts, and that of the facts of all segments together."""
+        return len(state.store.explicit), state.rows
 
-    def counts_after(self, effect: FactDelta, attempt: UncommittedState) -> tuple[int, int]:
-        """Return the same of what a change will come to."""
-        if not isinstance(attempt, EmbeddedUncommitted):
-            raise TypeError(attempt)
-        return columns.explicit_after(_effect(effect)), columns.rows_after(attempt)
+    def counts_after(self, effect: EmbeddedFactDelta, attempt: EmbeddedUncommitted) -> tuple[int, int]:
+        """Return the same of the state that a change leads to."""
+        return len(effect.store.explicit) + effect.added - effect.removed, attempt.facts
 
-    def seconds(self, state: State) -> dict[frozenset[str], float]:
-        """Return what evaluating each node from nothing took."""
-        return {keys: segment.seconds for keys, segment in _state(state).store.segments.items()}
+    def seconds(self, state: EmbeddedState) -> dict[frozenset[str], float]:
+        """Return the seconds of evaluating each node from scratch."""
+        return {keys: segment.seconds for keys, segment in state.store.segments.items()}
 
     def explicit_delta(
-        self, effect: FactDelta, write: PartitionWriter
-    ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
-        """Return the explicit facts that come and those that go."""
+        self, effect: EmbeddedFactDelta, write: PartitionWriter
+    ) -> tuple[list[tuple[PartitionKey, pa.Table]], ...]:
+        """Return the inserted and the deleted explicit facts."""
         del write  # they are in this process, and so may be the record of them
-        return columns.effect_pieces(_effect(effect))
+        return tuple(
+            [
+                (_key(effect.store, "explicit", _EXPLICIT, relation), table_of(effect.store, relation, rows))
+                for relation, rows in side.items()
+                if len(rows)
+            ]
+            for side in (effect.new, effect.old)
+        )
 
-    def signatures(self, state: State, rules: Mapping[str, Rule]) -> Mapping[PartitionKey, object]:
-        """Return of each part what tells whether it changed in this process."""
+    def signatures(self, state: EmbeddedState, rules: Mapping[str, Rule]) -> dict[PartitionKey, Signature]:
+        """Return the revisions of the tables of each partition that has rows; no row is read."""
         del rules
-        return columns.signatures(_state(state))
+        found: dict[PartitionKey, Signature] = {}
+        for one in _stored(state):
+            found[one.key] = found.get(one.key, frozenset()) | {(one.relation, one.revision)}
+        return found
 
     def changed_partitions(
         self,
-        state: State,
-        now: Mapping[PartitionKey, object],
-        before: Mapping[PartitionKey, object],
+        state: EmbeddedState,
+        now: Mapping[PartitionKey, Signature],
+        before: Mapping[PartitionKey, Signature | None],
         write: PartitionWriter,
-    ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
-        """Yield the parts whose signatures are not what they were."""
+        turn: AbstractContextManager[object],
+    ) -> Tables:
+        """Capture the partitions whose signatures changed, and yield them as tables."""
         del write
-        changed = [key for key, signature in now.items() if before.get(key) != signature]
-        return columns.tables(_state(state), changed)
+        return self.tables(state, {key for key in now if before.get(key) != now[key]}, turn)
 
-    def captured(
-        self, state: State, now: Mapping[PartitionKey, object], before: Mapping[PartitionKey, object]
-    ) -> Callable[[AbstractContextManager[object]], Iterator[tuple[PartitionKey, pa.Table]]]:
-        """Return what yields the parts that changed, as they are now, whatever becomes of the state."""
-        found = _state(state)
-        rows = columns.captured(found, [key for key, one in now.items() if before.get(key) != one])
-        return lambda turn: columns.tables_of(found.store, rows, turn)
+    def tables(
+        self,
+        state: EmbeddedState,
+        keys: set[PartitionKey],
+        turn: AbstractContextManager[object] | None = None,
+    ) -> Tables:
+        """Capture partitions, and yield them as tables whatever becomes of the state.
 
-
-def _state(state: State) -> EmbeddedState:
-    if not isinstance(state, EmbeddedState):
-        raise TypeError(state)
-    return state
-
-
-def _batch(batch: Batch) -> EmbeddedBatch:
-    if not isinstance(batch, EmbeddedBatch):
-        raise TypeError(batch)
-    return batch
+        The dictionary is asked for some rows at a time, in turn.
+        """
+        captured: Captured = {}
+        for one in _stored(state):
+            if one.key in keys:
+                captured.setdefault(one.key, []).append((one.relation, one.rows.copy()))
+        return _tables(state.store, captured, turn or nullcontext())
 
 
-def _effect(effect: FactDelta) -> EmbeddedFactDelta:
-    if not isinstance(effect, EmbeddedFactDelta):
-        raise TypeError(effect)
-    return effect
+class _Stored(NamedTuple):
+    """Rows of a table that belong to a partition; a partition may have rows of several tables."""
+
+    key: PartitionKey
+    relation: Relation
+    table: Table
+    revision: int
+
+    @property
+    def rows(self) -> Ids:
+        rows = self.table.rows
+        if self.table.arity == self.relation.arity:
+            return rows
+        members: Ids = rows[rows[:, 1] == self.relation.member_of][:, :1]
+        return members
+
+
+def _stored(state: EmbeddedState) -> Iterator[_Stored]:
+    """Yield the tables of partitions without reading rows; a table of all classes is yielded per class."""
+    store = state.store
+    for owner, segment in ((_EXPLICIT, store.explicit), *store.segments.items()):
+        kind: Kind = "derived" if owner else "explicit"
+        revisions = segment.revisions
+        for relation, table in segment.tables.items():
+            if not len(table):
+                continue
+            if relation != TYPED:
+                yield _Stored(_key(store, kind, owner, relation), relation, table, revisions[relation])
+                continue
+            for number in revisions.classes(table):
+                members = Relation(RDF_TYPE, 1, number)
+                yield _Stored(_key(store, kind, owner, members), members, table, revisions[number])
+        for rule, table in segment.aggregate_rows.items():
+            if len(table):
+                key = PartitionKey("aggregate", owner, rule, table.arity)
+                yield _Stored(key, Relation(rule, table.arity), table, revisions[rule])
+
+
+def _tables(store: Database, captured: Captured, turn: AbstractContextManager[object]) -> Tables:
+    for key, pieces in captured.items():
+        batches = [batch for piece in pieces for batch in batches_of(store, *piece, turn)]
+        yield key, pa.concat_tables(batches)
+
+
+def _key(store: Database, kind: Kind, owner: frozenset[str], relation: Relation) -> PartitionKey:
+    name, arity = store.predicate(relation)
+    return PartitionKey(kind, owner, name, arity)
+
+
+def _add_empty_tables(store: Database, segment: Segment, rules: Mapping[str, Rule], *, pairs: bool) -> None:
+    """Add the tables that evaluating a node would leave without rows."""
+    for key, rule in rules.items():
+        segment.table(store.filled_by(rule.head, pairs=pairs))
+        if rule.aggregate and key not in segment.aggregate_rows:
+            width = len(rule.aggregate.groups) + len(rule.aggregate.folds)
+            segment.aggregate_rows[key] = Table(width)
+
+
+def _is_class(key: PartitionKey) -> bool:
+    return key.arity == 1 or (key.arity == 2 and key.predicate == RDF_TYPE)
+
+
+def _pairs(store: Database, key: PartitionKey, rows: Ids) -> Ids:
+    """Return members with their classes."""
+    if key.arity == 2:
+        return rows
+    return np.insert(rows, 1, store.dictionary.encode(IRI(key.predicate)), axis=1)
+
+
+def _relations(store: Database, key: PartitionKey, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
+    if key.arity == 1:
+        yield Relation(RDF_TYPE, 1, store.dictionary.encode(IRI(key.predicate))), rows
+    else:
+        yield from by_class(Relation(key.predicate, key.arity), rows)
+
+
+def _fill(table: Table, rows: Ids) -> None:
+    # Kernels count on distinct rows, and a store may come from elsewhere.
+    if table.insert(np.ascontiguousarray(rows)) != len(rows):
+        raise BadPartitionError("a row occurs twice")

@@ -6,6 +6,7 @@ table        a table: rows, a hash set of them, indexes built on demand
 row_algebra  set operations on arrays of rows
 overlay      the rows that a change inserts into a table and deletes from it
 relation     relations, and the layout of rdf:type facts in tables
+revisions    which tables of a segment changed since a store wrote them
 segment      the tables of a hyper-node, or of the explicit facts
 database     explicit facts and segments behind one view per relation
 """

@@ -50,6 +50,8 @@ class Database:
         self.terms = terms or TermSpace()
         self.explicit = explicit or Segment()
         self.segments: dict[frozenset[str], Segment] = {}
+        self.tracked = False
+        """Whether changes give tables new revisions: they do where a store writes what changed."""
         self._owners: dict[Relation, list[Segment]] = {}
         self._named: dict[str, list[Relation]] = {}
         self._unnamed: list[Relation] = []

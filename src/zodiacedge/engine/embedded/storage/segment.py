@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.storage.relation import Relation, too_wide
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, too_wide
+from zodiacedge.engine.embedded.storage.revisions import Revisions, equal_classes, equal_rows
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class Segment:
 
     `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
     `overlays` are the changes under way of both kinds of tables; `seconds` is the time of the last evaluation
-    from scratch, and `tries` how often in a row maintaining it was given up before.
+    from scratch, and `tries` how often in a row maintaining it was given up before. `revisions` tell which
+    tables changed, if the database is tracked.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
@@ -27,6 +29,7 @@ class Segment:
     overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
     seconds: float = 0.0
     tries: int = 0
+    revisions: Revisions = field(default_factory=Revisions)
 
     def __len__(self) -> int:
         """Return the number of facts."""
@@ -40,3 +43,15 @@ class Segment:
                 raise too_wide(relation.name, relation.arity, L.MOST_COLUMNS)
             table = self.tables[relation] = Table(relation.arity)
         return table
+
+    def keep_revisions(self, old: Segment) -> None:
+        """Keep the revisions of tables that have the same rows as those of the segment this one replaces."""
+        pairs: list[tuple[Relation | str, Table | None, Table]] = [
+            (relation, old.tables.get(relation), table) for relation, table in self.tables.items()
+        ]
+        pairs += [(key, old.aggregate_rows.get(key), rows) for key, rows in self.aggregate_rows.items()]
+        for name, before, after in pairs:
+            if before is not None and name == TYPED:
+                self.revisions.keep(old.revisions, equal_classes(before, after))
+            elif before is not None and equal_rows(before, after):
+                self.revisions.keep(old.revisions, [name])

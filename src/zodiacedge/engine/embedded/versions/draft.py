@@ -226,6 +226,8 @@ class Draft(ReadView):
                 # All memory is there before the first row moves: nothing may fail half-way.
                 table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
                 pending.append((overlay, table))
+        if self.store.tracked:
+            self._bump_revisions()
         for overlay, table in pending:
             overlay.apply(table)
         for gains in self._in_use.values():
@@ -236,6 +238,16 @@ class Draft(ReadView):
         for reader in self._readers:
             reader.retain(self, old=False)
         self.close()
+
+    def _bump_revisions(self) -> None:
+        for gains in self._in_use.values():
+            for name, overlay in gains.overlays():
+                if not len(overlay.plus) and not len(overlay.minus):
+                    continue
+                if name == TYPED:
+                    gains.segment.revisions.bump_classes((overlay.plus.rows, overlay.minus.rows))
+                else:
+                    gains.segment.revisions.bump(name)
 
     def _tables_to_change(self) -> Iterator[Table]:
         for gains in self._in_use.values():

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.embedded.persistence import columns as embedded
-from zodiacedge.engine.parts import PartitionKey
-from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles
-from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
+from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, PartitionKey
+from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
 from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, Readable, Writing
-from zodiacedge.engine.spark.state import SparkState, SparkUncommitted
+from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles
@@ -20,107 +19,104 @@ from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Batch, FactDelta, State, UncommittedState
-    from zodiacedge.engine.parts import Kind
-    from zodiacedge.engine.persistence import PartitionFile, Partitions, PartitionWriter, RestoreInfo
+    from zodiacedge.engine.persistence import Kind, PartitionFile, Partitions, PartitionWriter, RestoreInfo
+    from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta
+    from zodiacedge.engine.spark.state import SparkUncommitted
     from zodiacedge.engine.spark.storage.files import DataFile
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
 
     Layers = tuple[tuple[bool, DataFile], ...]
 
-_NOBODY: frozenset[str] = frozenset()
+_EXPLICIT: frozenset[str] = frozenset()
 # Files of fewer bytes than this together are read by the driver; a task reads about as many.
 _BYTES_PER_TASK = 8 << 20
-# A part of a holder with at most so many rows is written as a whole when it changes.
+# A partition of a holder with at most so many rows is written as a whole when it changes.
 _REWRITTEN = 50_000
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a part is made of: the rows of somebody, and of them those files that have some of the part's."""
+    """The rows of a holder, and those of its files that have rows of the partition."""
 
     held: Held
     layers: Layers
 
 
 class SparkPersistence:
-    """What the engine `spark` offers to a store."""
+    """Lets tasks read and write the files of a store."""
+
+    captures = False
 
     # Out of a store.
 
-    def restored(self, empty: State, parts: Partitions, told: RestoreInfo) -> SparkState:
-        """Return a state with the facts of some parts, on an empty one; nothing is evaluated."""
-        workspace = _state(empty).workspace
-        pieces = _sound(_loaded(workspace, parts))
+    def restored(self, empty: SparkState, partitions: Partitions, info: RestoreInfo) -> SparkState:
+        """Return a state with the facts of partitions, from an empty one; nothing is evaluated."""
+        workspace = empty.workspace
+        loaded = _checked(_loaded(workspace, partitions))
         contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
         names = ClassNames({})
-        for piece in pieces:
-            names = names.with_terms(piece.names)
-            for holder, part in piece.rows.items():
-                contents.setdefault(holder.owner, {}).setdefault(holder, []).append(workspace.adopt(part))
-        terms = TermFiles(tuple(workspace.adopt(piece.terms) for piece in pieces if piece.terms.rows))
+        for one in loaded:
+            names = names.with_terms(one.names)
+            for holder, file in one.rows.items():
+                contents.setdefault(holder.owner, {}).setdefault(holder, []).append(workspace.adopt(file))
+        terms = TermFiles(tuple(workspace.adopt(one.terms) for one in loaded if one.terms.rows))
         if len(terms.parts) > 1:
             terms = merged(workspace, terms, TermFiles(), ALONE)
-        segments = {keys: _segment(keys, told.rules, contents.pop(keys, {})) for keys in _nodes(told)}
+        segments = {keys: _segment(keys, info.rules, contents.pop(keys, {})) for keys in _owners(info)}
         if contents:
             raise KeyError(next(holder for own in contents.values() for holder in own).relation.name)
         return SparkState(
             workspace,
-            segments.pop(_NOBODY),
+            segments.pop(_EXPLICIT),
             segments,
             terms,
             names,
-            dropped=dict(told.dropped),
-            registry=told.registry,
-            rules=dict(told.rules),
+            dropped=dict(info.dropped),
+            registry=info.registry,
+            rules=dict(info.rules),
         )
 
-    def add_part(self, batch: Batch, key: PartitionKey, table: pa.Table) -> None:
-        """Add the facts of a part to a batch."""
-        embedded.add_part(_batch(batch).given, key, table)
+    def add_partition(self, batch: SparkBatch, key: PartitionKey, table: pa.Table) -> None:
+        """Add the facts of a partition to a batch."""
+        EmbeddedPersistence().add_partition(batch.given, key, table)
 
-    def add_parts(self, batch: Batch, parts: Partitions) -> None:
-        """Add the facts of files to a batch: tasks read them, however few there are."""
-        into = _batch(batch)
-        for piece in _sound(_loaded_by_tasks(into.workspace, parts)):
-            rows = {holder.relation: part for holder, part in piece.rows.items()}
-            into.take(rows, piece.terms, piece.names)
+    def add_partitions(self, batch: SparkBatch, partitions: Partitions) -> None:
+        """Add the facts of files to a batch: tasks read them, however few they are."""
+        for one in _checked(_loaded_by_tasks(batch.workspace, partitions)):
+            rows = {holder.relation: file for holder, file in one.rows.items()}
+            batch.take(rows, one.terms, one.names)
 
     # Counts.
 
-    def counts(self, state: State) -> tuple[int, int]:
-        """Return how many explicit facts there are, and how many facts all segments have together."""
-        found = _state(state)
-        return found.explicit_files.rows, sum(one.rows for one in found.segments.values())
+    def counts(self, state: SparkState) -> tuple[int, int]:
+        """Return the number of explicit facts, and that of the facts of all segments together."""
+        return state.explicit_files.rows, sum(segment.rows for segment in state.segments.values())
 
-    def counts_after(self, effect: FactDelta, attempt: UncommittedState) -> tuple[int, int]:
-        """Return the same of what a change will come to."""
+    def counts_after(self, effect: SparkFactDelta, attempt: SparkUncommitted) -> tuple[int, int]:
+        """Return the same of the state that a change leads to."""
         del effect
-        if not isinstance(attempt, SparkUncommitted):
-            raise TypeError(attempt)
         return self.counts(attempt.after)
 
-    def seconds(self, state: State) -> dict[frozenset[str], float]:
-        """Return nothing: what a node takes on a cluster says nothing about it elsewhere."""
+    def seconds(self, state: SparkState) -> dict[frozenset[str], float]:
+        """Return nothing: the seconds of a node on a cluster do not hold elsewhere."""
         del state
         return {}
 
     # Into a store.
 
     def explicit_delta(
-        self, effect: FactDelta, write: PartitionWriter
+        self, effect: SparkFactDelta, write: PartitionWriter
     ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
-        """Return the explicit facts that come and those that go: as tables, or as files if they are many."""
-        if not isinstance(effect, SparkFactDelta):
-            raise TypeError(effect)
+        """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
         sides = [
             [
-                Held(Holder("explicit", _NOBODY, relation), SignedFiles.of(*parts))
-                for relation, parts in side.items()
+                Held(Holder("explicit", _EXPLICIT, relation), SignedFiles.of(*files))
+                for relation, files in side.items()
             ]
             for side in (effect.effective_delta.inserted, effect.effective_delta.deleted)
         ]
@@ -129,92 +125,91 @@ class SparkPersistence:
             return tuple(list(Readable(tuple(side), terms, workspace.hashing)) for side in sides)
         return tuple(_written(workspace, side, terms, write) for side in sides)
 
-    def signatures(self, state: State, rules: Mapping[str, Rule]) -> dict[PartitionKey, object]:
-        """Return of each part what tells whether it changed in this process."""
-        found: dict[PartitionKey, object] = {}
-        one = _state(state)
-        for owner, segment in ((_NOBODY, one.explicit_files), *one.segments.items()):
+    def signatures(self, state: SparkState, rules: Mapping[str, Rule]) -> dict[PartitionKey, Signature]:
+        """Return the files of each partition that has rows."""
+        found: dict[PartitionKey, Signature] = {}
+        for owner, segment in ((_EXPLICIT, state.explicit_files), *state.segments.items()):
             kind: Kind = "derived" if owner else "explicit"
             for relation, content in segment.contents.items():
                 held = Held(Holder(kind, owner, relation), content)
-                found |= _members(one, held) if relation.typed else _whole(held)
+                found |= _members(state, held) if relation.typed else _whole(held)
             for rule, content in segment.aggregate_rows.items():
                 found |= _whole(Held(Holder("aggregate", owner, _rows_of(rule, rules)), content))
         return found
 
     def changed_partitions(
         self,
-        state: State,
-        now: Mapping[PartitionKey, object],
-        before: Mapping[PartitionKey, object],
+        state: SparkState,
+        now: Mapping[PartitionKey, Signature],
+        before: Mapping[PartitionKey, Signature | None],
         write: PartitionWriter,
-    ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
-        """Yield the parts whose signatures are not what they were.
+        turn: AbstractContextManager[object],
+    ) -> Iterator[tuple[PartitionKey, PartitionFiles]]:
+        """Write the partitions whose signatures changed, and yield their files.
 
-        A large part that only gained rows gets a file of those beside the ones it has.
+        A large partition that only gained rows gets a file of those beside the files it has.
         """
-        found = _state(state)
+        del turn
         beside: dict[PartitionKey, bool] = {}
         # Classes of one holder are read together.
         wanted: dict[tuple[Holder, Layers], set[int] | None] = {}
-        for key, given in now.items():
-            signature, was = _signature(given), before.get(key)
-            layers = _signature(was).layers if was is not None else ()
+        for key, signature in now.items():
+            was = before.get(key)
+            layers = was.layers if was is not None else ()
             if was is not None and layers == signature.layers:
                 continue
             more = signature.layers[len(layers) :]
             held = signature.held
             gained = bool(layers) and signature.layers[: len(layers)] == layers
             beside[key] = gained and held.content.rows > _REWRITTEN and all(came for came, _ in more)
-            place = held.holder, more if beside[key] else held.content.layers
+            source = held.holder, more if beside[key] else held.content.layers
             if held.classes is None:
-                wanted[place] = None
+                wanted[source] = None
             else:
-                wanted[place] = (wanted.get(place) or set()) | held.classes
+                wanted[source] = (wanted.get(source) or set()) | held.classes
         asked = [
             Held(holder, SignedFiles(layers), None if classes is None else frozenset(classes))
             for (holder, layers), classes in wanted.items()
         ]
         files: dict[PartitionKey, list[PartitionFile]] = {}
-        for key, file in _written(found.workspace, asked, found.terms, write):
+        for key, file in _written(state.workspace, asked, state.terms, write):
             files.setdefault(key, []).append(file)
-        for key, some in files.items():
-            yield key, PartitionFiles(tuple(some), beside[key])
+        for key, written in files.items():
+            yield key, PartitionFiles(tuple(written), beside[key])
 
 
-def _loaded(workspace: Workspace, parts: Partitions) -> list[Loaded]:
-    """Read files: a few here, many by tasks."""
-    size = sum(parts.sizes())
-    if size <= _BYTES_PER_TASK:
-        return (
-            [files.load(Loading(parts, workspace.scratch.folder, workspace.hashing))] if parts.files else []
-        )
-    return _loaded_by_tasks(workspace, parts)
+def _loaded(workspace: Workspace, partitions: Partitions) -> list[Loaded]:
+    """Read files: a few on the driver, many by tasks."""
+    if sum(partitions.sizes()) > _BYTES_PER_TASK:
+        return _loaded_by_tasks(workspace, partitions)
+    if not partitions.files:
+        return []
+    return [files.load(Loading(partitions, workspace.scratch.folder, workspace.hashing))]
 
 
-def _loaded_by_tasks(workspace: Workspace, parts: Partitions) -> list[Loaded]:
+def _loaded_by_tasks(workspace: Workspace, partitions: Partitions) -> list[Loaded]:
     """Read files by tasks of about the same size."""
-    sizes = dict(zip(parts.files, parts.sizes(), strict=True))
+    sizes = dict(zip(partitions.files, partitions.sizes(), strict=True))
     most = max(1, min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK)))
     work = [
-        Loading(parts.chosen(files), workspace.scratch.folder, workspace.hashing)
+        Loading(partitions.chosen(files), workspace.scratch.folder, workspace.hashing)
         for files in groups(sizes, sizes.__getitem__, most)
     ]
     return workspace.jobs.each(files.load, work, "reading a store")
 
 
-def _sound(pieces: list[Loaded]) -> list[Loaded]:
-    """Return what tasks read, or raise if one of them met what is no part."""
-    for piece in pieces:
-        if piece.bad:
-            raise BadPartitionError(piece.bad)
-    return pieces
+def _checked(loaded: list[Loaded]) -> list[Loaded]:
+    """Return the results of tasks, or raise if one of them met a bad partition."""
+    for one in loaded:
+        if one.bad:
+            raise BadPartitionError(one.bad)
+    return loaded
 
 
 def _written(
     workspace: Workspace, held: Sequence[Held], terms: TermFiles, write: PartitionWriter
 ) -> list[tuple[PartitionKey, PartitionFile]]:
-    """Write rows as files: few here, more by tasks, and what is too much for one by a plan."""
+    """Write rows as files: few on the driver, more by tasks, and too many for a task by a plan."""
     options = workspace.options
     small: list[Held] = []
     large: list[Held] = []
@@ -222,23 +217,23 @@ def _written(
         # A proposition has no terms that a plan could join it with.
         fits = one.rows <= options.gather_rows or not one.holder.relation.arity
         (small if fits else large).append(one)
-    rows = sum(one.rows for one in small)
-    if rows <= options.driver_rows:
-        found = files.write_parts(Writing(Readable(tuple(small), terms, workspace.hashing), write))
+    if sum(one.rows for one in small) <= options.driver_rows:
+        written = files.write_partitions(Writing(Readable(tuple(small), terms, workspace.hashing), write))
     else:
-        grouped = groups(small, lambda one: one.rows, workspace.jobs.cores)
-        work = [Writing(Readable(tuple(group), terms, workspace.hashing), write) for group in grouped]
-        found = [
-            one for some in workspace.jobs.each(files.write_parts, work, "writing a store") for one in some
+        work = [
+            Writing(Readable(tuple(group), terms, workspace.hashing), write)
+            for group in groups(small, lambda one: one.rows, workspace.jobs.cores)
         ]
+        results = workspace.jobs.each(files.write_partitions, work, "writing a store")
+        written = [file for result in results for file in result]
     for one in large:
-        found += files.write_by_plan(workspace, one, terms, write)
-    return found
+        written += files.write_by_plan(workspace, one, terms, write)
+    return written
 
 
-def _nodes(told: RestoreInfo) -> Iterator[frozenset[str]]:
-    yield _NOBODY
-    for node in told.graph.nodes.values():
+def _owners(info: RestoreInfo) -> Iterator[frozenset[str]]:
+    yield _EXPLICIT
+    for node in info.graph.nodes.values():
         yield frozenset(node.rules)
 
 
@@ -246,7 +241,7 @@ def _segment(
     owner: frozenset[str], rules: Mapping[str, Rule], contents: Mapping[Holder, Sequence[DataFile]]
 ) -> Segment:
     """Return what an owner has."""
-    own = {holder: SignedFiles.of(*parts) for holder, parts in contents.items()}
+    own = {holder: SignedFiles.of(*files) for holder, files in contents.items()}
     hidden = {rule: SignedFiles() for rule in owner if rules[rule].aggregate}
     hidden |= {h.relation.name: content for h, content in own.items() if h.kind == "aggregate"}
     if not hidden.keys() <= owner:
@@ -269,7 +264,7 @@ def _whole(held: Held) -> dict[PartitionKey, Signature]:
 
 
 def _members(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
-    """Return the parts that members are in: each class is one, those that are no IRIs are one together."""
+    """Return the partitions of members: one for each class that is an IRI, one for all other classes."""
     kind, owner, _ = held.holder
     content = held.content
     names = state.named(content.classes())
@@ -281,21 +276,3 @@ def _members(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
         layers = tuple(layer for layer in content.layers if classes & layer[1].classes.keys())
         found[key] = Signature(Held(held.holder, content, frozenset(classes)), layers)
     return found
-
-
-def _signature(given: object) -> Signature:
-    if not isinstance(given, Signature):
-        raise TypeError(given)
-    return given
-
-
-def _batch(batch: Batch) -> SparkBatch:
-    if not isinstance(batch, SparkBatch):
-        raise TypeError(batch)
-    return batch
-
-
-def _state(state: State) -> SparkState:
-    if not isinstance(state, SparkState):
-        raise TypeError(state)
-    return state

@@ -1,8 +1,8 @@
-"""Between rows of fingerprints and parts of readable terms: tasks that read a store, and those that write it.
+"""Tasks that read the partitions of a store into rows of fingerprints, and tasks that write them.
 
-Whoever holds rows is named by a `Holder`: the explicit facts, a node, or a rule with an aggregate. Little is
-read and written by the driver itself, more by tasks that the embedded engine's dictionary works in, and what
-is too much for one task by a plan that joins rows with their terms.
+A `Holder` names the owner of rows: the explicit facts, a node, or a rule with an aggregate. The driver reads
+and writes little itself, tasks with a dictionary of the embedded engine do more, and rows that are too many
+for a task are joined with their terms by a plan.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from zodiacedge.engine.embedded.storage.relation import by_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
-from zodiacedge.engine.parts import PartitionKey
-from zodiacedge.engine.persistence import BadPartitionError, PartitionFile
+from zodiacedge.engine.persistence import BadPartitionError, PartitionFile, PartitionKey
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from zodiacedge.engine.embedded.types import Ids
-    from zodiacedge.engine.parts import Kind
-    from zodiacedge.engine.persistence import Partitions, PartitionWriter
+    from zodiacedge.engine.persistence import Kind, Partitions, PartitionWriter
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.terms import Term
 
@@ -53,7 +51,7 @@ _ROWS_PER_FILE = 1 << 20
 
 
 class Holder(NamedTuple):
-    """Who holds rows: explicit facts, a node, or the aggregate of a rule, which the relation's name is."""
+    """The owner of rows: explicit facts, a node, or the aggregate of a rule, which names the relation."""
 
     kind: Kind
     owner: frozenset[str]
@@ -62,7 +60,7 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True)
 class Held:
-    """Rows that somebody holds; of members, those of some classes if not of all."""
+    """Rows of a holder; of members, those of all classes or of some."""
 
     holder: Holder
     content: SignedFiles
@@ -70,12 +68,12 @@ class Held:
 
     @property
     def rows(self) -> int:
-        """How many rows the files have."""
+        """The number of rows in the files."""
         return self.content.stored
 
     @property
     def expected(self) -> int:
-        """How many rows there are."""
+        """The number of rows that the files come to."""
         if self.classes is None:
             return self.content.rows
         return sum(count for key, count in self.content.classes().items() if key in self.classes)
@@ -88,14 +86,14 @@ class Held:
 class Loading:
     """A task: files of a store into rows of fingerprints."""
 
-    parts: Partitions
+    partitions: Partitions
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a task read: rows by holder, the terms in them, and the names of classes; or what is wrong."""
+    """The result of a task: rows by holder, their terms, and the names of classes; or what is wrong."""
 
     rows: Mapping[Holder, DataFile] = field(default_factory=dict)
     terms: DataFile = field(default_factory=lambda: DataFile("", 0))
@@ -113,28 +111,28 @@ def load(loading: Loading) -> Loaded:
 
 def _loaded(loading: Loading) -> Loaded:
     dictionary = Dictionary()
-    found: dict[Holder, list[Ids]] = {}
+    rows_of: dict[Holder, list[Ids]] = {}
     classes: set[int] = set()
-    for key, table in loading.parts:
+    for key, table in loading.partitions:
         rows = columns.rows_of(dictionary, key, table)
         # A store may come from elsewhere, and what stands twice would count twice.
         if Table(key.arity).insert(np.ascontiguousarray(rows)) != len(rows):
-            raise BadPartitionError("a row stands there twice")
+            raise BadPartitionError("a row occurs twice")
         holder = Holder(key.kind, key.owner, Relation(key.predicate, key.arity))
         if key.kind != "aggregate" and (key.arity == 1 or holder.relation.typed):
             holder = holder._replace(relation=TYPED)
             if key.arity == 1:
                 rows = np.insert(rows, 1, dictionary.encode(IRI(key.predicate)), axis=1)
             classes.update(np.unique(rows[:, 1]).tolist())
-        found.setdefault(holder, []).append(rows)
+        rows_of.setdefault(holder, []).append(rows)
     keys = loading.hashing.keys(dictionary)
-    parts = {}
-    for holder, pieces in found.items():
+    files = {}
+    for holder, pieces in rows_of.items():
         whole = np.concatenate(pieces)
         keyed = [keys[whole[:, n]] for n in range(holder.relation.arity)] or [np.zeros(len(whole), np.int64)]
-        parts[holder] = loading.folder.write_rows(holder.relation, keyed)
+        files[holder] = loading.folder.write_rows(holder.relation, keyed)
     terms = write_terms(loading.folder, distinct(columns_of(dictionary, loading.hashing)))
-    return Loaded(parts, terms, {int(keys[one]): dictionary.decode(one) for one in classes})
+    return Loaded(files, terms, {int(keys[number]): dictionary.decode(number) for number in classes})
 
 
 # Into a store.
@@ -142,14 +140,14 @@ def _loaded(loading: Loading) -> Loaded:
 
 @dataclass(frozen=True)
 class Readable:
-    """Rows of fingerprints as tables of terms that a person can read."""
+    """Rows of fingerprints as tables of readable terms."""
 
     held: tuple[Held, ...]
     terms: TermFiles
     hashing: Hashing = field(default_factory=Hashing)
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
-        """Yield parts that have something, each once."""
+        """Yield the partitions that have rows, each once."""
         reader, translation = Reader(), Translation({}, self.hashing)
         reads = [
             (one.holder, reader.read(one.holder.relation, one.content, one.classes)) for one in self.held
@@ -158,7 +156,7 @@ class Readable:
         if seen:
             translation.load_values(seen, self.terms)
         for holder, read in reads:
-            yield from parts_of(holder, read.table(translation).rows, translation.terms)
+            yield from partitions_of(holder, read.table(translation).rows, translation.terms)
 
 
 @dataclass(frozen=True)
@@ -169,13 +167,13 @@ class Writing:
     write: PartitionWriter
 
 
-def write_parts(writing: Writing) -> Written:
+def write_partitions(writing: Writing) -> Written:
     """Write files of a store."""
     return [(key, writing.write(key, table)) for key, table in writing.readable]
 
 
-def parts_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """Yield rows of ids as parts, members by class."""
+def partitions_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartitionKey, pa.Table]]:
+    """Yield rows of ids as partitions, members by class."""
     kind, owner, relation = holder
     store = Database(terms)
     if kind == "aggregate":
@@ -187,7 +185,7 @@ def parts_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[Par
         if len(some):
             key = PartitionKey(kind, owner, *store.predicate(name))
             found.setdefault(key, []).append(columns.table_of(store, name, some))
-    # Classes that are no IRIs are one part together.
+    # Classes that are no IRIs are one partition together.
     for key, tables in found.items():
         yield key, pa.concat_tables(tables)
 
@@ -205,8 +203,8 @@ def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: Par
     task = _PlanWriter(held.holder, write)
     written = workspace.jobs.each_partition(task, chosen, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:
-        # A join would pass over what has no term, and the store would lose it.
-        raise AssertionError("a fingerprint stands for nothing")
+        # A join passes over a fingerprint without a term, and the store would lose the row.
+        raise AssertionError("a fingerprint has no term")
     return written
 
 
@@ -224,5 +222,5 @@ class _PlanWriter:
     def _written(self, given: pa.Table) -> Iterator[tuple[PartitionKey, PartitionFile]]:
         terms = TableTerms()
         entered = enter_rows(given, self.holder.relation.arity, terms.dictionary)
-        for key, table in parts_of(self.holder, np.stack(entered, axis=1), terms):
+        for key, table in partitions_of(self.holder, np.stack(entered, axis=1), terms):
             yield key, self.write(key, table)

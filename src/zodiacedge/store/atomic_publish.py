@@ -1,4 +1,4 @@
-"""A store that is there whole or not at all: made in another place, and moved there when it is done."""
+"""Publishes a store whole or not at all: it is made in another folder, and moved when it is complete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import StoreProblem
-from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, PARTS
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, RELATION_PREFIX
 from zodiacedge.store.location.atomic_files import sync_folder
 from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.location.lock import WriterLock
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 _ENDING = ".new"
-# What a store that was not finished has in its folder, whole or half written; the lock comes first.
-_STORES = re.compile(rf"{LOCK}|{LOG_FOLDER}|{DELTA_LOG}|{PARTS}.*|\.?{re.escape(MARKER)}(\..*)?")
+# The names in the folder of an unfinished store; the lock comes first.
+_STORES = re.compile(rf"{LOCK}|{LOG_FOLDER}|{DELTA_LOG}|{RELATION_PREFIX}.*|\.?{re.escape(MARKER)}(\..*)?")
 
 
-def beside(location: Location) -> AbstractContextManager[LocalLocation]:
-    """Give a folder to make a store in; it comes to a place, or is removed if the block fails."""
+def atomic_publish(location: Location) -> AbstractContextManager[LocalLocation]:
+    """Give a folder to make a store in; it is moved to a location, or removed if the block fails."""
     match location:
         case LocalLocation():
             return _renamed(location.root.absolute())
@@ -49,7 +49,7 @@ def _renamed(root: Path) -> Iterator[LocalLocation]:
     try:
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise not_a_store(root, "something is there already")
-        _sweep(root)
+        _remove_leftovers(root)
         yield LocalLocation(making)
         making.replace(root)
         sync_folder(root.parent)
@@ -59,27 +59,27 @@ def _renamed(root: Path) -> Iterator[LocalLocation]:
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _sweep(root: Path) -> None:
-    """Remove what killed processes began for the same place: nobody holds its lock any more."""
+def _remove_leftovers(root: Path) -> None:
+    """Remove the unfinished stores of killed processes for the same location: their locks are free."""
     if not root.parent.is_dir():
         return
     name = re.compile(rf"\.{re.escape(root.name)}\.[0-9]+{re.escape(_ENDING)}")
-    for left in root.parent.iterdir():
-        if not name.fullmatch(left.name) or left.is_symlink() or not _is_ours(left):
+    for folder in root.parent.iterdir():
+        if not name.fullmatch(folder.name) or folder.is_symlink() or not _is_ours(folder):
             continue
         try:
-            with WriterLock(left / LOCK):
-                shutil.rmtree(left)
+            with WriterLock(folder / LOCK):
+                shutil.rmtree(folder)
         except StoreProblem:
             continue
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether there is our lock in a folder, and nothing but what belongs to a store."""
+    """Whether a folder has our lock, and nothing that does not belong to a store."""
     if not folder.is_dir():
         return False
-    there = [path.name for path in folder.iterdir()]
-    return LOCK in there and all(_STORES.fullmatch(name) for name in there)
+    names = [path.name for path in folder.iterdir()]
+    return LOCK in names and all(_STORES.fullmatch(name) for name in names)
 
 
 @contextmanager
@@ -97,6 +97,6 @@ def _put(location: ObjectStoreLocation) -> Iterator[LocalLocation]:
         for name in sorted(ours - {MARKER}):
             putting.add(name, making.read(name))
         putting.settle()
-        # Without it the rest is no store.
+        # Without the marker, the rest is no store.
         if not location.put_new(MARKER, making.read(MARKER)):
             raise already_a_store(location)

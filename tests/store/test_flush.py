@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.store.table.commit_info import Snapshot
-    from zodiacedge.store.table.delta_table import Built, Renewed
+    from zodiacedge.store.table.delta_table import Built, ChangedPartition
 
 _SHORT = 5_000
 
@@ -36,7 +36,12 @@ class SlowTable:
         really: Callable[..., Built] = FactTable.commit
 
         def commit(
-            table: FactTable, snapshot: Snapshot, before: Built, parts: Iterable[Renewed], *, whole: bool
+            table: FactTable,
+            snapshot: Snapshot,
+            before: Built,
+            parts: Iterable[ChangedPartition],
+            *,
+            whole: bool,
         ) -> Built:
             self.begun.release()
             assert self.let_go.acquire(timeout=30)
@@ -59,7 +64,7 @@ def kb(place: Path) -> Iterator[ze.StoredKnowledgeBase]:
 
 
 def grow(kb: ze.StoredKnowledgeBase) -> None:
-    """Make a change of about a fifth of what is folded."""
+    """Make a change of about a fifth of what is flushed."""
     with kb.change() as c:
         c.add_facts([("edge", kb.version, kb.version + 1), ("note", kb.version, "x" * 100)])
 
@@ -151,25 +156,27 @@ def test_a_table_that_cannot_be_written_hinders_no_change_and_closing_tells(
         assert again.facts() == kb.facts()
 
 
-def test_closing_and_sweeping_wait_for_what_is_under_way(
+def test_closing_and_vacuuming_wait_for_what_is_under_way(
     kb: ze.StoredKnowledgeBase, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = SlowTable(monkeypatch)
     while not table.begun.acquire(blocking=False):
         grow(kb)
-    swept = threading.Thread(target=kb.vacuum)
-    swept.start()
-    swept.join(0.3)
-    assert swept.is_alive()
+    vacuumed = threading.Thread(target=kb.vacuum)
+    vacuumed.start()
+    vacuumed.join(0.3)
+    assert vacuumed.is_alive()
     table.let_go.release(100)
-    swept.join()
+    vacuumed.join()
     kb.close()
     with ze.open(place) as again:
         assert again.facts() == kb.facts()
         assert again.verify().ok
 
 
-def test_what_is_folded_beside_is_in_the_table_in_the_end(kb: ze.StoredKnowledgeBase, place: Path) -> None:
+def test_what_is_flushed_in_the_background_is_in_the_table_in_the_end(
+    kb: ze.StoredKnowledgeBase, place: Path
+) -> None:
     for _ in range(40):
         grow(kb)
     until(lambda: not kb._flusher.busy)
@@ -177,7 +184,7 @@ def test_what_is_folded_beside_is_in_the_table_in_the_end(kb: ze.StoredKnowledge
     assert len(list((place / "_wal").glob("*.log"))) > 1
 
 
-def test_a_program_that_ends_without_closing_finishes_its_fold(place: Path) -> None:
+def test_a_program_that_ends_without_closing_finishes_its_flush(place: Path) -> None:
     script = f"""
 import zodiacedge as ze
 kb = ze.open({str(place)!r}, create=True)
@@ -192,7 +199,7 @@ with kb.change() as c:
     assert len(list(place.glob("relation=*/segment=*/*.parquet"))) == 60
     with ze.open(place) as kb:
         assert kb.store is not None
-        assert kb.store._folded == 1
+        assert kb.store._flushed == 1
         assert len(kb.facts()) == 3000
 
 

@@ -1,8 +1,9 @@
-"""What a record of the log says: the change itself, who made it, and what it came to.
+"""The contents of a record of the log: a change, its author and message, and the counts after it.
 
-A payload is a JSON document behind its length, and the facts behind it as Arrow streams, one for each
-predicate that comes or goes, in the columns of `engine.parts`. Facts that are too many for one process are in
-files beside the log, which the document names and `log_parts` writes and reads. Nothing is pickled.
+A payload is the length of a JSON document, the document, and the facts as Arrow streams, one for each
+predicate with inserted or deleted facts, in the columns of `engine.persistence`. Facts that are too many for
+one process are in files beside the log, which the document names and `large_facts` writes and reads. Nothing
+is pickled.
 """
 
 from __future__ import annotations
@@ -16,22 +17,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from zodiacedge.engine.parts import PartitionKey
-from zodiacedge.engine.persistence import PartitionFile
+from zodiacedge.engine.persistence import PartitionFile, PartitionKey, column_names
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.store.problems import damaged_log
+from zodiacedge.terms import XSD, BlankNode, Literal, Term, iri, literal, string
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from zodiacedge.errors import StoreProblem
+    from zodiacedge.store.log.record_format import Record
+
 _LENGTH = struct.Struct("<I")
 # More rows than this are worth packing.
 _MANY = 1000
-_NOBODY: frozenset[str] = frozenset()
+_EXPLICIT: frozenset[str] = frozenset()
+_VALUES = ("integer", "decimal", "double", "float", "boolean", "dateTime")
 _SAFE_NAME = re.compile(r"[0-9a-f]{64}\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One version: what changed, when, by whom and why, and how much there is afterwards."""
+    """A version in the log: what changed, when, by whom and why, and the counts afterwards."""
 
     version: int
     moment: str
@@ -47,9 +54,9 @@ class Entry:
     """The number of facts in all segments afterwards."""
     prefixes: dict[str, str] = field(default_factory=dict)
     stream: str = ""
-    """The stream that the change came from, if one."""
+    """The stream that the change came from, if any."""
     batch: int = -1
-    """Its number there: what a stream delivers again after a restart is known by it."""
+    """The batch of the stream: a batch that is delivered again after a restart is recognised by it."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the entry as plain values for JSON."""
@@ -58,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """What is said about a change: why it was made, prefixes that came with it, the stream it came from."""
+    """Remarks on a change: its message, new prefixes, and the stream that it came from."""
 
     message: str = ""
     prefixes: Mapping[str, str] = field(default_factory=dict)
@@ -68,30 +75,53 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """Facts of one predicate that come or go: here, or in a file beside the log."""
+    """Inserted or deleted facts of a predicate: a table, or a file beside the log."""
 
-    comes: bool
+    inserted: bool
     key: PartitionKey
     facts: pa.Table | PartitionFile
 
 
-def packed(entry: Entry, facts: Iterable[FactChange]) -> bytes:
+def encode_record(entry: Entry, facts: Iterable[FactChange]) -> bytes:
     """Return the payload of a record."""
     streams: list[bytes] = []
     listed: list[dict[str, object]] = []
     for one in facts:
-        said = {"comes": one.comes, "predicate": one.key.predicate, "arity": one.key.arity}
+        about = {"comes": one.inserted, "predicate": one.key.predicate, "arity": one.key.arity}
         if isinstance(one.facts, PartitionFile):
-            listed.append({**said, "file": one.facts.path, "bytes": 0})
+            listed.append({**about, "file": one.facts.path, "bytes": 0})
             continue
         streams.append(_stream(one.facts))
-        listed.append({**said, "bytes": len(streams[-1])})
+        listed.append({**about, "bytes": len(streams[-1])})
     document = json.dumps(entry.to_dict() | {"facts": listed}, ensure_ascii=False).encode()
     return b"".join((_LENGTH.pack(len(document)), document, *streams))
 
 
+def read_entry(record: Record) -> Entry:
+    """Return the entry of a record; if it is malformed, its checksum holds, so another program wrote it."""
+    try:
+        entry = entry_of(record.payload)
+    except ValueError as error:
+        raise _malformed(record, f"it does not say what a record says: {error}") from error
+    if entry.version != record.version:
+        raise _malformed(record, f"it is of version {entry.version} instead of {record.version}")
+    return entry
+
+
+def needed_files(record: Record) -> set[str]:
+    """Return the names of the files beside the log that a record needs."""
+    try:
+        return set(files_of(record.payload))
+    except ValueError as error:
+        raise _malformed(record, f"it does not say what a record says: {error}") from error
+
+
+def _malformed(record: Record, why: str) -> StoreProblem:
+    return damaged_log(record.path, record.number, record.offset, why, record.version - 1)
+
+
 def entry_of(payload: bytes) -> Entry:
-    """Return what a payload says but for the facts; raise ValueError where it is none."""
+    """Return the entry of a payload; raise ValueError if it is malformed."""
     document = _document(payload)
     try:
         return Entry(
@@ -114,7 +144,7 @@ def entry_of(payload: bytes) -> Entry:
 
 
 def files_of(payload: bytes) -> list[str]:
-    """Return the files beside the log that a payload needs; raise ValueError where it is none."""
+    """Return the files beside the log that a payload names; raise ValueError if it is malformed."""
     try:
         return [_file_name(one["file"]) for one in _document(payload)["facts"] if "file" in one]
     except (KeyError, TypeError) as error:
@@ -122,16 +152,16 @@ def files_of(payload: bytes) -> list[str]:
 
 
 def facts_of(payload: bytes) -> Iterator[tuple[bool, PartitionKey, pa.Table | str]]:
-    """Yield the facts of a payload: whether they come, whose they are; raise ValueError where it is none.
+    """Yield the facts of a payload: whether they are inserted, their partition, and a table or a file's name.
 
-    What is beside the log is told by the name of its file.
+    Raise ValueError if the payload is malformed.
     """
     (start,) = _LENGTH.unpack_from(payload)
     start += _LENGTH.size
     try:
         for one in _document(payload)["facts"]:
             end = start + _whole(one["bytes"])
-            key = PartitionKey("explicit", _NOBODY, str(one["predicate"]), _whole(one["arity"]))
+            key = PartitionKey("explicit", _EXPLICIT, str(one["predicate"]), _whole(one["arity"]))
             if "file" in one:
                 yield bool(one["comes"]), key, _file_name(one["file"])
                 continue
@@ -139,7 +169,7 @@ def facts_of(payload: bytes) -> Iterator[tuple[bool, PartitionKey, pa.Table | st
                 raise ValueError("the record is too short")
             with pa.ipc.open_stream(pa.py_buffer(payload[start:end])) as stream:
                 table = stream.read_all()
-            # The library takes what a stream says about itself for true, until it is asked to look.
+            # The library believes the metadata of a stream until it is asked to validate it.
             table.validate(full=True)
             yield bool(one["comes"]), key, table
             start = end
@@ -180,3 +210,32 @@ def _stream(table: pa.Table) -> bytes:
     with pa.ipc.new_stream(out, table.schema, options=options) as stream:
         stream.write_table(table)
     return out.getvalue()
+
+
+# Facts one by one
+
+
+def facts_in(key: PartitionKey, table: pa.Table) -> Iterator[Fact]:
+    """Yield the facts of a partition, for small changes; raise ValueError if a row is malformed."""
+    columns = [table.column(name).to_pylist() for name in column_names(key.arity)]
+    for row in zip(*columns, strict=True) if columns else [()] * len(table):
+        yield fact(key.predicate, *(term(row[n], row[n + 1]) for n in range(0, len(row), 2)))
+
+
+def term(text: object, kind: object) -> Term:
+    """Return the term of a cell and its type."""
+    if not isinstance(text, str) or not isinstance(kind, str):
+        raise ValueError("an argument is missing")  # noqa: TRY004 - it is the value of a file
+    if kind == "iri":
+        return iri(text)
+    if kind == "blank":
+        return BlankNode(text)
+    if kind == "string":
+        return Literal(text)
+    if kind in _VALUES:
+        return literal(text, XSD + kind)
+    if kind.startswith("@") and len(kind) > 1:
+        return string(text, kind[1:])
+    if kind.startswith("<") and kind.endswith(">"):
+        return literal(text, kind[1:-1])
+    raise ValueError(f"there is no type {kind!r}")

@@ -12,7 +12,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.table.parquet_files import FEW_ROWS, TOGETHER, pieces_of
+from zodiacedge.store.table.parquet_files import FEW_ROWS, TOGETHER, slices_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,5 +125,5 @@ def test_a_file_that_says_something_else_about_its_parts_is_refused(said: object
     out = pa.BufferOutputStream()
     pq.write_table(rows_there, out)
     with pytest.raises(ze.ZodiacError) as caught:
-        pieces_of("many", out.getvalue().to_pybytes())
+        slices_of("many", out.getvalue().to_pybytes())
     assert code(caught.value) == "D005"

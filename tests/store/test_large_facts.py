@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import FactDelta
-    from zodiacedge.engine.parts import PartitionKey
-    from zodiacedge.engine.persistence import PartitionWriter
+    from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
+    from zodiacedge.engine.persistence import PartitionKey, PartitionWriter
 
     Side = Iterable[tuple[PartitionKey, pa.Table | PartitionFile]]
 
@@ -39,7 +38,9 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the engine write all facts of changes beside the log."""
     in_record = EmbeddedPersistence.explicit_delta
 
-    def written(self: EmbeddedPersistence, effect: FactDelta, write: PartitionWriter) -> tuple[Side, ...]:
+    def written(
+        self: EmbeddedPersistence, effect: EmbeddedFactDelta, write: PartitionWriter
+    ) -> tuple[Side, ...]:
         return tuple(
             [(key, facts if isinstance(facts, PartitionFile) else write(key, facts)) for key, facts in side]
             for side in in_record(self, effect, write)
