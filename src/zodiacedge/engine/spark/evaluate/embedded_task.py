@@ -248,8 +248,8 @@ class _Task:
                 table = union([r.table(translation) for r in reads], one.relation.arity)
                 was = old[one.relation]
                 for batch, rows in (
-                    (add, was.sift(table.rows, present=False)),
-                    (remove, table.sift(was.rows, present=False)),
+                    (add, was.filter(table.rows, present=False)),
+                    (remove, table.filter(was.rows, present=False)),
                 ):
                     for name, piece in translation.tables(one.relation, rows):
                         batch.add_rows(name, piece)
@@ -371,8 +371,8 @@ def _replaced(
         old, new = before.get(name), after.get(name)
         arity = (old if old is not None else after[name]).arity
         was, will = (one if one is not None else Table(arity) for one in (old, new))
-        plus = was.sift(will.rows, present=False) if len(was) else will.rows
-        minus = will.sift(was.rows, present=False) if len(was) else was.rows
+        plus = was.filter(will.rows, present=False) if len(was) else will.rows
+        minus = will.filter(was.rows, present=False) if len(was) else was.rows
         found[name] = (was.rows, plus, minus)
     return found
 
@@ -452,5 +452,5 @@ def _after(before: Ids, plus: Ids, minus: Ids) -> Ids:
     if len(minus):
         gone = Table(minus.shape[1])
         gone.insert(minus)
-        rows = gone.sift(rows, present=False)
+        rows = gone.filter(rows, present=False)
     return np.concatenate((rows, plus)) if len(plus) else rows

@@ -112,10 +112,10 @@ def run(sift: DeltaTask) -> ExplicitDelta:
             for read in given:
                 for _, columns in read.layers:
                     target.insert(translation.rows(columns, relation.arity))
-        fresh = table.sift(coming.rows, present=False)
+        fresh = table.filter(coming.rows, present=False)
         idle += len(coming) - len(fresh)
-        leaving = coming.sift(table.sift(going.rows, present=True), present=False)
-        absent[relation] = table.sift(going.rows, present=False)
+        leaving = coming.filter(table.filter(going.rows, present=True), present=False)
+        absent[relation] = table.filter(going.rows, present=False)
         for found, rows in ((new, fresh), (old, leaving)):
             if len(rows):
                 part = sift.folder.write_rows(relation, _columns(translation, relation, rows))
