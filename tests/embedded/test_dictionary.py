@@ -95,7 +95,7 @@ def check_many(total: int) -> None:
 
 @pytest.mark.parametrize("total", [0, 1, 16, 17, 99, 100, 101, 2000])
 def test_terms_together_get_the_ids_of_terms_one_by_one(total: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(implementation, "_TOGETHER", 100)
+    monkeypatch.setattr(implementation, "_BATCH", 100)
     check_many(total)
 
 

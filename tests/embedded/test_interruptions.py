@@ -68,15 +68,15 @@ def interruptions(work: Callable[[Table], object]) -> Iterator[Table]:
 
 
 def test_an_index_is_there_or_not() -> None:
-    tables = list(interruptions(lambda shared: shared.need_index(1)))
+    tables = list(interruptions(lambda shared: shared.ensure_index(1)))
     assert len(tables) > 20
     for shared in tables:
         assert shared.count_pairs_present(PAIRS) == len(PAIRS)
-        assert shared.need_index(2)[1] == 2
+        assert shared.ensure_index(2)[1] == 2
 
 
 def test_a_row_set_is_there_or_not() -> None:
-    tables = list(interruptions(Table.need_rows))
+    tables = list(interruptions(Table.ensure_hash_set))
     assert len(tables) > 5
     for shared in tables:
         assert shared.mask(PAIRS).all()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zodiacedge.engine.embedded.kernels.counting_sort import in_order
+from zodiacedge.engine.embedded.kernels.counting_sort import sorted_positions
 
 _ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60)
 
@@ -18,10 +18,10 @@ def test_the_first_column_comes_first_and_equal_rows_keep_their_places(
 ) -> None:
     columns = list(np.array(rows, np.int32).T)
     expected = sorted(range(len(rows)), key=lambda place: rows[place])
-    assert in_order(columns, bound).tolist() == expected
+    assert sorted_positions(columns, bound).tolist() == expected
 
 
 @pytest.mark.parametrize("rows", [1, 5_000])
 def test_one_column(rows: int) -> None:
     keys = np.arange(rows, dtype=np.int32)[::-1]
-    assert in_order([keys], rows).tolist() == list(range(rows))[::-1]
+    assert sorted_positions([keys], rows).tolist() == list(range(rows))[::-1]

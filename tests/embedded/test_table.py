@@ -130,13 +130,13 @@ class Checked:
                 table.clear()
                 model.clear()
             case "need index" if table.arity:
-                self.need_index(1 + step.number % ((1 << table.arity) - 1))
+                self.ensure_index(1 + step.number % ((1 << table.arity) - 1))
             case "need rows":
-                table.need_rows()
-                assert table.has_row_set
+                table.ensure_hash_set()
+                assert table.has_hash_set
             case "forget rows":
-                table.forget_rows()
-                assert not table.has_row_set
+                table.drop_hash_set()
+                assert not table.has_hash_set
             case "trim":
                 table.trim()
             case "reserve":
@@ -144,8 +144,8 @@ class Checked:
                 assert table.capacity >= len(table) + step.number
             case "sift":
                 absent = [row for row in step.rows if row not in model]
-                assert as_rows(table.sift(given, present=True)) == here
-                assert as_rows(table.sift(given, present=False)) == absent
+                assert as_rows(table.filter(given, present=True)) == here
+                assert as_rows(table.filter(given, present=False)) == absent
             case "count present":
                 assert table.count_present(given) == len(here)
             case "count pairs" if table.arity == 2:
@@ -155,10 +155,10 @@ class Checked:
             case "contains":
                 assert [table.contains(row) for row in step.rows] == [row in model for row in step.rows]
 
-    def need_index(self, mask: int) -> None:
+    def ensure_index(self, mask: int) -> None:
         """Ask for an index; where they are used up, one on some of the columns must do."""
         room = self.table.record[L.T_INDEXES] < L.MOST_INDEXES
-        number, columns = self.table.need_index(mask)
+        number, columns = self.table.ensure_index(mask)
         assert columns & mask == columns
         if room:
             assert columns == mask
@@ -335,7 +335,7 @@ def test_rows_whose_slots_run_into_each_other_go_in_any_order(masks: tuple[int, 
             continue
         checked = Checked(1)
         for mask in masks:
-            checked.need_index(mask)
+            checked.ensure_index(mask)
         checked.take(Step("insert", 0, tuple(rows), 0))
         assert checked.table.record[L.T_SLOT_COUNT] == slots
         for row in order:
@@ -356,7 +356,7 @@ def test_pairs_are_counted_in_short_chains_and_in_long_ones(chain: int) -> None:
 def test_deleting_from_an_empty_table_does_nothing(arity: int) -> None:
     checked = Checked(arity)
     if arity:
-        checked.need_index(1)
+        checked.ensure_index(1)
     assert checked.table.delete(as_array([(0,) * arity], arity)) == 0
     assert checked.table.delete(as_array([], arity)) == 0
     checked.look()
@@ -376,22 +376,22 @@ def test_rows_in_any_layout_of_memory() -> None:
 def test_a_table_takes_few_indexes_and_then_the_best_one_it_has() -> None:
     table = Table(6)
     for mask in range(1, L.MOST_INDEXES + 1):
-        assert table.need_index(mask) == (mask - 1, mask)
+        assert table.ensure_index(mask) == (mask - 1, mask)
     # 1, 2, …, 32 are there: five columns at most serve six.
-    assert table.need_index(0b111111) == (30, 0b011111)
-    assert table.need_index(0b110000)[1] in {0b100000, 0b010000}
-    assert table.need_index(0b000101) == (4, 0b000101)
+    assert table.ensure_index(0b111111) == (30, 0b011111)
+    assert table.ensure_index(0b110000)[1] in {0b100000, 0b010000}
+    assert table.ensure_index(0b000101) == (4, 0b000101)
     thin = Table(7)
     for mask in range(1, L.MOST_INDEXES + 1):
-        thin.need_index(mask)
-    assert thin.need_index(0b1000000) == (0, 0)
+        thin.ensure_index(mask)
+    assert thin.ensure_index(0b1000000) == (0, 0)
 
 
 def test_a_table_has_an_index_for_every_pattern_of_four_columns() -> None:
     rows = np.arange(64, dtype=np.int32).reshape(-1, 4) % 5
     table = Table(4)
     table.insert(rows)
-    found = [table.need_index(mask) for mask in range(1, 1 << 4)]
+    found = [table.ensure_index(mask) for mask in range(1, 1 << 4)]
     assert [mask for _, mask in found] == list(range(1, 1 << 4))
 
 
@@ -406,7 +406,7 @@ def large_table() -> Table:
     table = Table(2)
     table.append_distinct(np.stack((numbers % 1000, numbers), axis=1))
     for mask in (1, 2, 3):
-        table.need_index(mask)
+        table.ensure_index(mask)
     one = np.array([[500, 500]], np.int32)
     assert table.delete(one) == 1
     assert table.insert(one) == 1
@@ -455,8 +455,8 @@ def test_a_table_that_stays_as_large_is_never_allocated_again(monkeypatch: pytes
 
 def test_a_growing_table_is_seldom_allocated_again() -> None:
     table = Table(2)
-    table.need_rows()
-    table.need_index(1)
+    table.ensure_hash_set()
+    table.ensure_index(1)
     seen: dict[int, NDArray[np.int32]] = {}
     for n in range(20_000):
         table.insert(np.array([[n, n % 50]], np.int32))

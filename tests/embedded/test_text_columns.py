@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
-from zodiacedge.engine.embedded.expressions.text_vectorised import in_columns
+from zodiacedge.engine.embedded.expressions.text_vectorised import compute_columns
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.scalar.errors import NoValue
@@ -89,7 +89,7 @@ def test_columns_give_what_the_definition_gives(function: str, data: st.DataObje
     rows = data.draw(st.lists(st.one_of(usual, anything), min_size=1, max_size=12))
     dictionary = Dictionary()
     asked = np.array([[dictionary.encode(term) for term in row] for row in rows], np.int32)
-    taken, results = in_columns(function, asked, dictionary)
+    taken, results = compute_columns(function, asked, dictionary)
     found = [dictionary.decode(n) if n >= 0 else None for n in results.tolist()]
     expected = [defined(function, row) for row, here in zip(rows, taken.tolist(), strict=True) if here]
     assert found == expected
@@ -100,7 +100,7 @@ def test_usual_arguments_are_taken(function: str) -> None:
     terms: dict[int, Term] = {id(PLAIN): string("12"), id(SMALL): integer(2), id(MOMENTS): date_time(NOON)}
     dictionary = Dictionary()
     row = [dictionary.encode(terms[id(kind)]) for kind in ARGUMENTS[function]]
-    taken, results = in_columns(function, np.array([row], np.int32), dictionary)
+    taken, results = compute_columns(function, np.array([row], np.int32), dictionary)
     assert taken.tolist() == [True]
     assert results[0] >= 0
 

@@ -137,7 +137,7 @@ def memory(workload: str, store: Database) -> Memory:
     rows, row_bytes, index_bytes = _allocated(store.segments.values())
     for segment in store.segments.values():
         for table in segment.tables.values():
-            table.need_rows()
+            table.ensure_hash_set()
     complete_index_bytes = _allocated(store.segments.values())[-1]
     explicit_rows, explicit_row_bytes, explicit_index_bytes = _allocated([store.explicit])
     return Memory(

@@ -147,7 +147,7 @@ class NodeEvaluation:
             rows = other.segment.tables[relation].rows
             if table.is_marked:
                 table.insert_unmarked(rows)
-            elif table.has_row_set:
+            elif table.has_hash_set:
                 table.insert(rows)
             else:
                 table.append_distinct(rows)
@@ -219,7 +219,7 @@ class NodeEvaluation:
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
         if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
             self._prepare_targets(targets, bits=bits)
-        alone = not targets[0].is_marked and not targets[0].has_row_set
+        alone = not targets[0].is_marked and not targets[0].has_hash_set
         self._assembly = Assembly(self._store, self._reads(), self._registry, share)
         for number, delta, steps in plans:
             rule = self._rules[keys[number]]
@@ -291,7 +291,7 @@ class NodeEvaluation:
         return max(tables, default=0) <= _FEW_TABLES
 
     def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
-        """Give each target what finds duplicates: a bit per term or pair, or a row-set."""
+        """Give each target what finds duplicates: a bit per term or pair, or a hash set."""
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
         # The bits are for the terms there are: those of the rules must be among them.
         for atom in (*atoms, *(rule.head for rule in self._rules.values())):
@@ -307,7 +307,7 @@ class NodeEvaluation:
             if bits and not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
                 target.mark(terms)
             else:
-                target.need_rows()
+                target.ensure_hash_set()
 
     def _reads(self) -> NodeReads:
         store, segment = self._store, self._segment

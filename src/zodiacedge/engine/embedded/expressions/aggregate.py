@@ -1,8 +1,8 @@
-"""Folding: the bindings of an aggregate's inner body to its rows, one per group.
+"""Aggregates: folds the bindings of an aggregate's inner body to rows, one per group.
 
-Aggregates over integers or over doubles are computed column by column, and the groups of a vectorised
-aggregate become Arrow arrays that way where all values of a group are of one kind. Everything
-else, and every group that might overflow, goes through the definition in `engine.folds`.
+Aggregates over integers or over doubles are computed by column, and the groups of a vectorised aggregate
+become Arrow arrays by column where all values of a group are of one kind. Everything else, and every group
+that might overflow, goes through the definition in `engine.scalar.aggregates`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.expressions.host_functions import arrow_column
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.kernels.counting_sort import in_order
+from zodiacedge.engine.embedded.kernels.counting_sort import sorted_positions
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.scalar.aggregates import NUMERIC_FOLDS, fold
 from zodiacedge.engine.scalar.errors import NoValue
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Aggregate, Fold, Variable
     from zodiacedge.terms import Term
 
-    Places = NDArray[np.int64]
+    Positions = NDArray[np.int64]
     Values = NDArray[np.int64] | NDArray[np.float64]
 
 _NO_RESULT = -1
 _SAFE_SUM = 2**62
-# Kinds whose payloads are values in order: what they are in Arrow.
+# Kinds whose payloads have the order of their values, with their Arrow type.
 _COLUMNS = {
     L.K_INTEGER: int,
     L.K_DECIMAL: float,
@@ -54,14 +54,14 @@ _COLUMNS = {
 def fold_rows(
     store: Database, aggregate: Aggregate, bindings: Ids, registry: Registry
 ) -> tuple[Ids, int, str]:
-    """Return the aggregate's rows, how many bindings and groups were dropped, and an example.
+    """Return the aggregate's rows, the number of bindings and groups that were dropped, and an example.
 
     `bindings` holds one row per binding: the groups' terms, then each fold's argument.
     """
     dictionary = store.dictionary
     width = len(aggregate.groups)
     dropped, example = 0, ""
-    numbers = [width + n for n, one in enumerate(aggregate.folds) if one.op in NUMERIC_FOLDS]
+    numbers = [width + n for n, step in enumerate(aggregate.folds) if step.op in NUMERIC_FOLDS]
     if numbers:
         kinds = dictionary.kinds[bindings[:, numbers]]
         acceptable = ((kinds >= L.K_INTEGER) & (kinds <= L.K_FLOAT)).all(axis=1)
@@ -75,14 +75,14 @@ def fold_rows(
     listed, starts = _grouped(bindings, width, len(dictionary))
     columns = [column[starts] for column in listed[:width]]
     reasons: dict[int, str] = {}
-    for one, terms in zip(aggregate.folds, listed[width:], strict=True):
-        columns.append(_folded(dictionary, one, terms, starts, registry, reasons))
+    for step, terms in zip(aggregate.folds, listed[width:], strict=True):
+        columns.append(_folded(dictionary, step, terms, starts, registry, reasons))
     rows = np.array(columns, np.int32).T
     if reasons:
         failed = (rows[:, width:] == _NO_RESULT).any(axis=1)
         dropped += int(failed.sum())
         examples = (
-            _because(reason, dictionary, aggregate.groups, rows[group, :width].tolist())
+            _with_binding(reason, dictionary, aggregate.groups, rows[group, :width].tolist())
             for group, reason in reasons.items()
         )
         example = min((example, *examples) if example else examples)
@@ -90,13 +90,13 @@ def fold_rows(
     return rows, dropped, example
 
 
-def _grouped(bindings: Ids, width: int, terms: int) -> tuple[list[Ids], Places]:
-    """Return the columns of bindings that are in the order of their groups, and where each group begins."""
+def _grouped(bindings: Ids, width: int, terms: int) -> tuple[list[Ids], Positions]:
+    """Return the columns of bindings sorted by group, and the first row of each group."""
     listed = list(np.ascontiguousarray(bindings.T))
-    # A change most often folds one group again.
+    # Most changes fold a single group.
     if all(column[0] == column[-1] and (column == column[0]).all() for column in listed[:width]):
         return listed, np.zeros(1, np.int64)
-    order = in_order(listed[:width], terms)
+    order = sorted_positions(listed[:width], terms)
     listed = [column[order] for column in listed]
     changes = np.zeros(len(bindings) - 1, bool)
     for column in listed[:width]:
@@ -104,7 +104,7 @@ def _grouped(bindings: Ids, width: int, terms: int) -> tuple[list[Ids], Places]:
     return listed, np.concatenate(([0], np.flatnonzero(changes) + 1))
 
 
-def _because(reason: str, dictionary: Dictionary, variables: Sequence[Variable], row: list[int]) -> str:
+def _with_binding(reason: str, dictionary: Dictionary, variables: Sequence[Variable], row: list[int]) -> str:
     shown = ", ".join(
         f"{format_argument(v)} = {format_term(dictionary.decode(n))}"
         for v, n in dict(zip(variables, row, strict=True)).items()
@@ -114,40 +114,40 @@ def _because(reason: str, dictionary: Dictionary, variables: Sequence[Variable],
 
 
 def _bad_value(dictionary: Dictionary, aggregate: Aggregate, row: list[int]) -> str:
-    names = (*aggregate.groups, *(one.argument for one in aggregate.folds))
+    names = (*aggregate.groups, *(step.argument for step in aggregate.folds))
     bad = next(
         number
-        for number, one in zip(row[len(aggregate.groups) :], aggregate.folds, strict=True)
-        if one.op in NUMERIC_FOLDS and not L.K_INTEGER <= dictionary.kinds[number] <= L.K_FLOAT
+        for number, step in zip(row[len(aggregate.groups) :], aggregate.folds, strict=True)
+        if step.op in NUMERIC_FOLDS and not L.K_INTEGER <= dictionary.kinds[number] <= L.K_FLOAT
     )
     reason = f"{format_term(dictionary.decode(bad))} is not a number"
-    return _because(reason, dictionary, names, row)
+    return _with_binding(reason, dictionary, names, row)
 
 
 def _folded(
     dictionary: Dictionary,
-    one: Fold,
+    step: Fold,
     terms: Ids,
-    starts: Places,
+    starts: Positions,
     registry: Registry,
     reasons: dict[int, str],
 ) -> Ids:
-    """Return the result of each group; where there is none, `reasons` says why."""
+    """Return the result of each group; `reasons` gets the reason of a group without a result."""
     ends = np.append(starts[1:], len(terms))
-    if one.distinct:
+    if step.distinct:
         group = np.repeat(np.arange(len(starts)), ends - starts)
         pairs = np.unique(np.stack((group, terms.astype(np.int64)), axis=1), axis=0)
         terms = pairs[:, 1].astype(np.int32)
         sizes = np.bincount(pairs[:, 0], minlength=len(starts))
         starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
         ends = np.append(starts[1:], len(terms))
-    if one.op == "COUNT":
+    if step.op == "COUNT":
         return _integers(dictionary, ends - starts)
-    by_columns = _by_columns(dictionary, one, terms, starts, ends)
+    by_columns = _by_columns(dictionary, step, terms, starts, ends)
     if by_columns is not None:
         return by_columns
     results = np.full(len(starts), _NO_RESULT, np.int32)
-    fold_group = _group_folder(dictionary, one, registry)
+    fold_group = _group_folder(dictionary, step, registry)
     for n, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         try:
             results[n] = dictionary.encode(fold_group(terms[start:end]))
@@ -156,8 +156,10 @@ def _folded(
     return results
 
 
-def _by_columns(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, ends: Places) -> Ids | None:
-    """Return the results of an aggregate over numbers of one type, or None where that takes more care."""
+def _by_columns(
+    dictionary: Dictionary, step: Fold, terms: Ids, starts: Positions, ends: Positions
+) -> Ids | None:
+    """Return the results of an aggregate over numbers of one type, or None where the definition is needed."""
     kinds = dictionary.kinds[terms]
     payloads = dictionary.payloads[terms]
     values: Values
@@ -167,24 +169,24 @@ def _by_columns(dictionary: Dictionary, one: Fold, terms: Ids, starts: Places, e
         values = payloads.view(np.float64)
     else:
         return None
-    if one.op == "MED":
+    if step.op == "MED":
         return _medians(dictionary, terms, values, starts, ends)
-    if one.op in {"MIN", "MAX"}:
+    if step.op in {"MIN", "MAX"}:
         ordered = _by_value(dictionary, terms, values, starts, ends)
-        return ordered[starts] if one.op == "MIN" else ordered[ends - 1]
-    if one.op not in {"SUM", "AVG"}:
+        return ordered[starts] if step.op == "MIN" else ordered[ends - 1]
+    if step.op not in {"SUM", "AVG"}:
         return None
     totals = _totals(values, starts, ends)
     if totals is None:
         return None
-    if one.op == "SUM" and values is payloads:
+    if step.op == "SUM" and values is payloads:
         return _integers(dictionary, totals.astype(np.int64))
     rounded = totals.astype(np.float64)
-    return _doubles(dictionary, rounded if one.op == "SUM" else rounded / (ends - starts))
+    return _doubles(dictionary, rounded if step.op == "SUM" else rounded / (ends - starts))
 
 
-def _totals(values: Values, starts: Places, ends: Places) -> Values | None:
-    """Return the total of each group, exact or rounded once; None where something may be too large."""
+def _totals(values: Values, starts: Positions, ends: Positions) -> Values | None:
+    """Return the total of each group, exact or rounded once; None where it may overflow."""
     if values.dtype == np.int64:
         safe = float(np.abs(values.astype(np.float64)).max()) * len(values) < _SAFE_SUM
         return np.add.reduceat(values, starts) if safe else None
@@ -198,19 +200,19 @@ def _totals(values: Values, starts: Places, ends: Places) -> Values | None:
 
 def _doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
     # Minus zero is zero.
-    distinct, places = np.unique((values + 0.0).view(np.int64), return_inverse=True)
-    return dictionary.encode_numbers(L.K_DOUBLE, distinct)[places]
+    distinct, inverse = np.unique((values + 0.0).view(np.int64), return_inverse=True)
+    return dictionary.encode_numbers(L.K_DOUBLE, distinct)[inverse]
 
 
 def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
     if len(values) == 1:
         return dictionary.encode_integers(values)
-    distinct, places = np.unique(values, return_inverse=True)
+    distinct, inverse = np.unique(values, return_inverse=True)
     ids = dictionary.encode_integers(distinct.astype(np.int64))
-    return ids[places]
+    return ids[inverse]
 
 
-def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Places, ends: Places) -> Ids:
+def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Positions, ends: Positions) -> Ids:
     ordered = _by_value(dictionary, terms, values, starts, ends)
     sizes = ends - starts
     middle = starts + sizes // 2
@@ -218,20 +220,20 @@ def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Places,
     even = np.flatnonzero(sizes % 2 == 0)
     if len(even):
         pairs = np.stack((ordered[middle[even] - 1], upper[even]), axis=1)
-        distinct, places = np.unique(pairs, axis=0, return_inverse=True)
-        strategy = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
-        upper[even] = np.array(strategy, np.int32)[places.ravel()]
+        distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
+        means = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
+        upper[even] = np.array(means, np.int32)[inverse.ravel()]
     return upper
 
 
-def _by_value(dictionary: Dictionary, terms: Ids, values: Values, starts: Places, ends: Places) -> Ids:
+def _by_value(dictionary: Dictionary, terms: Ids, values: Values, starts: Positions, ends: Positions) -> Ids:
     """Return the terms of each group in the order of their values."""
-    # Few terms stand in many groups: only different ones are compared.
+    # Many groups share few terms: only distinct terms are compared.
     distinct, first = np.unique(terms, return_index=True)
     ranks = np.zeros(len(dictionary), np.int32)
     ranks[distinct[np.argsort(values[first])]] = np.arange(len(distinct), dtype=np.int32)
     group = np.repeat(np.arange(len(starts), dtype=np.int32), ends - starts)
-    return terms[in_order([group, ranks[terms]], max(len(starts), len(distinct)))]
+    return terms[sorted_positions([group, ranks[terms]], max(len(starts), len(distinct)))]
 
 
 def _mean(dictionary: Dictionary, first: int, second: int) -> int:
@@ -240,15 +242,15 @@ def _mean(dictionary: Dictionary, first: int, second: int) -> int:
     return dictionary.encode(fold("MED", [dictionary.decode(first), dictionary.decode(second)], Registry()))
 
 
-def _group_folder(dictionary: Dictionary, one: Fold, registry: Registry) -> Callable[[Ids], Term]:
+def _group_folder(dictionary: Dictionary, step: Fold, registry: Registry) -> Callable[[Ids], Term]:
     decode = cache(dictionary.decode)
 
     def by_definition(group: Ids) -> Term:
-        return fold(one.op, [decode(number) for number in group.tolist()], registry)
+        return fold(step.op, [decode(number) for number in group.tolist()], registry)
 
-    if not one.registered or not registry.folds[one.op].vectorised:
+    if not step.registered or not registry.folds[step.op].vectorised:
         return by_definition
-    registered = registry.folds[one.op]
+    registered = registry.folds[step.op]
 
     def by_array(group: Ids) -> Term:
         kinds = dictionary.kinds[group]

@@ -1,8 +1,7 @@
 """Kernels of expressions and comparisons, on values that are a type and 64 bits.
 
-They give what `engine.values`, the definition, gives. A value is an integer, a double, a term that is
-not looked into, or an error. An integer beside a double is taken as its nearest double; comparisons are
-exact.
+They agree with the definition in `engine.scalar.expressions`. A value is an integer, a double, an opaque
+term, or an error. An integer beside a double is converted to the nearest double; comparisons are exact.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def compare_texts(dictionary: int, first: int, second: int) -> int:
 
 
 @kernel
-def judged(sign: int, operator: int) -> int:
-    """Return whether a comparison holds, given how its sides stand."""
+def comparison_result(sign: int, operator: int) -> int:
+    """Return `HOLDS` or `FAILS` for a comparison whose sides compare as -1, 0 or 1."""
     if operator == L.EQUAL:
         holds = sign == 0
     elif operator == L.UNEQUAL:
@@ -139,21 +138,22 @@ def compare_values(dictionary: int, stack: int, operator: int) -> int:
     kinds = get(dictionary, L.D_KINDS)
     if first_type == L.IS_TERM and second_type == L.IS_TERM:
         if first == second and operator <= L.UNEQUAL:
-            return judged(0, operator)
+            return comparison_result(0, operator)
         kind = load8(kinds, first)
         if kind == load8(kinds, second):
             if kind == L.K_STRING:
-                return judged(compare_texts(dictionary, first, second), operator)
+                return comparison_result(compare_texts(dictionary, first, second), operator)
             if kind in {L.K_BOOLEAN, L.K_MOMENT}:
                 one = get(get(dictionary, L.D_PAYLOADS), first)
                 other = get(get(dictionary, L.D_PAYLOADS), second)
-                return judged(int(one > other) - int(one < other), operator)
+                return comparison_result(int(one > other) - int(one < other), operator)
     as_number(dictionary, stack, 0)
     as_number(dictionary, stack, 2)
     if get(stack, 0) != L.IS_ERROR and get(stack, 2) != L.IS_ERROR:
-        return judged(compare_numbers(get(stack, 0), get(stack, 1), get(stack, 2), get(stack, 3)), operator)
+        sign = compare_numbers(get(stack, 0), get(stack, 1), get(stack, 2), get(stack, 3))
+        return comparison_result(sign, operator)
     # Not both numbers, and not the same term: unequal, and without an order.
-    return judged(1, operator) if operator <= L.UNEQUAL else L.NO_ORDER
+    return comparison_result(1, operator) if operator <= L.UNEQUAL else L.NO_ORDER
 
 
 @kernel
@@ -188,7 +188,7 @@ def half_even(value: float) -> float:
 
 @kernel
 def apply_unary(stack: int, at: int, op: int) -> None:
-    """Apply a function of one number to the value at a place of the stack."""
+    """Apply a unary function to the number at a position of the stack."""
     if get(stack, at) == L.IS_ERROR or get(stack, at) == L.IS_PENDING:
         return
     if get(stack, at) == L.IS_INTEGER:
@@ -205,7 +205,7 @@ def apply_unary(stack: int, at: int, op: int) -> None:
     else:
         real = as_double(get(stack, at + 1))
     if L.X_ROUND <= op <= L.X_CEIL and not -_TOO_LARGE <= real < _TOO_LARGE:
-        # Compiled, floor and ceil give 64 bits: beyond them there is nothing left to judge.
+        # Compiled, floor and ceil return 64-bit integers.
         put(stack, at, L.IS_ERROR)
     elif op == L.X_NEGATE:
         put_double(stack, at, -real)
@@ -231,7 +231,7 @@ def apply_unary(stack: int, at: int, op: int) -> None:
 
 @kernel
 def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> bool:
-    """Apply an operator to two integers, where the result is one; return whether that is so."""
+    """Apply an operator to two integers; return whether its result is an integer too."""
     fits = True
     result = 0
     if op == L.X_ADD:
@@ -274,7 +274,7 @@ def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> boo
 
 @kernel
 def apply_binary(stack: int, at: int, op: int) -> None:
-    """Apply an operator to the two values at a place of the stack."""
+    """Apply an operator to the two numbers at a position of the stack."""
     first_type = get(stack, at)
     second_type = get(stack, at + 2)
     if first_type == L.IS_PENDING or second_type == L.IS_PENDING:
@@ -293,7 +293,7 @@ def apply_binary(stack: int, at: int, op: int) -> None:
         return
     if op in {L.X_MIN, L.X_MAX}:
         sign = compare_numbers(first_type, first, second_type, second)
-        # Of two equal ones the integer stays.
+        # Of two equal numbers the integer stays.
         takes_second = sign > 0 if op == L.X_MIN else sign < 0
         if takes_second or (sign == 0 and second_type == L.IS_INTEGER):
             put(stack, at, second_type)
@@ -332,9 +332,9 @@ def term_of(dictionary: int, stack: int, at: int) -> int:
 
 @kernel
 def call_host(frame: int, number: int, stack: int, top: int) -> int:
-    """Look up what a function of the host gives for the arguments on top of the stack; return the new top.
+    """Look up the result of a host function for the arguments on top of the stack; return the new top.
 
-    Where the host has not been asked yet, the arguments are noted and the value is pending.
+    Where the result is not known yet, the arguments are queued for the host and the value is pending.
     """
     hosts = get(frame, L.F_HOSTS) + 8 * L.HOST_WORDS * number
     key = get(frame, L.F_SCRATCH)

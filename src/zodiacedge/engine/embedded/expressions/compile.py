@@ -1,6 +1,6 @@
-"""Expressions to postfix code, which `arithmetic` evaluates on a small stack.
+"""Compilation of expressions to postfix code, which `arithmetic` evaluates on a stack.
 
-What has an operation of its own there becomes one; every other function is called on the host.
+A function that has an opcode becomes one; every other function is a host function.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _FUNCTIONS = {
 
 
 class ExpressionCode:
-    """Writes the code of expressions, and collects the functions of the host that it calls."""
+    """A compiler of expressions that collects the host functions they call."""
 
     def __init__(self, terms: TermSpace, registry: Registry) -> None:
-        """Start with none."""
+        """Start with no host functions."""
         self._terms = terms
         self._registry = registry
         self.hosts: list[HostFunction] = []
 
     def of(self, expression: Expression, registers: Mapping[Variable, int]) -> list[int]:
-        """Return the words of an expression: operations with an operand each."""
+        """Return the code of an expression: opcodes with an operand each."""
         match expression:
             case Variable():
                 return [L.X_REGISTER, registers[expression]]
@@ -70,15 +70,15 @@ class ExpressionCode:
     def _operation(
         self, function: str, args: Sequence[Expression], registers: Mapping[Variable, int]
     ) -> list[int]:
-        found = self.of(args[0], registers)
+        code = self.of(args[0], registers)
         if function not in {"min", "max"}:
-            return [*found, _FUNCTIONS[function], 0]
+            return [*code, _FUNCTIONS[function], 0]
         if len(args) == 1:
-            # One argument is its own least and greatest, as a number: minus minus it.
-            return [*found, L.X_NEGATE, 0, L.X_NEGATE, 0]
+            # The result is the argument as a number: negated twice.
+            return [*code, L.X_NEGATE, 0, L.X_NEGATE, 0]
         for arg in args[1:]:
-            found += [*self.of(arg, registers), _FUNCTIONS[function], 0]
-        return found
+            code += [*self.of(arg, registers), _FUNCTIONS[function], 0]
+        return code
 
     def _host(self, function: str, arity: int, *, registered: bool) -> int:
         host = host_function(self._terms, function, arity, self._registry, registered=registered)

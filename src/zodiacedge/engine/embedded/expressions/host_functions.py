@@ -1,11 +1,10 @@
-"""Functions that only the host can compute: text, dates, and what it registered.
+"""Host functions, which Python computes: functions on text and dates, and registered functions.
 
-The machine looks results up in a table, by arguments. Arguments that are not there yet are noted, the
-host computes them all at once, and the machine makes its pass again. Functions are deterministic, so
-results are kept.
+The machine looks results up in a table, by arguments. Arguments without a result are queued, the host
+computes them in one batch, and the machine repeats its pass. Functions are deterministic: results are kept.
 
 A vectorised function gets its arguments in batches, as Arrow arrays that are made from the dictionary's
-columns without a Python object per row; what its results become is encoded the same way.
+columns without a Python object per row; its results are encoded the same way.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
 
 BATCH = 65_536
 _ROOM = BATCH
-# Fewer rows are computed one by one before Arrow is even loaded.
+# Fewer rows are computed one by one, which saves loading Arrow.
 _WORTH_COLUMNS = 256
 _NO_VALUE = -1
 
-# What the terms of a kind are in Arrow. Kinds that are not here have no type there.
+# The Python type of the terms of a kind; other kinds have no Arrow type.
 _ARROW = {
     L.K_IRI: str,
     L.K_STRING: str,
@@ -54,31 +53,31 @@ _ARROW = {
     L.K_MOMENT: datetime,
 }
 _TYPES = (None, str, int, float, bool, datetime)
-# For each kind, the place of its type in `_TYPES`.
+# For each kind, the position of its type in `_TYPES`.
 _TYPE_OF_KIND = np.array([_TYPES.index(_ARROW.get(kind)) for kind in range(L.K_MOMENT + 1)], np.int64)
 
 
 class HostFunction:
-    """One function of some arity: what it gave so far, and what it is asked for."""
+    """A function of one arity: its results so far, and the queue of arguments to compute."""
 
     def __init__(self, function: str, arity: int, *, registered: bool, meant: Function | None = None) -> None:
-        """Start with no results; `meant` is the function that the host registered, if it did."""
+        """Start with no results; `meant` is the registered function, if it is one."""
         self.meant = meant
         self.function = function
         self.arity = arity
         self.registered = registered
         self.known = Table(arity + 1)
-        self.known.need_index((1 << arity) - 1)
+        self.known.ensure_index((1 << arity) - 1)
         self.wanted = Table(arity)
-        self.wanted.need_rows()
+        self.wanted.ensure_hash_set()
         self.wanted.reserve(_ROOM)
 
     def compute(self, dictionary: Dictionary, registry: Registry) -> None:
-        """Compute what was asked for."""
+        """Compute the results of the queued arguments."""
         asked = self.wanted.rows.copy()
         if not len(asked):
             return
-        # Taken off the list first: what ends the work here is not asked for by whoever comes next.
+        # The queue is cleared first: arguments that raise are not computed again by the next query.
         self.wanted.clear()
         self.wanted.reserve(max(_ROOM, 2 * len(asked)))
         function = registry.functions.get(self.function) if self.registered else None
@@ -91,15 +90,15 @@ class HostFunction:
         self.known.append_distinct(np.concatenate((asked, results[:, None]), axis=1))
 
     def _by_columns(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
-        from zodiacedge.engine.embedded.expressions.text_vectorised import in_columns  # noqa: PLC0415 - loads Arrow
+        from zodiacedge.engine.embedded.expressions.text_vectorised import compute_columns  # noqa: PLC0415 - loads Arrow
 
         results = np.empty(len(asked), np.int32)
         for start in range(0, len(asked), BATCH):
             batch = asked[start : start + BATCH]
-            taken, found = in_columns(self.function, batch, dictionary)
-            there = results[start : start + BATCH]
-            there[taken] = found
-            there[~taken] = self._one_by_one(batch[~taken], dictionary, registry)
+            taken, computed = compute_columns(self.function, batch, dictionary)
+            out = results[start : start + BATCH]
+            out[taken] = computed
+            out[~taken] = self._one_by_one(batch[~taken], dictionary, registry)
         return results
 
     def _one_by_one(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
@@ -118,7 +117,7 @@ class HostFunction:
 def host_function(
     terms: TermSpace, function: str, arity: int, registry: Registry, *, registered: bool
 ) -> HostFunction:
-    """Return a function of the host with its results so far; a function registered again has none yet."""
+    """Return a host function with its results so far; a function registered again has none."""
     if arity > L.MASK_COLUMNS:
         raise too_wide(f"the function {function}", arity, L.MASK_COLUMNS)
     key = (function, arity, registered)
@@ -152,13 +151,13 @@ def _in_batches(function: Function, asked: Ids, dictionary: Dictionary) -> Ids:
     for column in types.T:
         alike = np.unique(alike * len(_TYPES) + column, return_inverse=True)[1]
     for number in range(int(alike.max()) + 1):
-        places = np.flatnonzero(alike == number)
-        for start in range(0, len(places), BATCH):
-            batch = places[start : start + BATCH]
+        positions = np.flatnonzero(alike == number)
+        for start in range(0, len(positions), BATCH):
+            batch = positions[start : start + BATCH]
             columns = [
                 arrow_column(dictionary, asked[batch, n], kind)
-                for n, place in enumerate(types[batch[0]].tolist())
-                if (kind := _TYPES[place])
+                for n, type_number in enumerate(types[batch[0]].tolist())
+                if (kind := _TYPES[type_number])
             ]
             if len(columns) == asked.shape[1]:
                 results[batch] = _called(function, columns, len(batch), dictionary)
@@ -171,7 +170,7 @@ def _called(function: Function, columns: Sequence[pa.Array], rows: int, dictiona
     except NoValue:
         if rows == 1:
             return np.array([_NO_VALUE], np.int32)
-    # Some row is to blame: halves of halves, until only such rows are left.
+    # Bisect, to find the rows without a value.
     half = rows // 2
     first = _called(function, [column.slice(0, half) for column in columns], half, dictionary)
     second = _called(function, [column.slice(half) for column in columns], rows - half, dictionary)
@@ -181,14 +180,14 @@ def _called(function: Function, columns: Sequence[pa.Array], rows: int, dictiona
 def _encoded(dictionary: Dictionary, values: Values) -> Ids:
     import pyarrow as pa  # noqa: PLC0415
 
-    from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings  # noqa: PLC0415
+    from zodiacedge.engine.embedded.expressions.text_vectorised import encode_strings  # noqa: PLC0415
 
     if isinstance(values, list):
         return _encoded_one_by_one(dictionary, values)
     if values.type == pa.string():
-        there: Flags = values.is_valid().to_numpy(zero_copy_only=False)
+        valid: Flags = values.is_valid().to_numpy(zero_copy_only=False)
         ids = np.full(len(values), _NO_VALUE, np.int32)
-        ids[there] = encoded_strings(dictionary, values.drop_null())
+        ids[valid] = encode_strings(dictionary, values.drop_null())
         return ids
     return _encoded_numbers(dictionary, values)
 
@@ -203,13 +202,13 @@ def _encoded_one_by_one(dictionary: Dictionary, values: list[object]) -> Ids:
 def _encoded_numbers(dictionary: Dictionary, values: pa.Array) -> Ids:
     import pyarrow as pa  # noqa: PLC0415
 
-    good: Flags = values.is_valid().to_numpy(zero_copy_only=False)
+    valid: Flags = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0).to_numpy()
     kind = L.K_INTEGER
     if values.type == pa.float64():
         kind = L.K_DOUBLE
-        good = good & np.isfinite(numbers)
-        numbers = (numbers + 0.0).view(np.int64)  # there is one zero
+        valid = valid & np.isfinite(numbers)
+        numbers = (numbers + 0.0).view(np.int64)  # minus zero is zero
     results = np.full(len(numbers), _NO_VALUE, np.int32)
-    results[good] = dictionary.encode_numbers(kind, numbers[good])
+    results[valid] = dictionary.encode_numbers(kind, numbers[valid])
     return results

@@ -1,7 +1,7 @@
-"""The steps of a rule that evaluate expressions, comparisons and bindings, and what has no value there.
+"""Kernels of the steps of a rule that are comparisons and bindings.
 
-Where an expression has no value (a division by zero), a binding leaves its register without one; steps that
-would need it are passed over, and in the end the error is counted. Values themselves are `arithmetic`.
+Where an expression has no value (a division by zero), a binding leaves its register unbound; steps that need
+it are skipped, and in the end the error is counted. `arithmetic` computes values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def code_has_value(spec: int, at: int, length: int, registers: int) -> bool:
 
 @kernel
 def compare_step(frame: int, step: int) -> int:
-    """Judge a comparison. One that reads something without a value cannot fail."""
+    """Evaluate a comparison; it holds where it reads a register without a value."""
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
     registers = get(frame, L.F_REGISTERS)
@@ -62,7 +62,7 @@ def compare_step(frame: int, step: int) -> int:
 
 @kernel
 def bind_step(frame: int, step: int) -> int:
-    """Bind a register; where the expression has no value, leave it without one and return NO_ORDER."""
+    """Bind a register; where the expression has no value, leave it unbound and return `NO_ORDER`."""
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
     registers = get(frame, L.F_REGISTERS)
@@ -81,13 +81,13 @@ def bind_step(frame: int, step: int) -> int:
         put(registers, register, term)
     elif term >= 0 and get(registers, register) != term:
         return L.FAILS
-    # What an earlier error left open is not an error of its own.
+    # An expression that lacks a value because of an earlier error is not a further error.
     return L.HOLDS if term >= 0 or not known else L.NO_ORDER
 
 
 @kernel
 def note_error(frame: int, state: int) -> None:
-    """Count a binding that had no value, and keep the registers of a rule's first."""
+    """Count a binding without a value, and keep the registers of a rule's first error."""
     errors = get(frame, L.F_ERRORS)
     registers = get(frame, L.F_REGISTERS)
     size = get(frame, L.F_ERROR_WORDS)

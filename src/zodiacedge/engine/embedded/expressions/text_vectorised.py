@@ -1,8 +1,8 @@
-"""The functions on text and dates, a column at a time, on Arrow's kernels.
+"""Functions on text and dates, a column at a time, on Arrow's kernels.
 
-Only arguments of the usual kinds are taken: plain strings, integers as places, moments. What is left out,
-a text with a language or a letter that is more than one when it is large, is for the definition, one row at
-a time. What is taken gets the very term that the definition gives.
+Only arguments of the usual kinds are taken: plain strings, integers as positions, dateTimes. Other rows (a
+text with a language tag, a letter whose upper case is more than one letter) are left to the definition, row
+by row. Results are the same terms as those of the definition.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _WHOLE = "^-?[0-9]{1,18}$"
 _REAL = r"^-?[0-9]{1,100}\.[0-9]{1,100}([eE][+-]?[0-9]{1,2})?$"
 
 
-def in_columns(function: str, asked: Ids, dictionary: Dictionary) -> tuple[Flags, Ids]:
-    """Compute a function of rows of arguments: which rows were taken, and the result of each of those."""
+def compute_columns(function: str, asked: Ids, dictionary: Dictionary) -> tuple[Flags, Ids]:
+    """Compute a function of rows of arguments: return which rows were taken, and their results."""
     kinds = dictionary.kinds[asked]
     taken = _taken(function, kinds)
     if function in _ASCII_ONLY and taken.any():
@@ -48,12 +48,12 @@ def in_columns(function: str, asked: Ids, dictionary: Dictionary) -> tuple[Flags
 
 
 def strings(dictionary: Dictionary, ids: Ids) -> pa.StringArray:
-    """Return the texts of terms that have one as an Arrow array."""
+    """Return the texts of terms as an Arrow array; all of them must have one."""
     ends, text = dictionary.texts(ids)
     return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(text))
 
 
-def encoded_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = L.K_STRING) -> Ids:
+def encode_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = L.K_STRING) -> Ids:
     """Return the ids of texts, none of them null."""
     _, offsets, text = texts.buffers()
     ends = (
@@ -80,30 +80,30 @@ def _taken(function: str, kinds: NDArray[np.int8]) -> Flags:
 
 
 def _is_ascii(texts: pa.StringArray) -> Flags:
-    found: Flags = pc.string_is_ascii(texts).to_numpy(zero_copy_only=False)
-    return found
+    flags: Flags = pc.string_is_ascii(texts).to_numpy(zero_copy_only=False)
+    return flags
 
 
 def _reads_as_number(dictionary: Dictionary, ids: Ids) -> Flags:
-    found = dictionary.kinds[ids] != L.K_STRING
-    texts = strings(dictionary, ids[~found])
+    flags = dictionary.kinds[ids] != L.K_STRING
+    texts = strings(dictionary, ids[~flags])
     reads = pc.or_(pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _REAL))
-    found[~found] = reads.to_numpy(zero_copy_only=False)
-    return np.asarray(found)
+    flags[~flags] = reads.to_numpy(zero_copy_only=False)
+    return np.asarray(flags)
 
 
 def _groups(*columns: Ids) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Yield the distinct rows of some columns, and the places where each stands."""
-    distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    order = np.argsort(places.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(places.ravel(), minlength=len(distinct)))
+    """Yield the distinct rows of columns, and the positions of each."""
+    distinct, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(inverse.ravel(), minlength=len(distinct)))
     for row, end, start in zip(distinct.tolist(), ends.tolist(), (0, *ends.tolist()), strict=False):
         yield row, order[start:end]
 
 
 def _text(dictionary: Dictionary, number: int) -> str:
-    found: str = strings(dictionary, np.array([number], np.int32))[0].as_py()
-    return found
+    text: str = strings(dictionary, np.array([number], np.int32))[0].as_py()
+    return text
 
 
 def _length(dictionary: Dictionary, asked: Ids) -> Ids:
@@ -113,13 +113,13 @@ def _length(dictionary: Dictionary, asked: Ids) -> Ids:
 
 def _joined(dictionary: Dictionary, asked: Ids) -> Ids:
     columns = [strings(dictionary, column) for column in asked.T]
-    return encoded_strings(dictionary, pc.binary_join_element_wise(*columns, ""))
+    return encode_strings(dictionary, pc.binary_join_element_wise(*columns, ""))
 
 
 def _mapped(function: str) -> Column:
     def column(dictionary: Dictionary, asked: Ids) -> Ids:
         texts = strings(dictionary, asked[:, 0])
-        return encoded_strings(dictionary, pc.call_function(function, [texts]))
+        return encode_strings(dictionary, pc.call_function(function, [texts]))
 
     return column
 
@@ -127,11 +127,11 @@ def _mapped(function: str) -> Column:
 def _tested(function: str) -> Column:
     def column(dictionary: Dictionary, asked: Ids) -> Ids:
         holds = np.zeros(len(asked), np.int64)
-        for (part,), places in _groups(asked[:, 1]):
-            texts = strings(dictionary, asked[places, 0])
+        for (part,), positions in _groups(asked[:, 1]):
+            texts = strings(dictionary, asked[positions, 0])
             options = pc.MatchSubstringOptions(_text(dictionary, part))
-            found = pc.call_function(function, [texts], options)
-            holds[places] = found.to_numpy(zero_copy_only=False)
+            matches = pc.call_function(function, [texts], options)
+            holds[positions] = matches.to_numpy(zero_copy_only=False)
         return dictionary.encode_numbers(L.K_BOOLEAN, holds)
 
     return column
@@ -140,30 +140,30 @@ def _tested(function: str) -> Column:
 def _part(dictionary: Dictionary, asked: Ids) -> Ids:
     results = np.zeros(len(asked), np.int32)
     payloads = dictionary.payloads
-    for (first, *length), places in _groups(*asked.T[1:]):
-        texts = strings(dictionary, asked[places, 0])
+    for (first, *length), positions in _groups(*asked.T[1:]):
+        texts = strings(dictionary, asked[positions, 0])
         start = int(payloads[first])
         stop = min(max(start + int(payloads[length[0]]), 1) - 1, _LONGEST) if length else None
         start = min(max(start, 1) - 1, _LONGEST)
         if stop is not None and stop <= start:
             stop = start
-        results[places] = encoded_strings(dictionary, pc.utf8_slice_codeunits(texts, start, stop))
+        results[positions] = encode_strings(dictionary, pc.utf8_slice_codeunits(texts, start, stop))
     return results
 
 
 def _replaced(dictionary: Dictionary, asked: Ids) -> Ids:
     results = np.full(len(asked), -1, np.int32)
-    for (old, new), places in _groups(asked[:, 1], asked[:, 2]):
+    for (old, new), positions in _groups(asked[:, 1], asked[:, 2]):
         wanted = _text(dictionary, old)
         if wanted:
-            texts = strings(dictionary, asked[places, 0])
+            texts = strings(dictionary, asked[positions, 0])
             changed = pc.replace_substring(texts, wanted, _text(dictionary, new))
-            results[places] = encoded_strings(dictionary, changed)
+            results[positions] = encode_strings(dictionary, changed)
     return results
 
 
 def _as_text(dictionary: Dictionary, asked: Ids) -> Ids:
-    return encoded_strings(dictionary, strings(dictionary, asked[:, 0]))
+    return encode_strings(dictionary, strings(dictionary, asked[:, 0]))
 
 
 def _number(dictionary: Dictionary, asked: Ids) -> Ids:

@@ -1,4 +1,4 @@
-"""Facts on their way into or out of a state, as rows of term ids.
+"""Facts that a change inserts or deletes, as rows of term ids, and their delta on a database.
 
 Terms go into the dictionary at once: it only grows, and entries that a refused change left behind are not
 state. N-Triples and N-Quads never become Python objects; other formats do, a batch at a time.
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 
-# How many facts that are not there an example is looked for among.
+# Missing facts among which an example is chosen.
 _MOST_EXAMPLES = 1000
 
 
 @dataclass(slots=True)
 class EmbeddedBatch:
-    """Facts of one change."""
+    """Facts to insert, or facts to delete, of one change."""
 
     store: Database
     _rows: dict[Relation, list[Ids]] = field(default_factory=dict)
 
     def add(self, facts: Iterable[Fact]) -> None:
-        """Take facts."""
+        """Add facts."""
         given = list(facts)
         if not given:
             return
@@ -64,11 +64,11 @@ class EmbeddedBatch:
             self.add_rows(relation, rows[:, : relation.arity])
 
     def add_rows(self, relation: Relation, rows: Ids) -> None:
-        """Take rows of a relation."""
+        """Add rows of a relation."""
         self._rows.setdefault(relation, []).append(rows)
 
     def load(self, load: Load) -> None:
-        """Take the facts of files."""
+        """Add the facts of files."""
         for batch in load.batches(self._read):
             if isinstance(batch, list):
                 self.add(batch)
@@ -95,7 +95,7 @@ class EmbeddedBatch:
             self.add_rows(Relation.of_class(name), rows)
 
     def merge(self, other: EmbeddedBatch) -> None:
-        """Take the facts of another batch."""
+        """Add the facts of another batch."""
         if other.store is not self.store:
             # Its rows are numbers of other terms.
             hint = "load them again there: with kb.change() as c: c.load(…)"
@@ -104,24 +104,24 @@ class EmbeddedBatch:
             self._rows.setdefault(relation, []).extend(pieces)
 
     def predicates(self) -> frozenset[Predicate]:
-        """The predicates of the facts taken so far."""
+        """Return the predicates of the facts so far."""
         return frozenset(map(self.store.predicate, self._rows))
 
     def distinct(self) -> Segment:
-        """Return the facts taken, each once."""
-        found = Segment()
+        """Return the facts, without duplicates."""
+        segment = Segment()
         for relation, pieces in self._rows.items():
-            table = found.table(relation)
+            table = segment.table(relation)
             table.reserve(sum(map(len, pieces)))
             for rows in pieces:
                 table.insert(rows)
             table.trim()
-        return found
+        return segment
 
 
 @dataclass(frozen=True)
 class EmbeddedFactDelta:
-    """What facts to add and to remove come to on a store."""
+    """The effective delta of facts to insert and to delete, on the explicit facts of a database."""
 
     store: Database
     add: Segment
@@ -129,45 +129,45 @@ class EmbeddedFactDelta:
 
     @cached_property
     def new(self) -> Mapping[Relation, Ids]:
-        """The rows to add that are not there."""
-        return dict(_sifted(self.add, self.store.explicit, present=False))
+        """The rows to insert that are not explicit yet."""
+        return dict(_filtered(self.add, self.store.explicit, present=False))
 
     @cached_property
     def old(self) -> Mapping[Relation, Ids]:
-        """The rows to remove that are there and are not added again."""
-        there = dict(_sifted(self.remove, self.store.explicit, present=True))
-        for relation, rows in there.items():
+        """The rows to delete that are explicit and are not inserted again."""
+        deleted = dict(_filtered(self.remove, self.store.explicit, present=True))
+        for relation, rows in deleted.items():
             again = self.add.tables.get(relation)
             if again is not None:
-                there[relation] = again.sift(rows, present=False)
-        return {relation: rows for relation, rows in there.items() if len(rows)}
+                deleted[relation] = again.filter(rows, present=False)
+        return {relation: rows for relation, rows in deleted.items() if len(rows)}
 
     @property
     def added(self) -> int:
-        """How many facts are new."""
+        """The number of facts inserted."""
         return sum(map(len, self.new.values()))
 
     @property
     def removed(self) -> int:
-        """How many facts go."""
+        """The number of facts deleted."""
         return sum(map(len, self.old.values()))
 
     @property
     def idle(self) -> int:
-        """How many facts to add are there already."""
+        """The number of facts to insert that are explicit already."""
         return len(self.add) - self.added
 
     @property
     def missing(self) -> tuple[int, Fact | None]:
-        """How many facts to remove are not there, and one of them."""
+        """The number of facts to delete that are not explicit, and an example."""
         if len(self.remove) == self.removed:
             return 0, None
-        rows = dict(_sifted(self.remove, self.store.explicit, present=False))
-        some = [f for relation, r in rows.items() for f in self.store.facts_of(relation, r[:_MOST_EXAMPLES])]
-        return sum(map(len, rows.values())), min(some, key=format_atom, default=None)
+        rows = dict(_filtered(self.remove, self.store.explicit, present=False))
+        facts = [f for relation, r in rows.items() for f in self.store.facts_of(relation, r[:_MOST_EXAMPLES])]
+        return sum(map(len, rows.values())), min(facts, key=format_atom, default=None)
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterator[Fact]:
-        """Yield the explicit facts that are instances of an atom, as they will be: all, or so many."""
+        """Yield the explicit facts of the next version that are instances of an atom: all, or so many."""
         find = self.store.dictionary.find
         ids = [arg if isinstance(arg, Variable) else find(arg) for arg in atom.args]
         if -1 in ids:
@@ -182,7 +182,7 @@ class EmbeddedFactDelta:
                 most = None if most is None else most - len(some)
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact will have this term as an argument."""
+        """Whether an explicit fact of the next version has this term as an argument."""
         number = self.store.dictionary.find(term)
         if number < 0:
             return False
@@ -192,19 +192,19 @@ class EmbeddedFactDelta:
         )
 
     def _left(self, relation: Relation, rows: Ids) -> Ids:
-        """Return those of some explicit rows that stay."""
+        """Return the explicit rows that are not deleted."""
         if relation not in self.old:
             return rows
-        gone = Table(relation.arity)
-        gone.insert(self.old[relation])
-        return gone.sift(rows, present=False)
+        deleted = Table(relation.arity)
+        deleted.insert(self.old[relation])
+        return deleted.filter(rows, present=False)
 
 
-def _sifted(segment: Segment, among: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:
+def _filtered(segment: Segment, among: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:
     for relation, table in segment.tables.items():
         there = among.tables.get(relation)
         if there is not None:
-            rows = there.sift(table.rows, present=present)
+            rows = there.filter(table.rows, present=present)
         else:
             rows = table.rows[:0] if present else table.rows
         if len(rows):

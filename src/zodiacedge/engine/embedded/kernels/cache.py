@@ -1,9 +1,9 @@
-"""Where compiled kernels are kept: by what their sources say, not by where the package lies.
+"""The disk cache of compiled kernels, keyed by a hash of their sources.
 
-Numba would keep them by the path of the file that a function stands in. So the same package at another path
-(in the zip archive that goes to Spark's executors, or in an environment that is unpacked there) would
-compile them all again. And Numba does not notice an edit in a function that another file calls. Here a hash
-of every source with kernels is the stamp of each, and all of them share a folder.
+Numba keys its cache by the path of a function's file. So the same package at another path (in the zip archive
+that goes to Spark's executors, or in an environment that is unpacked there) would compile all kernels again.
+And Numba does not notice an edit in a function that another file calls. Here one hash of all sources with
+kernels is the stamp of every kernel, and all of them share a folder.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _FOLDER = "zodiacedge"
 
 
 def use_folder() -> None:
-    """Keep kernels in a folder of our own, unless NUMBA_CACHE_DIR names one; our child processes do too."""
+    """Let this process and its children cache kernels in our own folder, unless NUMBA_CACHE_DIR is set."""
     if not os.environ.get("NUMBA_CACHE_DIR"):
         os.environ["NUMBA_CACHE_DIR"] = str(_own_folder())
 
 
-def keep_compiled(dispatcher: Any) -> None:
-    """Keep what becomes of a function that Numba compiles."""
-    # There is no other way in: `cache=True` sets the same, with Numba's own notion of a place.
+def cache_kernel(dispatcher: Any) -> None:
+    """Cache the compiled code of a kernel on disk."""
+    # Numba has no public hook: `cache=True` sets the same attribute, with a cache keyed by path.
     dispatcher._cache = _KernelCache(dispatcher.py_func)  # type: ignore[no-untyped-call]  # noqa: SLF001
 
 
@@ -79,12 +79,12 @@ def _own_folder() -> Path:
 
 
 def _spare_folder(name: str) -> Path:
-    # Whoever has no home to write to, a service say, compiles once per start.
+    # A service may have no home folder to write to: it compiles once per start.
     return Path(tempfile.mkdtemp(prefix=f"zodiacedge-{name}-"))
 
 
 class _ByContent(_CacheLocator):
-    """Numba's notion of where a function is kept, and whether it is still the same."""
+    """Numba's locator of a cached function, with the stamp of all sources."""
 
     def __init__(self, function: Callable[..., object], file: str) -> None:
         self._py_file = file
@@ -109,7 +109,7 @@ class _Kernels(CompileResultCacheImpl):
 
 
 class _KernelCache(FunctionCache):
-    """Keeps what can be kept: a folder that is read-only serves all the same, and so does a full disk."""
+    """A cache that ignores failures to write: the folder may be read-only, or the disk full."""
 
     _impl_class = _Kernels
 

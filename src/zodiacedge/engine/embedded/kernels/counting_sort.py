@@ -1,4 +1,4 @@
-"""Rows in the order of small numbers that they have: counted, not compared."""
+"""Stable counting sort of rows by small integer keys."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int32]
     Order = NDArray[np.int32]
 
-# Where the numbers may be larger than this for each row, and than this, there are too many to count.
+# Keys may be this many times the number of rows, plus this, before comparing is quicker than counting.
 _COUNTS_PER_ROW = 4
 _COUNTS_AT_LEAST = 1024
 
 
 @kernel
-def count_order(keys: int, rows: int, bound: int, before: int, counts: int, order: int) -> None:
-    """Write the places of all keys in ascending order; where they are equal, in the order of `before`."""
-    for place in range(rows):
-        key = load32(keys, place)
+def counting_sort(keys: int, rows: int, bound: int, before: int, counts: int, order: int) -> None:
+    """Write the positions of all keys in ascending order; equal keys stay in the order of `before`."""
+    for position in range(rows):
+        key = load32(keys, position)
         store32(counts, key, load32(counts, key) + 1)
     total = 0
     for key in range(bound):
@@ -33,19 +33,19 @@ def count_order(keys: int, rows: int, bound: int, before: int, counts: int, orde
         store32(counts, key, total)
         total += count
     for n in range(rows):
-        place = load32(before, n)
-        key = load32(keys, place)
+        position = load32(before, n)
+        key = load32(keys, position)
         at = load32(counts, key)
         store32(counts, key, at + 1)
-        store32(order, at, place)
+        store32(order, at, position)
 
 
-def in_order(columns: Sequence[Keys], bound: int) -> Order:
-    """Return the places of rows in the order of their columns, the first one first.
+def sorted_positions(columns: Sequence[Keys], bound: int) -> Order:
+    """Return the positions of rows sorted by their columns, the first column first.
 
     Args:
-        columns: What each row has; at least one.
-        bound: No number in them is negative, or as large as this.
+        columns: The keys of the rows; at least one column.
+        bound: Keys are at least 0 and less than this.
     """
     rows = len(columns[0])
     if not COMPILED or bound > _COUNTS_PER_ROW * rows + _COUNTS_AT_LEAST:
@@ -56,6 +56,6 @@ def in_order(columns: Sequence[Keys], bound: int) -> Order:
         counts = np.zeros(bound, np.int32)
         after = np.empty(rows, np.int32)
         at = [MEMORY.address(array) for array in (keys, order, counts, after)]
-        count_order(at[0], rows, bound, at[1], at[2], at[3])
+        counting_sort(at[0], rows, bound, at[1], at[2], at[3])
         order = after
     return order

@@ -1,21 +1,21 @@
-"""Hashes of words, and the slot of a hash table where the search for a hash starts."""
+"""Hash functions of the engine's hash tables, which are open-addressed with linear probing."""
 
 from __future__ import annotations
 
 from zodiacedge.engine.embedded.kernels.jit import kernel, multiply63
 
-# The golden ratio's share of 63 bits, made odd: terms that follow each other, as ids do, are spread evenly.
+# Fibonacci hashing, in 63 bits: consecutive ids are spread evenly.
 _MIX = 0x4F1BBCDCBFA53E0B
 
 
 @kernel
 def mix(hashed: int, word: int) -> int:
-    """Return a hash that also depends on one more word."""
+    """Mix one more word into a hash."""
     hashed = multiply63(hashed ^ word, _MIX)
     return hashed ^ (hashed >> 29)
 
 
 @kernel
 def slot_of(hashed: int, slots: int) -> int:
-    """Return the slot where a hash's search starts, of any number of slots."""
+    """Return the home slot of a hash, where probing starts; the number of slots is arbitrary."""
     return ((hashed >> 31) * slots) >> 32

@@ -6,7 +6,7 @@ word behind an address. The arrays behind the addresses are owned by Python obje
 call. Without Numba the same words are read through `MEMORY`, which knows every array by its address and
 checks bounds.
 
-Where compiled kernels are kept is the business of `kernel_cache`.
+`cache` keeps compiled kernels on disk.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
 
 _Kernel = TypeVar("_Kernel", bound="Callable[..., Any]")
 
-# Everything below reads or writes 64-bit signed words; hashes stay in 63 bits so that Python's unbounded
-# integers and the machine's give the same numbers.
+# Words are signed, of 64 bits. Hashes stay within 63 bits, so that Python's unbounded integers and machine
+# integers give the same numbers.
 WORD_MASK = 0x7FFFFFFFFFFFFFFF
 
 
 class Memory:
-    """The arrays that kernels may touch, by address. Compiled kernels need no such book."""
+    """The arrays that kernels may access, by address. Compiled kernels do not need it."""
 
     def __init__(self) -> None:
         """Start with no arrays."""
         self._arrays: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
-        # The array that an address within it was found in last: most are asked for again and again.
+        # The array that contains an inner address: most of them are looked up repeatedly.
         self._within: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
     def address(self, array: NDArray[Any]) -> int:
         """Return the address of an array's first element; the array is flat and its owner keeps it."""
         try:
-            found = addressof(c_byte.from_buffer(array.data))
+            address = addressof(c_byte.from_buffer(array.data))
         except (TypeError, ValueError):
-            # It must not be written to, or it is empty. This tells the same, four times as slowly.
-            found = array.__array_interface__["data"][0] if array.size else 0
+            # A read-only or empty array: this gives the same address, four times as slowly.
+            address = array.__array_interface__["data"][0] if array.size else 0
         if not COMPILED and array.size:
-            # A view goes away before the array that it looks at.
+            # A view does not outlive its base array.
             base = array.base
             while isinstance(base, np.ndarray) and base.dtype == array.dtype and base.ndim == 1:
                 array, base = base, base.base
             self._arrays[array.ctypes.data] = array
-        return found
+        return address
 
     def locate(self, base: int, index: int) -> tuple[NDArray[Any], int]:
         """Return the array that an address lies in, and which element is meant."""
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
         """Write a word of 64 bits."""
 
     def prefetch32(base: int, index: int) -> None:
-        """Have a word of 32 bits brought into the processor's cache; it may lie behind the end."""
+        """Prefetch a word of 32 bits into the processor's cache; it may lie beyond the end."""
 
     def as_double(bits: int) -> float:
         """Read 64 bits as a double."""
@@ -140,10 +140,10 @@ if TYPE_CHECKING:
         """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
 
     def lowest_bit(word: int) -> int:
-        """Return the place of the lowest bit that is set; one must be."""
+        """Return the position of the lowest set bit; the word is not 0."""
 
     def count_bits(word: int) -> int:
-        """Return how many bits are set."""
+        """Count the set bits."""
 
     def power(first: float, second: float) -> float:
         """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
         """Return e to a power, infinite where that is too large."""
 
 elif COMPILED:
-    from zodiacedge.engine.embedded.kernels.cache import keep_compiled, use_folder
+    from zodiacedge.engine.embedded.kernels.cache import cache_kernel, use_folder
 
     use_folder()
     _load_registries()
@@ -160,7 +160,7 @@ elif COMPILED:
     def kernel(function: _Kernel) -> _Kernel:
         """Compile a function; the result is cached on disk and runs without the interpreter's lock."""
         compiled: _Kernel = numba.njit(nogil=True)(function)
-        keep_compiled(compiled)
+        cache_kernel(compiled)
         return compiled
 
     def _loader(bits: int, *, floating: bool = False) -> Any:
@@ -201,7 +201,7 @@ elif COMPILED:
 
     @intrinsic
     def prefetch32(typing: Any, base: Any, index: Any) -> Any:
-        """Have a word of 32 bits brought into the processor's cache; it may lie behind the end."""
+        """Prefetch a word of 32 bits into the processor's cache; it may lie beyond the end."""
         del typing, base, index
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -210,8 +210,8 @@ elif COMPILED:
             byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
             fetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-            # To be written, and needed again soon; it is data.
-            options = [ir.Constant(word, one) for one in (1, 3, 1)]
+            # For writing, of high locality, in the data cache.
+            options = [ir.Constant(word, option) for option in (1, 3, 1)]
             builder.call(fetch, [builder.bitcast(pointer, byte), *options])
             return context.get_dummy_value()
 
@@ -252,7 +252,7 @@ elif COMPILED:
 
     @intrinsic
     def lowest_bit(typing: Any, word: Any) -> Any:
-        """Return the place of the lowest bit that is set; one must be."""
+        """Return the position of the lowest set bit; the word is not 0."""
         del typing, word
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -263,7 +263,7 @@ elif COMPILED:
 
     @intrinsic
     def count_bits(typing: Any, word: Any) -> Any:
-        """Return how many bits are set."""
+        """Count the set bits."""
         del typing, word
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -291,12 +291,12 @@ else:
         return function
 
     def _load(base: int, index: int) -> int:
-        array, place = MEMORY.locate(base, index)
-        return int(array[place])
+        array, position = MEMORY.locate(base, index)
+        return int(array[position])
 
     def _store(base: int, index: int, value: int) -> None:
-        array, place = MEMORY.locate(base, index)
-        array[place] = value
+        array, position = MEMORY.locate(base, index)
+        array[position] = value
 
     def prefetch32(base: int, index: int) -> None:
         """Do nothing: there is no cache to speak of."""
@@ -306,11 +306,11 @@ else:
         return (first * second) & WORD_MASK
 
     def lowest_bit(word: int) -> int:
-        """Return the place of the lowest bit that is set; one must be."""
+        """Return the position of the lowest set bit; the word is not 0."""
         return (word & -word).bit_length() - 1
 
     def count_bits(word: int) -> int:
-        """Return how many bits are set."""
+        """Count the set bits."""
         return int(word).bit_count()
 
     def power(first: float, second: float) -> float:

@@ -1,41 +1,41 @@
-"""Where things stand in the descriptors that kernels read. Everything is 64-bit words.
+"""Offsets of fields in the descriptors that kernels read, in 64-bit words.
 
 A table's descriptor is a record of `TABLE_WORDS` words; its indexes follow in the record. A step of a
 rule, a source of an atom, and the machine's state are records too.
 """
 
-# A table: rows are 32-bit term ids, row after row.
+# A table: rows of 32-bit term ids, in row-major order.
 TABLE_WORDS = 203
 T_ROWS = 0  # address of the rows
 T_COUNT = 1  # rows in use
-T_CAPACITY = 2  # rows there is room for
+T_CAPACITY = 2  # rows that fit
 T_ARITY = 3
-T_SLOTS = 4  # address of the row-set's slots (row + 1, or 0), 0 where there is no row-set
+T_SLOTS = 4  # address of the hash set's slots (row + 1, or 0 if free); 0 where there is no hash set
 T_SLOT_COUNT = 5
 T_LOW = 6  # first row of the last round's delta
-T_HIGH = 7  # first row behind it
-T_INDEXES = 8  # how many indexes follow
-T_BITS = 9  # address of a bit per term or pair of terms, while a node fills the table; 0 where there are none
-T_TERMS = 10  # how many terms the bits are for
+T_HIGH = 7  # first row after it
+T_INDEXES = 8  # number of indexes that follow
+T_BITS = 9  # address of a bitmap of terms or pairs of terms, while a node fills the table; else 0
+T_TERMS = 10  # number of terms in the bitmap
 T_FIRST_INDEX = 11
 INDEX_WORDS = 6
 MOST_INDEXES = 32
 
-# Which columns: a bit for each of the first ones, or all.
+# A set of columns: a bit for each of the first columns, or all.
 WHOLE = -1
 MASK_COLUMNS = 60
 
-# An index: rows with equal columns (those of its mask) are chained, newest first.
+# A hash index: a slot per key (the columns of the mask), and a chain of the rows with that key, newest first.
 I_MASK = 0
-I_HEADS = 1  # address of the slots (first row + 1, or 0)
+I_HEADS = 1  # address of the slots (first row of a chain + 1, or 0 if free)
 I_HEAD_COUNT = 2
 I_USED = 3
 I_NEXT = 4  # address: the next row of the chain, or -1
 I_PREVIOUS = 5  # address: the row before it, or -1; 0 until a row is deleted
 
-SHORT_CHAIN = 8  # rows that are quicker to walk than to look up
+SHORT_CHAIN = 8  # longest chain that is quicker to walk than a lookup in the hash set
 
-# A row-set or an index grows when more than 3 of 4 slots are taken.
+# Highest load factor of a hash set or an index.
 FULL_NUMERATOR = 3
 FULL_DENOMINATOR = 4
 
@@ -69,7 +69,7 @@ K_MOMENT = 10
 VARIANT_WORDS = 4
 V_FIRST = 0  # its first step
 V_WHEN = 1  # FIRST_ROUND or LATER_ROUNDS
-V_LENGTH = 2  # how many steps; the last one emits
+V_LENGTH = 2  # number of steps; the last step emits
 V_RULE = 3  # the rule's number, for counts
 FIRST_ROUND = 0
 LATER_ROUNDS = 1
@@ -78,20 +78,20 @@ LATER_ROUNDS = 1
 STEP_WORDS = 9
 P_OP = 0
 P_ARITY = 1
-P_SPEC = 2  # where its columns are described in `spec`
+P_SPEC = 2  # offset of its columns in `spec`
 P_SOURCES = 3  # atoms: the first source
 P_SOURCE_COUNT = 4
 P_ONCE = 5  # atoms: whether one match is enough
 P_FUSED = 6  # the last atom of a rule: whether it may write heads itself
 P_TARGET = 7  # emit: the table's record
-P_ORIGINS = 7  # a fused atom: where `spec` tells the origins of the head's columns
-P_PAIRS = 8  # atoms: whether every source is a table of two columns, and its access settles what is known
+P_ORIGINS = 7  # a fused atom: offset in `spec` of the origins of the head's columns
+P_PAIRS = 8  # atoms: whether every source is a table of two columns whose access checks all bound columns
 # A comparison or a binding has postfix code in `spec`, the left side before the right one.
 P_LEFT = 1
 P_RIGHT = 3
 P_OPERATOR = 4
 P_REGISTER = 4
-P_CHECKS = 3  # a binding: whether the register holds a term already, which must be this one
+P_CHECKS = 3  # a binding: whether the register is bound already, so that the value must equal it
 
 # The origin of a value: the column of the fused atom or -1, then a mode and a term or a register.
 ORIGIN_WORDS = 3
@@ -112,16 +112,16 @@ OP_EMIT = 5
 SPEC_WORDS = 2
 MODE_TERM = 0  # equals a constant
 MODE_REGISTER = 1  # equals a register
-MODE_OUT = 2  # goes into a register
-MODE_ANY = 3  # is not looked at
+MODE_OUT = 2  # is written to a register
+MODE_ANY = 3  # is ignored
 
-# A source of an atom: one table, or a part of it.
+# A source of an atom: a table, or a range of its rows.
 SOURCE_WORDS = 8
 S_TABLE = 0  # the table's record
 S_RANGE = 1
 S_ACCESS = 2
 S_INDEX = 3  # which index, for BY_INDEX
-S_MASK = 4  # the columns that the access settles
+S_MASK = 4  # the columns that the access checks
 S_CLASS = 5  # the class of a table of one class's members, or -1
 S_EXCLUDED = 6  # the first entry of `excluded`: a table's record and its class
 S_EXCLUDED_COUNT = 7
@@ -133,7 +133,7 @@ RANGE_NEW = 3  # both
 BY_SCAN = 0
 BY_INDEX = 1
 BY_ROW = 2
-BY_BIT = 3  # as BY_ROW, by the bits of a table that the node fills; rows of this round count too
+BY_BIT = 3  # as BY_ROW, by the bitmap of a table that the node fills; rows of this round count too
 
 # The machine's state, kept between calls.
 STATE_WORDS = 24
@@ -146,13 +146,13 @@ M_ROUND = 5
 M_FILLED = 6  # rows in the output buffer
 M_TARGET = 7  # the table they are for
 M_BUDGET = 8
-M_DERIVED = 9  # heads that rules gave, known ones included
+M_DERIVED = 9  # heads derived, duplicates included
 M_RULE = 10  # the rule of the variant under way
 M_PASS_ERRORS = 11  # bindings without a value in this pass of the variant
-M_VISITED = 13  # rows that the last fused atom looked at
-M_PENDING = 12  # whether the variant met something that the host must compute first
+M_PENDING = 12  # whether the variant met a value that the host must compute first
+M_VISITED = 13  # rows that the last fused atom visited
 
-# Addresses of everything else the machine works with.
+# The machine's frame: addresses of its programs and buffers.
 FRAME_WORDS = 19
 F_VARIANTS = 0
 F_VARIANT_COUNT = 1
@@ -167,23 +167,23 @@ F_CURSORS = 9
 F_SCRATCH = 10
 F_OUT = 11
 F_SORTED = 12
-F_OUT_WORDS = 13  # how many 32-bit words each of the two buffers has
+F_OUT_WORDS = 13  # 32-bit words in each of the two buffers
 F_DICTIONARY = 14
-F_ERRORS = 15  # per rule: how many bindings had no value, and the registers of the first
+F_ERRORS = 15  # per rule: the number of bindings without a value, and the registers of the first
 F_ERROR_WORDS = 16
-F_HOSTS = 17  # the functions of the host
+F_HOSTS = 17  # the host functions
 F_STATE = 18
 
-# A function of the host: its results so far, by arguments, and the arguments that somebody asked for.
+# A host function: its results so far, by arguments, and the arguments queued for it.
 HOST_WORDS = 4
 H_KNOWN = 0  # a table: arguments, then the result or -1
 H_WANTED = 1  # a table: arguments
 H_ARITY = 2
 
-# Room that the dictionary must have before an expression is evaluated.
+# Terms that must fit in the dictionary before an expression is evaluated.
 SPARE_TERMS = 128
 SCRATCH_WORDS = 1024
-STACK = 512  # where the values of expressions stand in it
+STACK = 512  # offset of the stack of expressions in it
 MOST_COLUMNS = 128
 
 # Why the machine stopped.
@@ -193,13 +193,13 @@ NEEDS_ROOM = 2
 NEEDS_TERMS = 3
 NEEDS_HOST = 4
 
-# The output buffer: rows are inserted together, sorted by where they go once a row-set outgrows the cache.
+# The output buffer: rows are inserted in batches, partitioned by slot once the hash set outgrows the cache.
 SLOTS_IN_CACHE = 65536
 ROWS_WORTH_A_PART = 64
 MOST_PARTS = 256
 SMALL_OUT = 4096
 SHARE_OF_TABLE = 4
-MOST_VISITS = 1_000_000  # by one fused atom before the machine looks at its budget
+MOST_VISITS = 1_000_000  # rows that a fused atom visits before the machine checks its budget
 
 # Expressions: postfix code on a small stack of values.
 X_TERM = 1  # push a term
@@ -222,10 +222,10 @@ X_LN = 17
 X_LOG10 = 18
 X_MIN = 19
 X_MAX = 20
-X_HOST = 21  # call a function of the host: look its result up
+X_HOST = 21  # look up the result of a host function
 EXPRESSION_WORDS = 2
 
-# What a value on the stack is.
+# The type of a value on the stack.
 IS_ERROR = 0
 IS_INTEGER = 1
 IS_DOUBLE = 2
@@ -240,7 +240,7 @@ AT_MOST = 3
 GREATER = 4
 AT_LEAST = 5
 
-# What a comparison comes to.
+# The result of a comparison.
 FAILS = 0
 HOLDS = 1
 NO_ORDER = 2

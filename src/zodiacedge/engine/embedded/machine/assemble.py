@@ -288,12 +288,12 @@ class Assembly:
             access = L.BY_BIT
         elif whole:
             access = L.BY_ROW
-            table.need_rows()
+            table.ensure_hash_set()
         else:
-            index, mask = table.need_index(mask)
+            index, mask = table.ensure_index(mask)
             access = L.BY_INDEX if mask else L.BY_SCAN
         for part in source.excluded:
-            part.table.need_rows()
+            part.table.ensure_hash_set()
         entry = len(self._excluded)
         for part in source.excluded:
             self._excluded += [part.table.at, part.member_of]

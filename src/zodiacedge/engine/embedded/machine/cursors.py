@@ -13,11 +13,11 @@ from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 from zodiacedge.engine.embedded.storage.hash_index import (
     find_chain,
-    find_half,
     find_pair,
+    find_pair_chain,
     find_row,
     has_column,
-    is_marked,
+    has_pair_bit,
 )
 
 
@@ -56,7 +56,7 @@ def open_source(sources: int, source: int, key: int, low: int, high: int) -> int
         return row if low <= row < high else -1
     if access == L.BY_BIT:
         wide = get(table, L.T_ARITY)
-        if not is_marked(table, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
+        if not has_pair_bit(table, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
             return -1
     return low if low < high else -1
 
@@ -199,12 +199,12 @@ def open_pairs(source: int, first: int, second: int, low: int, high: int) -> int
         chains = table + 8 * (L.T_FIRST_INDEX + get(source, L.S_INDEX) * L.INDEX_WORDS)
         rows = get(table, L.T_ROWS)
         if get(source, L.S_MASK) == 1:
-            return find_half(chains, rows, 0, first)
-        return find_half(chains, rows, 1, second)
+            return find_pair_chain(chains, rows, 0, first)
+        return find_pair_chain(chains, rows, 1, second)
     if access == L.BY_ROW:
         row = find_pair(table, first, second)
         return row if low <= row < high else -1
-    if access == L.BY_BIT and not is_marked(table, first, second):
+    if access == L.BY_BIT and not has_pair_bit(table, first, second):
         return -1
     return low if low < high else -1
 

@@ -77,7 +77,7 @@ def go_on(
                 host.compute(dictionary, registry)
             for table in assembly.targets:
                 # The pass is made again from its start. Only here would its rows come twice.
-                if not table.has_row_set and not table.is_marked:
+                if not table.has_hash_set and not table.is_marked:
                     table.clear()
         watch(int(state[L.M_ROUND]))
         state[L.M_BUDGET] = budget

@@ -22,7 +22,7 @@ from zodiacedge.engine.embedded.machine.cursors import (
     range_high,
     range_low,
 )
-from zodiacedge.engine.embedded.storage.hash_index import claim_pair
+from zodiacedge.engine.embedded.storage.hash_index import set_pair_bit
 
 
 @kernel
@@ -149,14 +149,14 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                     second = load32(rows, start + column_1) if column_1 >= 0 else value_1
                     store32(out, 2 * filled, first)
                     store32(out, 2 * filled + 1, second)
-                    if bits and not claim_pair(bits, terms, first, second):
+                    if bits and not set_pair_bit(bits, terms, first, second):
                         filled -= 1
                 else:
                     for column in range(wide):
                         inner = get(plan, 2 * column)
                         value = load32(rows, start + inner) if inner >= 0 else get(plan, 2 * column + 1)
                         store32(out, wide * filled + column, value)
-                    if bits and not claim_pair(bits, terms, 0, load32(out, filled)):
+                    if bits and not set_pair_bit(bits, terms, 0, load32(out, filled)):
                         filled -= 1
                 filled += 1
             written = row
@@ -227,7 +227,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
                 derived += 1
                 left = load32(rows, 2 * row + column_0) if column_0 >= 0 else value_0
                 right = load32(rows, 2 * row + column_1) if column_1 >= 0 else value_1
-                if not bits or claim_pair(bits, terms, left, right):
+                if not bits or set_pair_bit(bits, terms, left, right):
                     store32(out, 2 * filled, left)
                     store32(out, 2 * filled + 1, right)
                     filled += 1

@@ -23,11 +23,11 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 from zodiacedge.engine.embedded.machine.cursors import advance, advance_pairs, fill_key
 from zodiacedge.engine.embedded.machine.fused_join import emit_matches, emit_pairs
 from zodiacedge.engine.embedded.storage.hash_index import (
-    claim_pair,
     has_room,
     insert_rows,
     is_full,
     partition_rows,
+    set_pair_bit,
 )
 
 
@@ -139,7 +139,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 fill_key(key, spec, get(steps, step + L.P_SPEC), arity, registers)
                 for column in range(arity):
                     store32(out, filled * wide + column, get(key, column))
-                if not bits or claim_pair(bits, terms, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
+                if not bits or set_pair_bit(bits, terms, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
                     filled += 1
                 derived += 1
             depth -= 1

@@ -27,7 +27,7 @@ def rerun(
     """Run a question's program from its start; return why it stopped.
 
     The table `given` takes so many rows, for which it must have room and nothing that finds rows; where it
-    has rows already, the number is negative. The table `target` has a row-set and no index. `out` and
+    has rows already, the number is negative. The table `target` has a hash set and no index. `out` and
     `ordered` are the buffers of this thread.
     """
     if count >= 0:

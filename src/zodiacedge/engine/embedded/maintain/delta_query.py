@@ -225,7 +225,7 @@ def _assembled(
     draft: Draft, question: DeltaQuery, reads: VersionReads, steps: tuple[Step, ...]
 ) -> tuple[Table, Assembly, Frame]:
     target = Table(len(question.head))
-    target.need_rows()
+    target.ensure_hash_set()
     assembly = Assembly(draft.store, reads, draft.registry)
     assembly.add(steps, question.head, target, later=False, rule=0)
     return target, assembly, assembly.frame([], 1)

@@ -63,8 +63,8 @@ def maintain_equivalence(draft: Draft, shape: NodeRules, own: Segment) -> int | 
     evaluate(module, lambda _: parts, found, module.step, lambda _: None)
     there = Table.of(inside)
     overlay = draft.overlay(own, relation)
-    overlay.remove(found.sift(inside, present=False))
-    overlay.add(there.sift(found.rows, present=False))
+    overlay.remove(found.filter(inside, present=False))
+    overlay.add(there.filter(found.rows, present=False))
     draft.count(1, len(own) + overlay.grown)
     return draft.settle(own)
 

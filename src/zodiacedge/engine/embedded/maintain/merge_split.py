@@ -269,9 +269,9 @@ class Inheritance:
     def _pour(self, heir: Successor) -> None:
         for further in heir.poured:
             for relation, table in further.tables.items():
-                rows = heir.segment.tables[relation].sift(table.rows, present=False)
+                rows = heir.segment.tables[relation].filter(table.rows, present=False)
                 overlay = self.draft.overlay(heir.segment, relation)
-                overlay.add(overlay.plus.sift(rows, present=False))
+                overlay.add(overlay.plus.filter(rows, present=False))
 
     def _fills(self, rule: Rule, segment: Segment, *, typed: bool) -> bool:
         """Whether what a rule derives may stand in a table of a segment, whatever its heads match."""

@@ -1,7 +1,7 @@
 """An old segment patched to the result of recomputing its node.
 
-Where little changed, the tables that a node has are worth more than new ones: they have row-sets and indexes,
-or will have them in the next change, and the programs that were assembled for them serve again.
+Where little changed, the tables that a node has are worth more than new tables: they have hash sets and
+indexes, or will have them in the next change, and the programs that were assembled for them serve again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def can_patch(old: Segment, new: Segment, may_spend: Callable[[float], bool]) ->
 
 
 def _seconds_to_look(old: Table, new: Table | None) -> float:
-    unready = 0 if old.has_row_set else len(old)
+    unready = 0 if old.has_hash_set else len(old)
     rows = len(old) + (len(new) if new is not None else 0)
     return rows * _SECONDS_PER_LOOK + unready * SECONDS_PER_UNREADY_ROW
 

@@ -31,7 +31,7 @@ def is_quickly_maintained(draft: Draft, shape: NodeRules, own: Segment) -> bool:
     # Whether other rows have the term that one loses is looked up by an index.
     looked_up = any(len(columns) < source.arity for source in read)
     return (
-        all(table.has_row_set for table in (*own.tables.values(), *bases))
+        all(table.has_hash_set for table in (*own.tables.values(), *bases))
         and (not looked_up or all(table.has_indexes for table in bases))
         and sum(map(draft.touched.count, read)) <= FEW
     )

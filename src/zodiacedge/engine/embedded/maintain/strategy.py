@@ -29,7 +29,7 @@ _SECONDS_PER_ROW = 3e-6
 _SECONDS_TO_PLAN = 0.0012
 _CHANGES_UNPLANNED = 2
 _FACTS_UNPLANNED = 1000
-# What each row costs in a table without row-set, and once more in one without indexes.
+# What each row costs in a table without hash set, and once more in one without indexes.
 SECONDS_PER_UNREADY_ROW = 6e-8
 # The share of an evaluation that this may come to.
 _SHARE_TO_BEGIN = 0.6
@@ -132,7 +132,7 @@ def _prospect(draft: Draft, shape: NodeRules, before: Segment) -> tuple[int, int
     # Rows are looked up among those that the node reads, and among those that it derives.
     unready = 0
     for table in (*draft.bases_of(read), *before.tables.values()):
-        lacking = 2 - table.has_row_set - table.has_indexes
+        lacking = 2 - table.has_hash_set - table.has_indexes
         if lacking:
             unready += lacking * len(table)
     return touched, unready

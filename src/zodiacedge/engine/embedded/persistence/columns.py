@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.embedded.expressions.text_vectorised import encoded_strings, strings
+from zodiacedge.engine.embedded.expressions.text_vectorised import strings
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge.engine.persistence import BadPartitionError
@@ -213,7 +213,7 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
     if kind is None:
         return _encoded_own_type(dictionary, name, texts)
     if kind <= L.K_OTHER:
-        return encoded_strings(dictionary, texts, kind)
+        return encode_strings(dictionary, texts, kind)
     if kind == L.K_INTEGER:
         bits = texts.cast(pa.int64()).to_numpy()
     elif kind in _REALS:
@@ -235,4 +235,4 @@ def _encoded_own_type(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids
         prefix, kind = name[1:-1], L.K_OTHER
     else:
         raise BadPartitionError(f"there is no type {name!r}")
-    return encoded_strings(dictionary, pc.binary_join_element_wise(f"{prefix}\0", texts, ""), kind)
+    return encode_strings(dictionary, pc.binary_join_element_wise(f"{prefix}\0", texts, ""), kind)

@@ -1,8 +1,8 @@
-"""Kernels that delete rows of a table, and keep its row-set and its indexes without a gap.
+"""Kernels that delete rows of a table, its hash set and its indexes, without tombstones.
 
-A slot that becomes free is filled with what a search would no longer reach across it, and the last row moves
-to the place of one that goes. For that, rows must know the one before them in their chains, which is noted
-when a table first loses a row.
+Deletion from a hash table shifts back the entries that probing would no longer reach across the free slot.
+The last row moves into the position of the deleted row. Chains are doubly linked for that, from the first
+deletion on.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from zodiacedge.engine.embedded.storage.hash_index import find_row, hash_row
 
 
 @kernel
-def slot_holding(slots: int, size: int, rows: int, arity: int, mask: int, row: int) -> int:
-    """Return the slot that holds a row of a row-set, or the first row of a chain."""
+def find_slot(slots: int, size: int, rows: int, arity: int, mask: int, row: int) -> int:
+    """Return the slot that holds a row, of a hash set or as the head of a chain."""
     slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
     while load32(slots, slot) != row + 1:
         slot += 1
@@ -28,7 +28,7 @@ def slot_holding(slots: int, size: int, rows: int, arity: int, mask: int, row: i
 
 @kernel
 def free_slot(slots: int, size: int, rows: int, arity: int, mask: int, hole: int) -> None:
-    """Empty a slot, and move up whatever a search would no longer reach across it."""
+    """Free a slot, and shift back the entries that probing would no longer reach across it."""
     slot = hole
     while True:
         slot += 1
@@ -47,7 +47,7 @@ def free_slot(slots: int, size: int, rows: int, arity: int, mask: int, hole: int
 
 @kernel
 def fill_previous(table: int, index: int) -> None:
-    """Note for every row the one before it in its chain."""
+    """Link every row to its predecessor in its chain."""
     here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
     following = get(here, L.I_NEXT)
     previous = get(here, L.I_PREVIOUS)
@@ -62,7 +62,7 @@ def fill_previous(table: int, index: int) -> None:
 
 @kernel
 def unlink_row(table: int, index: int, row: int) -> None:
-    """Take a row out of its chain."""
+    """Unlink a row from its chain."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
@@ -78,7 +78,7 @@ def unlink_row(table: int, index: int, row: int) -> None:
     if before >= 0:
         store32(following, before, after)
         return
-    slot = slot_holding(heads, size, rows, arity, mask, row)
+    slot = find_slot(heads, size, rows, arity, mask, row)
     if after >= 0:
         store32(heads, slot, after + 1)
     else:
@@ -88,11 +88,11 @@ def unlink_row(table: int, index: int, row: int) -> None:
 
 @kernel
 def move_row(table: int, row: int, to: int) -> None:
-    """Move a row to a place whose own row is gone from the row-set and the indexes."""
+    """Move a row to the position of a row that the hash set and the indexes no longer hold."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     slots = get(table, L.T_SLOTS)
-    slot = slot_holding(slots, get(table, L.T_SLOT_COUNT), rows, arity, L.WHOLE, row)
+    slot = find_slot(slots, get(table, L.T_SLOT_COUNT), rows, arity, L.WHOLE, row)
     store32(slots, slot, to + 1)
     for index in range(get(table, L.T_INDEXES)):
         here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
@@ -104,7 +104,7 @@ def move_row(table: int, row: int, to: int) -> None:
             store32(following, before, to)
         else:
             heads = get(here, L.I_HEADS)
-            first = slot_holding(heads, get(here, L.I_HEAD_COUNT), rows, arity, get(here, L.I_MASK), row)
+            first = find_slot(heads, get(here, L.I_HEAD_COUNT), rows, arity, get(here, L.I_MASK), row)
             store32(heads, first, to + 1)
         if after >= 0:
             store32(previous, after, to)
@@ -116,9 +116,9 @@ def move_row(table: int, row: int, to: int) -> None:
 
 @kernel
 def delete_rows(table: int, given: int, total: int, key: int) -> None:
-    """Delete rows, those that are not there passed over; the last row moves into each gap.
+    """Delete the given rows that are in the table; the last row moves into each gap.
 
-    The table has a row-set, and the rows before each one in its chains are noted.
+    The table has a hash set, and its chains are doubly linked.
     """
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
@@ -133,7 +133,7 @@ def delete_rows(table: int, given: int, total: int, key: int) -> None:
             continue
         for index in range(get(table, L.T_INDEXES)):
             unlink_row(table, index, row)
-        free_slot(slots, size, rows, arity, whole, slot_holding(slots, size, rows, arity, whole, row))
+        free_slot(slots, size, rows, arity, whole, find_slot(slots, size, rows, arity, whole, row))
         last = get(table, L.T_COUNT) - 1
         if row != last:
             move_row(table, last, row)

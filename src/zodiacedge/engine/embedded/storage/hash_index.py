@@ -1,6 +1,8 @@
-"""Kernels on one table: find a row, insert one, index rows, grow.
+"""Kernels of one table: its hash set of rows and its hash indexes.
 
-`table` is the address of a table's record; a key is a row as 64-bit words. How rows go is left to `deletion`.
+Both are open-addressed with linear probing. A slot of the hash set holds a row; a slot of an index holds the
+first row of a chain of rows with equal keys. `table` is the address of a table's record; a key is a row as
+64-bit words. `delete_rows` deletes.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from zodiacedge.engine.embedded.kernels.jit import (
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
-# The slot of a row is asked for so many rows before, so that the processor has fetched it when it is needed.
-_AHEAD = 16
-# So few slots are in the processor's cache anyway.
-_NEAR_SLOTS = 1 << 16
+# Slots are prefetched so many rows before they are probed.
+_PREFETCH_DISTANCE = 16
+# So few slots stay in the processor's cache anyway.
+_CACHED_SLOTS = 1 << 16
 
 
 @kernel
@@ -32,7 +34,7 @@ def has_column(mask: int, column: int) -> bool:
 
 @kernel
 def hash_row(rows: int, start: int, arity: int, mask: int) -> int:
-    """Return the hash of those columns of a row that a mask names; the row starts at a word of `rows`."""
+    """Hash the columns of a row that a mask names; the row starts at a word of `rows`."""
     hashed = 7
     for column in range(arity):
         if has_column(mask, column):
@@ -42,7 +44,7 @@ def hash_row(rows: int, start: int, arity: int, mask: int) -> int:
 
 @kernel
 def hash_key(key: int, arity: int, mask: int) -> int:
-    """Return the hash of those columns of a key that a mask names."""
+    """Hash the columns of a key that a mask names."""
     hashed = 7
     for column in range(arity):
         if has_column(mask, column):
@@ -61,7 +63,7 @@ def same_columns(rows: int, start: int, key: int, arity: int, mask: int) -> bool
 
 @kernel
 def find_row(table: int, key: int) -> int:
-    """Return the row that equals a key, or -1 - slot, with the free slot where it would go."""
+    """Return the row that equals a key, or -1 - slot, where the slot is the free one for it."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     slots = get(table, L.T_SLOTS)
@@ -81,7 +83,7 @@ def find_row(table: int, key: int) -> int:
 
 @kernel
 def find_pair(table: int, first: int, second: int) -> int:
-    """Return the row that equals two terms, or -1 - slot: `find_row` with nothing in the way."""
+    """Return the row that equals two terms, or -1 - slot: `find_row` for two columns."""
     rows = get(table, L.T_ROWS)
     slots = get(table, L.T_SLOTS)
     size = get(table, L.T_SLOT_COUNT)
@@ -98,8 +100,8 @@ def find_pair(table: int, first: int, second: int) -> int:
 
 
 @kernel
-def find_half(chains: int, rows: int, column: int, term: int) -> int:
-    """Return the first row of two columns in the chain of a term in one of them, or -1.
+def find_pair_chain(chains: int, rows: int, column: int, term: int) -> int:
+    """Return the first row of a term's chain in an index on one of two columns, or -1.
 
     `chains` is the address of the index's record.
     """
@@ -117,7 +119,7 @@ def find_half(chains: int, rows: int, column: int, term: int) -> int:
 
 @kernel
 def find_chain(table: int, index: int, key: int) -> int:
-    """Return the first row of the chain of a key in an index, or -1."""
+    """Return the first row of a key's chain in an index, or -1."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
@@ -136,7 +138,7 @@ def find_chain(table: int, index: int, key: int) -> int:
 
 @kernel
 def is_full(used: int, slots: int) -> bool:
-    """Whether one more entry would fill a hash table too much."""
+    """Whether one more entry would exceed the load factor of a hash table."""
     return (used + 1) * L.FULL_DENOMINATOR > slots * L.FULL_NUMERATOR
 
 
@@ -168,7 +170,7 @@ def same_rows(rows: int, first: int, second: int, arity: int, mask: int) -> bool
 
 @kernel
 def link_row(table: int, index: int, row: int) -> None:
-    """Put a row at the front of its chain."""
+    """Insert a row at the head of its chain."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
@@ -198,7 +200,7 @@ def link_row(table: int, index: int, row: int) -> None:
 
 @kernel
 def append_row(table: int, key: int, slot: int) -> None:
-    """Append a row that is not there yet; `slot` is its free slot, or -1 where there is no row-set."""
+    """Append a new row; `slot` is its free slot, or -1 where there is no hash set."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     row = get(table, L.T_COUNT)
@@ -212,8 +214,8 @@ def append_row(table: int, key: int, slot: int) -> None:
 
 
 @kernel
-def claim_pair(bits: int, terms: int, first: int, second: int) -> bool:
-    """Take note of a pair of terms; return whether it is new."""
+def set_pair_bit(bits: int, terms: int, first: int, second: int) -> bool:
+    """Set the bit of a pair of terms; return whether it was clear."""
     place = first * terms + second
     bit = 1 << (place & 7)
     old = load8(bits, place >> 3)
@@ -224,8 +226,8 @@ def claim_pair(bits: int, terms: int, first: int, second: int) -> bool:
 
 
 @kernel
-def is_marked(table: int, first: int, second: int) -> bool:
-    """Whether a pair of terms, or with 0 in front a term, was taken note of."""
+def has_pair_bit(table: int, first: int, second: int) -> bool:
+    """Whether the bit of a pair of terms is set; a single term has 0 as its first."""
     if first < 0 or second < 0:
         return False
     place = first * get(table, L.T_TERMS) + second
@@ -234,7 +236,7 @@ def is_marked(table: int, first: int, second: int) -> bool:
 
 @kernel
 def insert_by_bits(table: int, given: int, total: int) -> None:
-    """Append those of the rows given, of one or two columns, that the table's bits do not know yet."""
+    """Append those of the given rows, of one or two columns, whose bits are clear, and set the bits."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     count = get(table, L.T_COUNT)
@@ -243,7 +245,7 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
     for n in range(total):
         first = load32(given, n * arity)
         second = load32(given, n * arity + arity - 1)
-        if claim_pair(bits, terms, first if arity == 2 else 0, second):
+        if set_pair_bit(bits, terms, first if arity == 2 else 0, second):
             store32(rows, count * arity, first)
             store32(rows, count * arity + arity - 1, second)
             count += 1
@@ -251,14 +253,14 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
 
 
 @kernel
-def far_rows(table: int, total: int) -> int:
-    """Return for how many of so many rows a later one is to be expected: none where slots are few."""
-    return total - _AHEAD if get(table, L.T_SLOT_COUNT) > _NEAR_SLOTS else 0
+def prefetch_end(table: int, total: int) -> int:
+    """Return the number of rows that prefetch the slot of a later row: 0 where slots are few."""
+    return total - _PREFETCH_DISTANCE if get(table, L.T_SLOT_COUNT) > _CACHED_SLOTS else 0
 
 
 @kernel
-def expect_row(table: int, given: int, n: int) -> None:
-    """Have the slot fetched where the search for a given row will start."""
+def prefetch_slot(table: int, given: int, n: int) -> None:
+    """Prefetch the home slot of a given row."""
     arity = get(table, L.T_ARITY)
     whole = L.WHOLE
     slot = slot_of(hash_row(given, n * arity, arity, whole), get(table, L.T_SLOT_COUNT))
@@ -266,18 +268,18 @@ def expect_row(table: int, given: int, n: int) -> None:
 
 
 @kernel
-def fill_slots(table: int) -> None:
-    """Enter all rows, known to be distinct, into empty slots."""
+def build_hash_set(table: int) -> None:
+    """Enter all rows, which are distinct, into the empty slots of a hash set."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     slots = get(table, L.T_SLOTS)
     size = get(table, L.T_SLOT_COUNT)
     whole = L.WHOLE
     count = get(table, L.T_COUNT)
-    far = far_rows(table, count)
+    far = prefetch_end(table, count)
     for row in range(count):
         if row < far:
-            expect_row(table, rows, row + _AHEAD)
+            prefetch_slot(table, rows, row + _PREFETCH_DISTANCE)
         slot = slot_of(hash_row(rows, row * arity, arity, whole), size)
         while load32(slots, slot):
             slot += 1
@@ -288,7 +290,7 @@ def fill_slots(table: int) -> None:
 
 @kernel
 def fill_index(table: int, index: int, first: int) -> int:
-    """Chain the rows from `first` on; return the first row that found the index full, or the count."""
+    """Link the rows from `first` on; return the row at which the index was full, or the count."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
@@ -296,19 +298,19 @@ def fill_index(table: int, index: int, first: int) -> int:
     heads = get(here, L.I_HEADS)
     size = get(here, L.I_HEAD_COUNT)
     count = get(table, L.T_COUNT)
-    far = count - _AHEAD if size > _NEAR_SLOTS else 0
+    far = count - _PREFETCH_DISTANCE if size > _CACHED_SLOTS else 0
     for row in range(first, count):
         if is_full(get(here, L.I_USED), size):
             return row
         if row < far:
-            prefetch32(heads, slot_of(hash_row(rows, (row + _AHEAD) * arity, arity, mask), size))
+            prefetch32(heads, slot_of(hash_row(rows, (row + _PREFETCH_DISTANCE) * arity, arity, mask), size))
         link_row(table, index, row)
     return count
 
 
 @kernel
-def move_heads(table: int, index: int, old: int, old_size: int) -> None:
-    """Enter the chains of an index into larger, empty slots."""
+def rehash_heads(table: int, index: int, old: int, old_size: int) -> None:
+    """Enter the chains of an index into new, empty slots."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     here = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
@@ -328,9 +330,9 @@ def move_heads(table: int, index: int, old: int, old_size: int) -> None:
 
 @kernel
 def insert_rows(table: int, given: int, total: int, key: int) -> None:
-    """Insert rows given one after the other, without those that are there. There must be room for all.
+    """Insert the given rows that are new. There must be room for all.
 
-    A table without a row-set takes them as they are: whoever inserts knows them to be new.
+    A table without a hash set takes all rows: the caller knows them to be new and distinct.
     """
     arity = get(table, L.T_ARITY)
     if not get(table, L.T_SLOTS):
@@ -338,10 +340,10 @@ def insert_rows(table: int, given: int, total: int, key: int) -> None:
     elif arity == 2 and not get(table, L.T_INDEXES):
         insert_pairs(table, given, total)
     else:
-        far = far_rows(table, total)
+        far = prefetch_end(table, total)
         for n in range(total):
             if n < far:
-                expect_row(table, given, n + _AHEAD)
+                prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
             for column in range(arity):
                 put(key, column, load32(given, n * arity + column))
             slot = -1 - find_row(table, key)
@@ -351,7 +353,7 @@ def insert_rows(table: int, given: int, total: int, key: int) -> None:
 
 @kernel
 def append_rows(table: int, given: int, total: int) -> None:
-    """Append rows that are new and distinct to a table without a row-set."""
+    """Append rows that are new and distinct to a table without a hash set."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     count = get(table, L.T_COUNT)
@@ -365,15 +367,15 @@ def append_rows(table: int, given: int, total: int) -> None:
 
 @kernel
 def insert_pairs(table: int, given: int, total: int) -> None:
-    """Insert rows of two columns into a table without indexes: the same, with nothing in the way."""
+    """Insert rows of two columns into a table without indexes: `insert_rows` for that case."""
     rows = get(table, L.T_ROWS)
     slots = get(table, L.T_SLOTS)
     size = get(table, L.T_SLOT_COUNT)
     count = get(table, L.T_COUNT)
-    far = far_rows(table, total)
+    far = prefetch_end(table, total)
     for n in range(total):
         if n < far:
-            expect_row(table, given, n + _AHEAD)
+            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
         first = load32(given, 2 * n)
         second = load32(given, 2 * n + 1)
         slot = slot_of(mix(mix(7, first), second), size)
@@ -395,9 +397,9 @@ def insert_pairs(table: int, given: int, total: int) -> None:
 
 @kernel
 def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: int, counts: int) -> None:
-    """Copy rows so that those whose slots lie close together stand together.
+    """Copy rows partitioned by home slot.
 
-    A large row-set is then visited part by part, and each part stays in the processor's cache.
+    A large hash set is then probed one partition at a time, and each partition stays in the cache.
     """
     whole = L.WHOLE
     for part in range(parts):
@@ -419,74 +421,74 @@ def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: 
 
 
 @kernel
-def sift_rows(table: int, given: int, total: int, present: bool, out: int, key: int) -> int:
-    """Count the given rows that are in a table, or those that are not; write them out where asked."""
+def filter_rows(table: int, given: int, total: int, present: bool, out: int, key: int) -> int:
+    """Count the given rows that are in a table, or those that are not; write them to `out` if it is not 0."""
     arity = get(table, L.T_ARITY)
-    found = 0
-    far = far_rows(table, total)
+    count = 0
+    far = prefetch_end(table, total)
     if arity == 2 and not out:
         for n in range(total):
             if n < far:
-                expect_row(table, given, n + _AHEAD)
+                prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
             if (find_pair(table, load32(given, 2 * n), load32(given, 2 * n + 1)) >= 0) == present:
-                found += 1
-        return found
+                count += 1
+        return count
     for n in range(total):
         if n < far:
-            expect_row(table, given, n + _AHEAD)
+            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
         if (find_row(table, key) >= 0) == present:
             if out:
                 for column in range(arity):
-                    store32(out, found * arity + column, get(key, column))
-            found += 1
-    return found
+                    store32(out, count * arity + column, get(key, column))
+            count += 1
+    return count
 
 
 @kernel
-def mark_rows(table: int, given: int, total: int, found: int, key: int) -> None:
-    """Write for each of the rows given a byte that tells whether it is in the table."""
+def contains_rows(table: int, given: int, total: int, out: int, key: int) -> None:
+    """Write a byte for each given row: whether it is in the table."""
     arity = get(table, L.T_ARITY)
-    far = far_rows(table, total)
+    far = prefetch_end(table, total)
     for n in range(total):
         if n < far:
-            expect_row(table, given, n + _AHEAD)
+            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
-        store8(found, n, 1 if find_row(table, key) >= 0 else 0)
+        store8(out, n, 1 if find_row(table, key) >= 0 else 0)
 
 
 @kernel
-def locate_rows(table: int, given: int, total: int, found: int, key: int) -> None:
-    """Write for each of the rows given where it stands in the table; a number below 0 if it does not."""
+def locate_rows(table: int, given: int, total: int, out: int, key: int) -> None:
+    """Write the position of each given row in the table, or -1."""
     arity = get(table, L.T_ARITY)
-    far = far_rows(table, total)
+    far = prefetch_end(table, total)
     for n in range(total):
         if n < far:
-            expect_row(table, given, n + _AHEAD)
+            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
         for column in range(arity):
             put(key, column, load32(given, n * arity + column))
         row = find_row(table, key)
-        store32(found, n, row if row >= 0 else -1)
+        store32(out, n, row if row >= 0 else -1)
 
 
 @kernel
-def count_runs(table: int, index: int, given: int, total: int) -> int:
-    """Count the given pairs that are in a table, by an index on the first column looked up once per run."""
+def count_pairs_by_run(table: int, index: int, given: int, total: int) -> int:
+    """Count the given pairs that are in a table; runs of one first column share an index lookup."""
     rows = get(table, L.T_ROWS)
     chains = table + 8 * (L.T_FIRST_INDEX + index * L.INDEX_WORDS)
     following = get(chains, L.I_NEXT)
     term = -1
     head = -1
     long = False
-    found = 0
+    count = 0
     for n in range(total):
         first = load32(given, 2 * n)
         second = load32(given, 2 * n + 1)
         if first != term:
             term = first
-            head = find_half(chains, rows, 0, first)
+            head = find_pair_chain(chains, rows, 0, first)
             row = head
             steps = 0
             while row >= 0 and steps < L.SHORT_CHAIN:
@@ -495,11 +497,11 @@ def count_runs(table: int, index: int, given: int, total: int) -> int:
             long = row >= 0
         if long:
             if find_pair(table, first, second) >= 0:
-                found += 1
+                count += 1
         else:
             row = head
             while row >= 0 and load32(rows, 2 * row + 1) != second:
                 row = load32(following, row)
             if row >= 0:
-                found += 1
-    return found
+                count += 1
+    return count

@@ -1,7 +1,7 @@
-"""What a table gains and loses in a change that is under way.
+"""Overlays: the rows that a change under way inserts into a table and deletes from it.
 
-Overlays live as long as the segment whose tables they are for, empty between changes, so that what reads
-them need not be assembled anew for each change.
+An overlay lives as long as the segment of its table, empty between changes, so that programs that read it
+need not be assembled again for each change.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Ids
 
 
-# An overlay that took more rows is thrown away: emptying it would cost more than a new one.
+# An overlay that grew larger is dropped: clearing it would cost more than a new overlay.
 _MOST_SLOTS = 8192
 
 
 class OverlayTable(NamedTuple):
-    """A table, without the rows that another one holds."""
+    """A table, without the rows of another table."""
 
     table: Table
     without: Table | None = None
@@ -30,67 +30,67 @@ class OverlayTable(NamedTuple):
         rows = self.table.rows
         if self.without is None or not len(self.without):
             return rows
-        return self.without.sift(rows, present=False)
+        return self.without.filter(rows, present=False)
 
 
 class Overlay:
-    """What a table gains and loses; rows it gains are not in it, rows it loses are."""
+    """Rows to insert into a table, which are not in it, and rows to delete, which are."""
 
     __slots__ = ("base", "minus", "plus")
 
     def __init__(self, base: Table | None, arity: int) -> None:
-        """Start with nothing, on a table or, where there is none yet, on none."""
+        """Start empty, on a table, or on None where the relation has no table yet."""
         self.base = base
         self.plus = Table(arity)
         self.minus = Table(arity)
-        self.plus.need_rows()
-        self.minus.need_rows()
+        self.plus.ensure_hash_set()
+        self.minus.ensure_hash_set()
 
     def pieces(self, *, empty: bool = False) -> list[OverlayTable]:
-        """Return where the rows of the next version are; tables without rows too, if asked for."""
-        found: list[OverlayTable] = []
+        """Return the tables with the rows of the next version, empty ones on request."""
+        tables: list[OverlayTable] = []
         if self.base is not None and (empty or len(self.base)):
-            found.append(OverlayTable(self.base, self.minus if empty or len(self.minus) else None))
+            tables.append(OverlayTable(self.base, self.minus if empty or len(self.minus) else None))
         if empty or len(self.plus):
-            found.append(OverlayTable(self.plus))
-        return found
+            tables.append(OverlayTable(self.plus))
+        return tables
 
     def add(self, rows: Ids) -> None:
-        """Add rows that are not there."""
+        """Insert rows that are not in the next version."""
         if len(self.minus):
-            back = self.minus.mask(rows)
-            self.minus.delete(rows[back])
-            rows = rows[~back]
+            deleted = self.minus.mask(rows)
+            self.minus.delete(rows[deleted])
+            rows = rows[~deleted]
         if len(rows):
             self.plus.insert(rows)
 
     def remove(self, rows: Ids) -> None:
-        """Remove rows that are there."""
+        """Delete rows that are in the next version."""
         if len(self.plus):
-            young = self.plus.mask(rows)
-            self.plus.delete(rows[young])
-            rows = rows[~young]
+            inserted = self.plus.mask(rows)
+            self.plus.delete(rows[inserted])
+            rows = rows[~inserted]
         if len(rows):
             self.minus.insert(rows)
 
     def is_clean(self, base: Table | None) -> bool:
-        """Whether this is an overlay of a table that no other change left something in."""
+        """Whether this is an empty overlay of this table."""
         return self.base is base and not len(self.plus) and not len(self.minus)
 
     @property
     def grown(self) -> int:
-        """By how many rows the table grows or shrinks."""
+        """The number of rows that the table grows by; negative where it shrinks."""
         return len(self.plus) - len(self.minus)
 
     def apply(self, table: Table) -> None:
-        """Bring a table to the next version."""
+        """Apply the change to a table."""
         if len(self.minus):
             table.delete(self.minus.rows)
         if len(self.plus):
             table.insert(self.plus.rows)
 
     def empty(self) -> bool:
-        """Drop all rows; return whether the overlay may serve again."""
+        """Drop all rows; return whether the overlay may be used again."""
         if self.plus.slot_count + self.minus.slot_count > _MOST_SLOTS:
             return False
         for table in (self.plus, self.minus):

@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Flags, Ids
 
 
-# So few rows are quicker looked up by Python itself.
+# So few rows are quicker to look up in a Python set.
 _FEW = 16
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 
 
 def difference(rows: Ids, others: Ids) -> Ids:
-    """Return the rows that are not among others."""
+    """Return the rows that are not among the others."""
     if not len(rows) or not len(others):
         return rows
     return rows[~is_member(rows, others)]
 
 
 def is_member(rows: Ids, others: Ids) -> Flags:
-    """Tell of each row whether it is among others."""
+    """Return for each row whether it is among the others."""
     if len(rows) <= _FEW and len(others) <= _FEW:
-        there = set(map(tuple, others.tolist()))
-        return np.array([tuple(row) in there for row in rows.tolist()], np.bool_)
+        members = set(map(tuple, others.tolist()))
+        return np.array([tuple(row) in members for row in rows.tolist()], np.bool_)
     return Table.of(others).mask(rows)
 
 
 def distinct(rows: Ids) -> Ids:
-    """Return rows, each once."""
+    """Return the distinct rows."""
     if len(rows) <= 1:
         return rows
-    found = Table(rows.shape[1])
-    found.insert(rows)
-    return found.rows
+    table = Table(rows.shape[1])
+    table.insert(rows)
+    return table.rows
 
 
 def row_hashes(columns: Iterable[NDArray[np.integer]], rows: int, seed: int) -> NDArray[np.uint64]:

@@ -1,8 +1,8 @@
-"""A table: rows of term ids, a row-set, and indexes, each built when first asked for.
+"""A table: distinct rows of term ids, with a hash set and hash indexes that are built on demand.
 
-The rows and what finds them are arrays that kernels reach through the table's record. Rows are distinct. A
-row-set that nobody asked for yet costs nothing: a module that knows its rows to be distinct just appends
-them. A deleted row leaves its place to the last one, so rows have no lasting number.
+Kernels reach the arrays of rows, slots and chains through the table's record. Until a lookup needs the hash
+set, rows that are known to be distinct are just appended. The last row moves into the position of a deleted
+row, so positions are not stable.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.storage.delete_rows import delete_rows, fill_previous
 from zodiacedge.engine.embedded.storage.hash_index import (
-    count_runs,
+    build_hash_set,
+    contains_rows,
+    count_pairs_by_run,
     fill_index,
-    fill_slots,
+    filter_rows,
     find_row,
     insert_by_bits,
     insert_rows,
     locate_rows,
-    mark_rows,
-    move_heads,
-    sift_rows,
+    rehash_heads,
 )
 
 if TYPE_CHECKING:
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 
 _FIRST_ROWS = 8
-# Rows that tell about how many different keys there are; where there are few, all may be different.
+# Rows in a sample that estimates the number of distinct keys; small tables are not sampled.
 _SAMPLE = 1024
 _SMALL = 16_384
 _GROWTH = 1.6
 
 
 class Scratch(threading.local):
-    """Where kernels build a row, one for each thread."""
+    """A buffer in which kernels build a row, one for each thread."""
 
     def __init__(self) -> None:
-        """Make room."""
-        # One more than a row has columns: the class of a row may stand behind it.
+        """Allocate the buffer."""
+        # One word more than the widest row: the class of a row may follow it.
         self.key = words(L.MOST_COLUMNS + 1)
         self.address = MEMORY.address(self.key)
 
@@ -76,11 +76,11 @@ class Table:
     def __init__(self, arity: int) -> None:
         """Start with no rows."""
         if arity > L.MOST_COLUMNS:
-            # Kernels build rows in memory that is no larger. Users are told long before.
+            # The buffers of kernels are no larger. Users get a diagnostic before this.
             raise ValueError(arity)
         self.arity = arity
         self.record = words(L.TABLE_WORDS)
-        # The same words: one of them is read and written three times as quickly this way.
+        # The same words: Python reads and writes a word three times as quickly through a memoryview.
         self.cells = self.record.data
         self.at = MEMORY.address(self.record)
         self._rows: Ids = np.zeros(_FIRST_ROWS * max(arity, 1), np.int32)
@@ -97,9 +97,9 @@ class Table:
     @classmethod
     def of(cls, rows: Ids) -> Table:
         """Return a table of rows that are known to be distinct."""
-        found = cls(rows.shape[1])
-        found.append_distinct(rows)
-        return found
+        table = cls(rows.shape[1])
+        table.append_distinct(rows)
+        return table
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -108,36 +108,36 @@ class Table:
 
     @property
     def rows(self) -> Ids:
-        """The rows, as a view: one row per line."""
+        """The rows, as a view."""
         count = self.cells[L.T_COUNT]
         return self._rows[: count * self.arity].reshape(count, self.arity)
 
     @property
     def nbytes(self) -> tuple[int, int]:
-        """Allocated bytes: of the rows, and of what finds them."""
-        finders = [*self._heads, *self._next, *self._previous]
+        """Allocated bytes: of the rows, and of the hash set and indexes."""
+        arrays = [*self._heads, *self._next, *self._previous]
         if self._slots is not None:
-            finders.append(self._slots)
-        return self._rows.nbytes, sum(array.nbytes for array in finders)
+            arrays.append(self._slots)
+        return self._rows.nbytes, sum(array.nbytes for array in arrays)
 
     @property
     def capacity(self) -> int:
-        """How many rows there is room for."""
+        """The number of rows that fit."""
         capacity: int = self.cells[L.T_CAPACITY]
         return capacity
 
     @property
     def is_marked(self) -> bool:
-        """Whether bits tell which rows are here, while a node fills the table."""
+        """Whether a bitmap stands in for the hash set, while a node fills the table."""
         return self._bits is not None
 
     @property
-    def has_row_set(self) -> bool:
-        """Whether the row-set is there already."""
+    def has_hash_set(self) -> bool:
+        """Whether the hash set is built."""
         return self._slots is not None
 
     def share(self, number: int, of: int) -> Table:
-        """Return a view for readers whose delta is one of several equal shares of the rows."""
+        """Return a view for readers whose delta is one of several equal ranges of the rows."""
         view = Table.__new__(Table)
         for name in Table.__slots__:
             setattr(view, name, getattr(self, name))
@@ -149,17 +149,17 @@ class Table:
         return view
 
     def insert_unmarked(self, rows: Ids) -> None:
-        """Insert rows, those that are here left out, while bits tell which are."""
+        """Insert the rows that are new by the bitmap."""
         self.reserve(len(rows))
         given = _flat(rows)
         insert_by_bits(self.at, MEMORY.address(given), len(rows))
 
     def insert(self, rows: Ids) -> int:
-        """Insert rows, one per line, those that are there already left out; return how many were new."""
+        """Insert the rows that are new; return their number."""
         cells, count = self.cells, len(rows)
         before = cells[L.T_COUNT]
         if self._slots is None:
-            self.need_rows()
+            self.ensure_hash_set()
         self.reserve(count)
         given = _flat(rows)
         insert_rows(self.at, MEMORY.address(given), count, SCRATCH.address)
@@ -168,65 +168,66 @@ class Table:
         return after - before
 
     def delete(self, rows: Ids) -> int:
-        """Delete rows, those that are not there passed over; return how many were there."""
+        """Delete the rows that are in the table; return their number."""
         before = len(self)
-        self.need_rows()
+        self.ensure_hash_set()
         self._need_previous()
         given = _flat(rows)
         delete_rows(self.at, MEMORY.address(given), len(rows), SCRATCH.address)
         self.settle()
         return before - len(self)
 
-    def sift(self, rows: Ids, *, present: bool) -> Ids:
-        """Return those of some rows that are here, or those that are not."""
-        self.need_rows()
+    def filter(self, rows: Ids, *, present: bool) -> Ids:
+        """Return the rows that are in the table, or those that are not."""
+        self.ensure_hash_set()
         given = _flat(rows)
         out = np.empty(max(len(given), 1), np.int32)
-        found = sift_rows(
+        count = filter_rows(
             self.at, MEMORY.address(given), len(rows), present, MEMORY.address(out), SCRATCH.address
         )
-        return out[: found * self.arity].reshape(found, self.arity)
+        return out[: count * self.arity].reshape(count, self.arity)
 
     def mask(self, rows: Ids) -> Flags:
-        """Tell of each of some rows whether it is here."""
-        found = np.zeros(len(rows), np.int8)
+        """Return for each row whether it is in the table."""
+        flags = np.zeros(len(rows), np.int8)
         if len(self) and len(rows):
-            self.need_rows()
+            self.ensure_hash_set()
             given = _flat(rows)
-            mark_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), SCRATCH.address)
-        return found.view(np.bool_)
+            contains_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(flags), SCRATCH.address)
+        return flags.view(np.bool_)
 
     def places(self, rows: Ids) -> Ids:
-        """Tell of each of some rows where it stands, or -1 if it is not here."""
-        found = np.full(len(rows), -1, np.int32)
+        """Return the position of each row in the table, or -1."""
+        positions = np.full(len(rows), -1, np.int32)
         if len(self) and len(rows):
-            self.need_rows()
+            self.ensure_hash_set()
             given = _flat(rows)
-            locate_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(found), SCRATCH.address)
-        return found
+            out = MEMORY.address(positions)
+            locate_rows(self.at, MEMORY.address(given), len(rows), out, SCRATCH.address)
+        return positions
 
     def count_present(self, rows: Ids) -> int:
-        """Count those of some rows that are here."""
-        self.need_rows()
+        """Count the rows that are in the table."""
+        self.ensure_hash_set()
         given = _flat(rows)
-        return int(sift_rows(self.at, MEMORY.address(given), len(rows), True, 0, SCRATCH.address))
+        return int(filter_rows(self.at, MEMORY.address(given), len(rows), True, 0, SCRATCH.address))
 
     def count_pairs_present(self, rows: Ids) -> int:
-        """Count those of some pairs that are here; quick where equal first columns stand together."""
-        self.need_rows()
-        number, _ = self.need_index(1)
+        """Count the pairs that are in the table; quick where they are grouped by first column."""
+        self.ensure_hash_set()
+        number, _ = self.ensure_index(1)
         given = _flat(rows)
-        return int(count_runs(self.at, number, MEMORY.address(given), len(rows)))
+        return int(count_pairs_by_run(self.at, number, MEMORY.address(given), len(rows)))
 
     def append_distinct(self, rows: Ids) -> None:
-        """Append rows that are known to be new and distinct; the row-set follows when it is needed."""
+        """Append rows that are known to be new and distinct; the hash set is built when it is needed."""
         count = len(self)
         self.reserve(len(rows))
         self._rows[count * self.arity : (count + len(rows)) * self.arity] = rows.ravel()
         self.close_rows(len(rows))
 
     def refill(self, rows: Ids) -> None:
-        """Drop all rows and take others, distinct ones; what finds rows stays and finds these."""
+        """Replace all rows by other distinct rows; the hash set and the indexes stay built."""
         self.clear()
         if self._slots is not None:
             self.insert(rows)
@@ -234,11 +235,11 @@ class Table:
             self.append_distinct(rows)
 
     def is_plain(self, count: int) -> bool:
-        """Whether there is room for so many rows, and nothing that finds rows."""
+        """Whether so many rows fit, and there is neither a hash set nor an index."""
         return self._slots is None and not self._masks and count <= self.cells[L.T_CAPACITY]
 
     def clear(self) -> None:
-        """Drop all rows; what finds them stays, empty."""
+        """Drop all rows; the hash set and the indexes stay, empty."""
         if self._slots is not None:
             self._slots[:] = 0
         for number, heads in enumerate(self._heads):
@@ -250,37 +251,37 @@ class Table:
 
     @property
     def slot_count(self) -> int:
-        """How many slots the row-set and the indexes have."""
+        """The number of slots of the hash set and the indexes."""
         return (0 if self._slots is None else len(self._slots)) + sum(map(len, self._heads))
 
     def open_rows(self) -> tuple[int, int, int]:
-        """Return the address of the rows, how many there are, and how many fit, for a kernel that appends."""
+        """Return the address of the rows, their number and the capacity, for a kernel that appends."""
         return MEMORY.address(self._rows), len(self), self.capacity
 
     def close_rows(self, more: int) -> None:
-        """Take note of rows, new and distinct, that a kernel wrote behind the last one."""
+        """Count and index rows, new and distinct, that a kernel appended."""
         count = len(self)
-        self.forget_rows()
+        self.drop_hash_set()
         self.cells[L.T_COUNT] = count + more
         for number in range(len(self._masks)):
             self._fill(number, count)
         self.settle()
 
     def contains(self, row: Sequence[int]) -> bool:
-        """Whether a row is here."""
-        self.need_rows()
+        """Whether a row is in the table."""
+        self.ensure_hash_set()
         SCRATCH.key[: self.arity] = row
         return int(find_row(self.at, SCRATCH.address)) >= 0
 
     def mark(self, terms: int) -> None:
-        """Keep a bit per term or pair of terms, no row-set, while a node fills this empty table."""
+        """Use a bitmap of terms or pairs of terms, no hash set, while a node fills this empty table."""
         bits = terms if self.arity == 1 else terms * terms
         self._bits = np.zeros((bits + 7) // 8 + 1, np.uint8)
         self.record[L.T_BITS] = MEMORY.address(self._bits)
         self.record[L.T_TERMS] = terms
 
     def unmark(self) -> None:
-        """Drop the bits; the row-set follows when it is needed."""
+        """Drop the bitmap; the hash set is built when it is needed."""
         self._bits = None
         self.record[L.T_BITS] = 0
 
@@ -289,31 +290,31 @@ class Table:
         own = self.cells
         own[L.T_LOW] = own[L.T_HIGH] = own[L.T_COUNT]
 
-    def need_rows(self) -> None:
-        """Build the row-set, unless it is there."""
+    def ensure_hash_set(self) -> None:
+        """Build the hash set, unless it is built."""
         if self._slots is None:
             self._fill_new_slots(len(self))
 
-    def forget_rows(self) -> None:
-        """Drop the row-set; it follows when it is needed."""
+    def drop_hash_set(self) -> None:
+        """Drop the hash set; it is built again when it is needed."""
         self._slots = None
         self.cells[L.T_SLOTS] = 0
         self.cells[L.T_SLOT_COUNT] = 0
 
     @property
     def has_indexes(self) -> bool:
-        """Whether there is an index already."""
+        """Whether there is an index."""
         return bool(self._masks)
 
     def has_index(self, mask: int) -> bool:
-        """Whether the index on some columns is there already."""
+        """Whether there is an index on exactly these columns."""
         return mask in self._masks
 
-    def need_index(self, mask: int) -> tuple[int, int]:
-        """Return the number of the index on some columns, and its columns; build it, unless it is there.
+    def ensure_index(self, mask: int) -> tuple[int, int]:
+        """Return the number of the index on these columns, and its columns; build it, unless it is built.
 
-        A table takes few indexes. Where they are used up, the best one on fewer columns must do; if there
-        is none, the columns are none either.
+        The number of indexes is bounded. At the bound, the best index on fewer of the columns serves; without
+        such an index the returned columns are none.
         """
         if mask in self._masks:
             return self._masks.index(mask), mask
@@ -344,18 +345,18 @@ class Table:
         self._fill(number, 0)
 
     def _expected_keys(self, mask: int) -> int:
-        """Return about how many different keys the rows have, so that an index need not grow too often."""
+        """Estimate the number of distinct keys, so that an index need not grow too often."""
         count = len(self)
         if count <= _SMALL:
             return count
         columns = [column for column in range(self.arity) if mask >> column & 1]
         sample = self.rows[:: count // _SAMPLE][:, columns]
-        # What a sample hardly repeats is many; what it repeats is about all there is.
+        # A sample with many repeats has met about all keys.
         different = len(np.unique(sample, axis=0))
         return self._runs(columns) if different > len(sample) // 2 else 2 * different
 
     def _runs(self, columns: list[int]) -> int:
-        """Return how many runs of rows have the same key: no more keys are different than that."""
+        """Count the runs of rows with equal keys: an upper bound of the number of distinct keys."""
         rows = self.rows
         changes = np.zeros(len(rows) - 1, np.bool_)
         for column in columns:
@@ -363,7 +364,7 @@ class Table:
         return int(np.count_nonzero(changes)) + 1
 
     def reserve(self, more: int) -> None:
-        """Make room for so many more rows, in everything that is built."""
+        """Make room for so many more rows, in the hash set and the indexes too."""
         cells = self.cells
         count = cells[L.T_COUNT]
         if count + more > cells[L.T_CAPACITY]:
@@ -376,14 +377,14 @@ class Table:
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
 
     def make_ready(self, more: int, *, deleting: bool) -> None:
-        """Get all memory that inserting so many rows, or deleting some, will take."""
-        self.need_rows()
+        """Allocate all memory that inserting so many rows, or deleting rows, will take."""
+        self.ensure_hash_set()
         if deleting:
             self._need_previous()
         self.reserve(more)
 
     def trim(self) -> None:
-        """Give back room that growing left over."""
+        """Shrink arrays that are much larger than needed."""
         count = len(self)
         if self.capacity > count + count // 8 + _FIRST_ROWS:
             self._resize(count + _FIRST_ROWS)
@@ -397,15 +398,15 @@ class Table:
     def _resize(self, capacity: int) -> None:
         count = len(self)
         rows = _resized(self._rows, capacity * max(self.arity, 1), count * self.arity)
-        following = [_resized(one, capacity, count) for one in self._next]
-        previous = [_resized(one, capacity, count) for one in self._previous]
+        following = [_resized(chain, capacity, count) for chain in self._next]
+        previous = [_resized(chain, capacity, count) for chain in self._previous]
         arrays = (rows, *following, *previous)
         addresses = np.array([MEMORY.address(array) for array in arrays], np.int64)
-        places = [L.T_ROWS]
-        places += [_index(number) + L.I_NEXT for number in range(len(following))]
-        places += [_index(number) + L.I_PREVIOUS for number in range(len(previous))]
-        where, record = np.array(places), self.record
-        # No call from here on: an interrupt finds all of it done, or nothing.
+        fields = [L.T_ROWS]
+        fields += [_index(number) + L.I_NEXT for number in range(len(following))]
+        fields += [_index(number) + L.I_PREVIOUS for number in range(len(previous))]
+        where, record = np.array(fields), self.record
+        # No calls from here on, so that an interrupt cannot come in between.
         self._rows = rows
         self._next = following
         self._previous = previous
@@ -415,10 +416,10 @@ class Table:
     def _fill_new_slots(self, rows: int) -> None:
         try:
             self._new_slots(rows)
-            fill_slots(self.at)
+            build_hash_set(self.at)
         except BaseException:
-            # Others have this table too: half a row-set must not be taken for one.
-            self.forget_rows()
+            # The table is shared: a hash set that is half built must not be used.
+            self.drop_hash_set()
             raise
 
     def _new_slots(self, rows: int) -> None:
@@ -451,7 +452,7 @@ class Table:
         try:
             self._heads[number] = heads
             self._describe_heads(number)
-            move_heads(self.at, number, MEMORY.address(old), len(old))
+            rehash_heads(self.at, number, MEMORY.address(old), len(old))
         except BaseException:
             self._heads[number] = old
             self._describe_heads(number)
@@ -464,7 +465,7 @@ class Table:
 
 
 def count_distinct(tables: Sequence[Table]) -> int:
-    """Count the rows that are in at least one of some tables of one arity."""
+    """Count the distinct rows in the union of tables of one arity."""
     *smaller, largest = sorted(tables, key=len)
     if not smaller:
         return len(largest)
@@ -472,8 +473,8 @@ def count_distinct(tables: Sequence[Table]) -> int:
     if len(smaller) > 1:
         for table in smaller:
             others.insert(table.rows)
-    # What is small goes into the row-set, or is looked up in the one that is there.
-    if largest.has_row_set:
+    # The smaller side gets the hash set, or is looked up in the one that is built.
+    if largest.has_hash_set:
         common = largest.count_present(others.rows)
     elif others.arity == 2:
         common = others.count_pairs_present(largest.rows)

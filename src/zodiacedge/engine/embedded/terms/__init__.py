@@ -1,4 +1,4 @@
-"""Terms as integers: ids of this process, and fingerprints that are the same in every process.
+"""Terms as integers: ids within a process, and fingerprints that are the same in every process.
 
 intern_kernels  kernels of the dictionary: find a term, or append it
 dictionary      terms as dense 32-bit ids

@@ -1,8 +1,8 @@
-"""Terms as dense 32-bit ids.
+"""The dictionary: terms as dense 32-bit ids.
 
 A term is its kind and a payload: a number's bits, or a text in one arena of bytes. There is no Python
-object per term. Ids are given in order of arrival and are never taken back; entries that a failed change
-left behind are not state.
+object per term. Ids are given in order of arrival and never reused; entries that a failed change left
+behind are not state.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _MICROSECOND = timedelta(microseconds=1)
 _REAL_KINDS = {XSD_DECIMAL: L.K_DECIMAL, XSD_DOUBLE: L.K_DOUBLE, XSD_FLOAT: L.K_FLOAT}
 _FIRST_TERMS = 256
 _FIRST_TEXT = 4096
-# So many terms are interned together: room is made for all of them, as if all were new.
-_TOGETHER = 4096
-# Up to so many are quicker one by one.
+# Terms interned per kernel call: room is reserved as if all of them were new.
+_BATCH = 4096
+# Up to so many terms are quicker to intern one by one.
 _FEW = 16
 _DOUBLE = Struct("<d")
 _WORD = Struct("<q")
 
 
 class Dictionary:
-    """All terms an engine has met."""
+    """All terms of an engine, in a hash table with linear probing."""
 
     def __init__(self) -> None:
         """Start with no terms."""
@@ -81,7 +81,7 @@ class Dictionary:
         self._view = self._text.data
         self._views = self._kinds.data, self._payloads.data, self._lengths.data
         self._address = MEMORY.address(self.words)
-        self._take(self._kinds, self._payloads, self._lengths, self._slots, self._text)
+        self._replace_arrays(self._kinds, self._payloads, self._lengths, self._slots, self._text)
 
     def __len__(self) -> int:
         """Return the number of terms."""
@@ -109,29 +109,29 @@ class Dictionary:
         return self._payloads[: len(self)]
 
     def encode(self, term: Term) -> int:
-        """Return the id of a term, a new one if need be."""
-        kind, payload = _parts(term)
+        """Return the id of a term, a new id if need be."""
+        kind, payload = _kind_and_payload(term)
         if not isinstance(payload, int):
             length = len(payload)
             self.reserve_text(length)
             end = self._fields[L.D_TEXT_END]
             self._view[end : end + length] = payload
             payload = length
-        found = intern_term(self._address, kind, payload)
-        if found < 0:
+        number = intern_term(self._address, kind, payload)
+        if number < 0:
             self.reserve(1)
-            found = intern_term(self._address, kind, payload)
-        return found
+            number = intern_term(self._address, kind, payload)
+        return number
 
     def encode_all(self, terms: Iterable[Term]) -> Ids:
-        """Return the ids of terms, those that `encode` would give one after the other."""
+        """Return the ids of terms, the same as `encode` would give one by one."""
         given = iter(terms)
-        found = self._encode_some(list(islice(given, _TOGETHER)))
-        pieces = [found]
-        while len(found) == _TOGETHER:
-            found = self._encode_some(list(islice(given, _TOGETHER)))
-            pieces.append(found)
-        return np.concatenate(pieces) if len(pieces) > 1 else found
+        ids = self._encode_batch(list(islice(given, _BATCH)))
+        batches = [ids]
+        while len(ids) == _BATCH:
+            ids = self._encode_batch(list(islice(given, _BATCH)))
+            batches.append(ids)
+        return np.concatenate(batches) if len(batches) > 1 else ids
 
     def encode_numbers(self, kinds: NDArray[np.int8] | int, payloads: NDArray[np.int64]) -> Ids:
         """Return the ids of numbers, from the kind of each, or of all, and their bits."""
@@ -143,11 +143,11 @@ class Dictionary:
         return self.encode_numbers(L.K_INTEGER, values)
 
     def encode_texts(self, kind: int, lengths: NDArray[np.int64], text: bytes) -> Ids:
-        """Return the ids of texts of one kind that stand one behind the other, from the length of each."""
+        """Return the ids of concatenated texts of one kind, from the length of each."""
         return self._intern(np.full(len(lengths), kind, np.int8), lengths, text)
 
     def texts(self, ids: Ids) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """Return where each text begins and ends, and all of them one behind the other."""
+        """Return the offsets of texts, and the texts concatenated."""
         ends = np.zeros(len(ids) + 1, np.int32)
         np.cumsum(self._lengths[ids], out=ends[1:])
         given = np.ascontiguousarray(ids, np.int32)
@@ -156,8 +156,8 @@ class Dictionary:
         return ends, out
 
     def find(self, term: Term) -> int:
-        """Return the id of a term, or -1 if it was never met."""
-        kind, payload = _parts(term)
+        """Return the id of a term, or -1 if it is not in the dictionary."""
+        kind, payload = _kind_and_payload(term)
         if isinstance(payload, int):
             return int(find_text(self.address, kind, payload, 0, 0))
         data = np.frombuffer(payload or b"\0", np.uint8)
@@ -182,7 +182,7 @@ class Dictionary:
         return decimal(value) if kind == L.K_DECIMAL else Literal(double(value).lexical, XSD_FLOAT)
 
     def may_be_equal(self, rows: Iterable[NDArray[np.int32]]) -> bool:
-        """Whether two different terms of some rows may be equal as values: numbers of several types."""
+        """Whether two different terms of these rows may be equal as values: numbers of several types."""
         kinds: set[int] = set()
         for terms in rows:
             kinds.update(np.unique(self._kinds[terms]).tolist())
@@ -202,7 +202,7 @@ class Dictionary:
             kinds, payloads, lengths = (_grown(array, capacity) for array in (kinds, payloads, lengths))
         if rehash:
             slots = np.zeros(max(3 * count, 2 * len(slots)), np.int32)
-        self._take(kinds, payloads, lengths, slots, self._text)
+        self._replace_arrays(kinds, payloads, lengths, slots, self._text)
 
     def reserve_text(self, more: int) -> None:
         """Make room for so many more bytes of text."""
@@ -210,16 +210,16 @@ class Dictionary:
         end = fields[L.D_TEXT_END] + more
         if end > fields[L.D_TEXT_CAPACITY]:
             text = _grown(self._text, max(end, len(self._text) * 2))
-            self._take(self._kinds, self._payloads, self._lengths, self._slots, text)
+            self._replace_arrays(self._kinds, self._payloads, self._lengths, self._slots, text)
 
-    def _encode_some(self, terms: list[Term]) -> Ids:
+    def _encode_batch(self, terms: list[Term]) -> Ids:
         if len(terms) <= _FEW:
             return np.array([self.encode(term) for term in terms], np.int32)
         kinds: list[int] = []
         payloads: list[int] = []
         texts: list[bytes] = []
         for term in terms:
-            kind, payload = _parts(term)
+            kind, payload = _kind_and_payload(term)
             kinds.append(kind)
             if isinstance(payload, int):
                 payloads.append(payload)
@@ -238,7 +238,7 @@ class Dictionary:
         intern_terms(self._address, *given, MEMORY.address(data), MEMORY.address(ids))
         return ids
 
-    def _take(
+    def _replace_arrays(
         self,
         kinds: NDArray[np.int8],
         payloads: NDArray[np.int64],
@@ -246,10 +246,10 @@ class Dictionary:
         slots: NDArray[np.int32],
         text: NDArray[np.uint8],
     ) -> None:
-        """Put other arrays in use; new slots are empty.
+        """Replace the arrays, and fill the slots if they are new.
 
-        All is made ready beside what is in use and taken over in one step, whatever interrupts it: kernels
-        must never meet an address of an array that is gone, nor slots that miss terms.
+        The new descriptor is prepared first and taken over in one step, so that an interrupt cannot leave
+        kernels with the address of a freed array, or with slots that miss terms.
         """
         described = self.words.copy()
         described[L.D_KINDS] = MEMORY.address(kinds)
@@ -282,7 +282,7 @@ def _grown(array: NDArray[Any], capacity: int) -> NDArray[Any]:
     return larger
 
 
-def _parts(term: Term) -> tuple[int, int | bytes]:
+def _kind_and_payload(term: Term) -> tuple[int, int | bytes]:
     if isinstance(term, IRI):
         return L.K_IRI, term.value.encode()
     if isinstance(term, BlankNode):
@@ -291,10 +291,10 @@ def _parts(term: Term) -> tuple[int, int | bytes]:
         return L.K_STRING, term.lexical.encode()
     if term.datatype == RDF_LANGSTRING:
         return L.K_TAGGED, f"{term.language}\0{term.lexical}".encode()
-    return _value_parts(term, value_of(term))
+    return _kind_and_value(term, value_of(term))
 
 
-def _value_parts(term: Literal, value: object) -> tuple[int, int | bytes]:
+def _kind_and_value(term: Literal, value: object) -> tuple[int, int | bytes]:
     if term.datatype in _REAL_KINDS and isinstance(value, float):
         return _REAL_KINDS[term.datatype], _WORD.unpack(_DOUBLE.pack(value))[0]
     if term.datatype == XSD_BOOLEAN and isinstance(value, bool):

@@ -1,8 +1,7 @@
-"""A number for every term that is the same in every process: a hash of its kind and its text or value.
+"""Fingerprints: hashes of a term's kind and text or value that are the same in every process.
 
-Dense ids are given in the order of arrival, so two processes give different ones. Where processes work on one
-set of facts without asking each other, terms go by their fingerprints, and whoever brings terms together must
-look out for two that share one.
+Dense ids are given in the order of arrival, so they differ between processes. Where processes work on one set
+of facts independently, terms are identified by their fingerprints; merging terms must check for collisions.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 
 MOST_BITS = 63
-# Kinds take the lowest bits of what a hash starts from, the seed those above. It is mixed before a word is:
-# small numbers that only meet by XOR would cancel each other.
+# A hash starts from the kind, in the lowest bits, and the seed, above them. They are mixed before the first
+# word: small numbers combined by XOR alone would cancel each other.
 _KIND_BITS = 4
 _FIRST = 0x2545F4914F6CDD1D
 _LAST = 0x5BD1E995
@@ -33,7 +32,7 @@ _LAST = 0x5BD1E995
 
 @kernel
 def fingerprint_terms(dictionary: int, first: int, total: int, seed: int, bits: int, out: int) -> None:
-    """Write the fingerprints of terms whose ids follow each other."""
+    """Write the fingerprints of terms with consecutive ids."""
     kinds = get(dictionary, L.D_KINDS)
     payloads = get(dictionary, L.D_PAYLOADS)
     lengths = get(dictionary, L.D_LENGTHS)
@@ -59,10 +58,10 @@ def fingerprints(
     Args:
         dictionary: The terms.
         first: The first id.
-        seed: Another one gives other fingerprints.
-        bits: How many bits a fingerprint has; fewer than the most are for tests of what follows from that.
+        seed: Another seed gives other fingerprints.
+        bits: Bits of a fingerprint; tests use few, to provoke collisions.
     """
-    found = np.empty(max(len(dictionary) - first, 0), np.int64)
-    if len(found):
-        fingerprint_terms(dictionary.address, first, len(found), seed, bits, MEMORY.address(found))
-    return found
+    hashes = np.empty(max(len(dictionary) - first, 0), np.int64)
+    if len(hashes):
+        fingerprint_terms(dictionary.address, first, len(hashes), seed, bits, MEMORY.address(hashes))
+    return hashes

@@ -1,7 +1,7 @@
-"""Kernels of the dictionary: find a term by kind and payload, or give it the next id.
+"""Kernels of the dictionary: find a term by kind and payload, or append it with the next id.
 
-A text may stand anywhere in memory; one that is new is copied to the end of the dictionary's arena. Room is
-the caller's concern: `has_room` tells, and `Dictionary` makes it.
+The dictionary is a hash table with linear probing. A text may lie anywhere in memory; a new text is copied to
+the end of the dictionary's arena. Callers make room first: `has_room` tells, and `Dictionary.reserve` grows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
 @kernel
 def has_room(dictionary: int, more: int) -> bool:
-    """Whether so many terms fit in; half of the slots stay free."""
+    """Whether so many more terms fit; at most half of the slots are used."""
     count = get(dictionary, L.D_COUNT) + more
     return count <= get(dictionary, L.D_CAPACITY) and count * 2 <= get(dictionary, L.D_SLOT_COUNT)
 
@@ -50,7 +50,7 @@ def same_bytes(base: int, start: int, other: int, other_start: int, length: int)
 
 @kernel
 def copy_bytes(base: int, start: int, length: int, target: int, place: int) -> None:
-    """Copy a text as it is."""
+    """Copy a text."""
     for n in range(length):
         store8(target, place + n, load8(base, start + n))
 
@@ -59,7 +59,7 @@ def copy_bytes(base: int, start: int, length: int, target: int, place: int) -> N
 def find_term(
     dictionary: int, kind: int, payload: int, base: int, start: int, length: int, hashed: int
 ) -> int:
-    """Return the id of a term, or -1 - slot, with the free slot where it would go."""
+    """Return the id of a term, or -1 - slot, where the slot is the free one for it."""
     kinds = get(dictionary, L.D_KINDS)
     payloads = get(dictionary, L.D_PAYLOADS)
     lengths = get(dictionary, L.D_LENGTHS)
@@ -86,7 +86,7 @@ def find_term(
 
 @kernel
 def add_term(dictionary: int, kind: int, payload: int, length: int, slot: int) -> int:
-    """Give a term the next id."""
+    """Append a term and return its id."""
     number = get(dictionary, L.D_COUNT)
     store8(get(dictionary, L.D_KINDS), number, kind)
     put(get(dictionary, L.D_PAYLOADS), number, payload)
@@ -107,7 +107,7 @@ def intern_number(dictionary: int, kind: int, payload: int) -> int:
 def intern_text(dictionary: int, kind: int, base: int, start: int, length: int) -> int:
     """Return the id of a text; there must be room for one more term and for the text.
 
-    A text in the arena stands at its end, where it stays if it is new.
+    A text that is already in the arena lies at its end, and stays there if it is new.
     """
     found = find_term(dictionary, kind, 0, base, start, length, hash_bytes(kind, base, start, length))
     if found >= 0:
@@ -124,7 +124,7 @@ def intern_text(dictionary: int, kind: int, base: int, start: int, length: int) 
 def intern_term(dictionary: int, kind: int, payload: int) -> int:
     """Return the id of a term, or -1 where there is no room for one more.
 
-    The payload is a number's bits or the length of a text, which stands at the arena's end.
+    The payload is a number's bits or the length of a text, which lies at the arena's end.
     """
     if not has_room(dictionary, 1):
         return -1
@@ -137,7 +137,7 @@ def intern_term(dictionary: int, kind: int, payload: int) -> int:
 def intern_terms(dictionary: int, kinds: int, payloads: int, total: int, text: int, ids: int) -> None:
     """Write the ids of terms; there must be room for all of them.
 
-    A payload is a number's bits or a text's length; the texts stand one behind the other.
+    A payload is a number's bits or a text's length; the texts are concatenated.
     """
     start = 0
     for n in range(total):
@@ -161,7 +161,7 @@ def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) 
 
 @kernel
 def gather_texts(dictionary: int, ids: int, total: int, out: int) -> None:
-    """Write the texts of terms one behind the other; all of them must have one."""
+    """Concatenate the texts of terms, all of which must have one."""
     payloads = get(dictionary, L.D_PAYLOADS)
     lengths = get(dictionary, L.D_LENGTHS)
     text = get(dictionary, L.D_TEXT)

@@ -65,7 +65,7 @@ class Difference:
         sample = np.sort(_keys(table.rows[:: max(new // _SAMPLE, 1)]))
         present = np.zeros(len(sample), np.bool_)
         for table in self._deleted:
-            # One pass over the rows, without a row-set that may never be needed.
+            # One pass over the rows, without a hash set that may never be needed.
             keys = _keys(table.rows)
             places = np.minimum(np.searchsorted(sample, keys), len(sample) - 1)
             present[places[sample[places] == keys]] = True
@@ -73,7 +73,7 @@ class Difference:
         return new - common + max(old - common, 0)
 
     def changed_rows(self) -> tuple[list[Ids], list[Ids]]:
-        """Return the rows deleted and those inserted: by row-sets of the old tables, without overlays."""
+        """Return the rows deleted and those inserted: by hash sets of the old tables, without overlays."""
         if not self._deleted or not self._inserted:
             return [table.rows for table in self._deleted], [table.rows for table in self._inserted]
         (new,) = self._inserted
@@ -84,7 +84,7 @@ class Difference:
             met = np.zeros(len(old), np.bool_)
             met[places[common]] = True
             rows = old.rows[~met]
-            deleted.append(new.sift(rows, present=False) if len(self._deleted) > 1 else rows)
+            deleted.append(new.filter(rows, present=False) if len(self._deleted) > 1 else rows)
             rest = rest[~common]
         return deleted, [rest]
 
@@ -189,7 +189,7 @@ def _is_in(piece: OverlayTable, rows: Ids) -> Flags:
 
 
 def _is_row_of(table: Table, rows: Ids) -> Flags:
-    """Tell of each row whether a table holds it; the smaller of both gets a row-set."""
+    """Tell of each row whether a table holds it; the smaller of both gets a hash set."""
     if len(table) <= len(rows):
         return _copy(table).mask(rows)
     wanted = Table(rows.shape[1])

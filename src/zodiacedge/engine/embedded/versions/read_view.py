@@ -242,5 +242,5 @@ def _found_by(table: Table | None) -> int:
     """Return the address of a table that rows can be looked for in, or 0 if it holds none."""
     if not table:
         return 0
-    table.need_rows()
+    table.ensure_hash_set()
     return table.at

@@ -258,8 +258,8 @@ class _Task:
                 table = union([read.table(translation) for read in reads], one.relation.arity)
                 was = old[one.relation]
                 for batch, rows in (
-                    (add, was.sift(table.rows, present=False)),
-                    (remove, table.sift(was.rows, present=False)),
+                    (add, was.filter(table.rows, present=False)),
+                    (remove, table.filter(was.rows, present=False)),
                 ):
                     for name, piece in translation.tables(one.relation, rows):
                         batch.add_rows(name, piece)

@@ -56,7 +56,7 @@ class _TableChange:
         if len(self.deleted):
             deleted = Table(self.deleted.shape[1])
             deleted.insert(self.deleted)
-            rows = deleted.sift(rows, present=False)
+            rows = deleted.filter(rows, present=False)
         return np.concatenate((rows, self.inserted)) if len(self.inserted) else rows
 
     def as_new(self) -> _TableChange:
@@ -227,8 +227,8 @@ def _replaced(before: Mapping[_Name, Table], after: Mapping[_Name, Table]) -> di
         old, new = before.get(name), after.get(name)
         arity = (old if old is not None else after[name]).arity
         was, will = (table if table is not None else Table(arity) for table in (old, new))
-        inserted = was.sift(will.rows, present=False) if len(was) else will.rows
-        deleted = will.sift(was.rows, present=False) if len(was) else was.rows
+        inserted = was.filter(will.rows, present=False) if len(was) else will.rows
+        deleted = will.filter(was.rows, present=False) if len(was) else was.rows
         changes[name] = _TableChange(was.rows, inserted, deleted)
     return changes
 

@@ -119,9 +119,9 @@ def run(task: DeltaTask) -> ExplicitDelta:
     for relation, read in reads.items():
         table = read.explicit.table(translation)
         insert, delete = (_distinct(side, relation, translation) for side in (read.insert, read.delete))
-        new = table.sift(insert.rows, present=False)
-        old = insert.sift(table.sift(delete.rows, present=True), present=False)
-        absent[relation] = table.sift(delete.rows, present=False)
+        new = table.filter(insert.rows, present=False)
+        old = insert.filter(table.filter(delete.rows, present=True), present=False)
+        absent[relation] = table.filter(delete.rows, present=False)
         idle += len(insert) - len(new)
         for side, rows in ((inserted, new), (deleted, old)):
             if len(rows):

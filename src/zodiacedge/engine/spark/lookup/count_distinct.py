@@ -68,7 +68,7 @@ def count_here(owned: Owned) -> Counts:
     relation = owned.relation
     *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)
     more = union(others, relation.arity)
-    both = more.sift(largest.rows, present=True)
+    both = more.filter(largest.rows, present=True)
     if not relation.typed:
         return {0: len(largest) + len(more) - len(both)}
     found = _by_class(translation, largest.rows) + _by_class(translation, more.rows)

@@ -1,6 +1,6 @@
-"""Characters of N-Triples: UTF-8, what a label may hold, and escapes.
+"""Kernels of characters in N-Triples: UTF-8, label characters, and escapes.
 
-The buffer ends with a line feed, which no character may hold: no scan needs to ask whether it is at the end.
+The buffer ends with a line feed, which no term contains: scans need no check for the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOWER_U = 0x75
 
 @kernel
 def utf8_length(base: int, at: int) -> int:
-    """Return how many bytes a character beyond ASCII has, or 0 where it is not UTF-8."""
+    """Return the number of bytes of a character beyond ASCII, or 0 where it is not UTF-8."""
     first = load8(base, at) & 255
     if first < 0xC2 or first > 0xF4:
         return 0
@@ -62,7 +62,7 @@ def utf8_length(base: int, at: int) -> int:
 
 @kernel
 def code_point(base: int, at: int, length: int) -> int:
-    """Return the code point of a character beyond ASCII that is UTF-8."""
+    """Return the code point of a valid character beyond ASCII."""
     code = load8(base, at) & (0x7F >> length)
     for n in range(1, length):
         code = (code << 6) | (load8(base, at + n) & 0x3F)
@@ -71,7 +71,7 @@ def code_point(base: int, at: int, length: int) -> int:
 
 @kernel
 def is_name(code: int, first: bool) -> bool:
-    """Whether a code point beyond ASCII may stand in a label, or start it."""
+    """Whether a code point beyond ASCII may be in a label, or start it."""
     if code < 0x2000:
         if code == 0xB7 or (0x300 <= code <= 0x36F):
             return not first
@@ -87,7 +87,7 @@ def is_name(code: int, first: bool) -> bool:
 
 @kernel
 def hex_value(base: int, at: int, digits: int) -> int:
-    """Return the number that so many hexadecimal digits write, or -1."""
+    """Return the value of so many hexadecimal digits, or -1."""
     value = 0
     for n in range(digits):
         c = load8(base, at + n)
@@ -104,7 +104,7 @@ def hex_value(base: int, at: int, digits: int) -> int:
 
 @kernel
 def escaped_code(base: int, at: int, in_string: int) -> int:
-    """Return the code point of the escape that starts at a backslash, or -1 where it is none.
+    """Return the code point of the escape that starts at a backslash, or -1 where it is invalid.
 
     A pair of UTF-16 surrogates is one character, as pyoxigraph's lenient reading has it.
     """
@@ -139,7 +139,7 @@ def escaped_code(base: int, at: int, in_string: int) -> int:
 
 @kernel
 def escape_length(base: int, at: int, code: int) -> int:
-    """Return how many bytes a valid escape has."""
+    """Return the number of bytes of a valid escape."""
     letter = load8(base, at + 1)
     if letter == LOWER_U:
         return 12 if code > 0xFFFF else 6
@@ -148,7 +148,7 @@ def escape_length(base: int, at: int, code: int) -> int:
 
 @kernel
 def unescape(base: int, start: int, end: int, target: int, place: int) -> int:
-    """Copy a text without its escapes; return where the copy ends."""
+    """Copy a text and resolve its escapes; return the end of the copy."""
     at = start
     while at < end:
         c = load8(base, at)
@@ -182,7 +182,7 @@ def unescape(base: int, start: int, end: int, target: int, place: int) -> int:
 
 @kernel
 def write_text(base: int, start: int, end: int, escaped: int, target: int, place: int) -> int:
-    """Copy a text without its escapes; return where the copy ends."""
+    """Copy a text and resolve its escapes; return the end of the copy."""
     if escaped:
         return unescape(base, start, end, target, place)
     copy_bytes(base, start, end - start, target, place)

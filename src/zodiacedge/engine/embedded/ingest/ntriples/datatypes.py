@@ -1,4 +1,4 @@
-"""Datatypes whose literals have values here, known by number."""
+"""Datatypes whose literals the kernels parse, by number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from zodiacedge.terms import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# By number; all from the last on are integers.
+# Numbers of datatypes; all from the last on are integers.
 T_STRING = 0
 T_LANGUAGE = 1
 T_DIRECTION = 2
@@ -47,7 +47,7 @@ DATATYPES: tuple[str, ...] = (
     *INTEGER_RANGES,
 )
 
-# Of each: where its name stands among all names, how long that is, and its least and greatest number.
+# The record of a datatype: the offset and length of its name, and its least and greatest number.
 TYPE_WORDS = 4
 TYPE_START = 0
 TYPE_LENGTH = 1
@@ -70,7 +70,7 @@ TYPE_NAMES = np.frombuffer("".join(DATATYPES).encode(), np.uint8)
 
 @kernel
 def same_name(buffer: int, start: int, end: int, names: int, name: int, length: int) -> bool:
-    """Whether a span of the buffer, which may hold escapes, is a known name, which is ASCII."""
+    """Whether a span of the buffer, escapes resolved, equals an ASCII name."""
     at = start
     place = 0
     while at < end and place < length:
@@ -88,7 +88,7 @@ def same_name(buffer: int, start: int, end: int, names: int, name: int, length: 
 
 @kernel
 def known_datatype(state: int, buffer: int) -> int:
-    """Return the number of the datatype that was scanned, or -1."""
+    """Return the number of the scanned datatype, or -1."""
     here = ns.N_SPANS + ns.ANNOTATION * ns.SPAN_WORDS
     start = get(state, here + ns.S_START)
     end = get(state, here + ns.S_END)

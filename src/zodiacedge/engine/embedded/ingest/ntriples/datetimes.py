@@ -1,4 +1,4 @@
-"""Moments: an xsd:dateTime as microseconds since 1970."""
+"""Kernels that parse an xsd:dateTime as microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAST_MOMENT = 253_402_300_799_999_999
 
 @kernel
 def days_of_month(year: int, month: int) -> int:
-    """Return how many days a month has."""
+    """Return the number of days of a month."""
     if month == 2:
         return 29 if (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)) else 28
     return 30 if (month == 4 or month == 6 or month == 9 or month == 11) else 31
@@ -35,7 +35,7 @@ def days_since_1970(year: int, month: int, day: int) -> int:
 
 @kernel
 def read_moment(state: int, base: int, start: int, end: int) -> int:
-    """Leave the microseconds since 1970 of a dateTime; return its kind, `INVALID`, or `LATER`."""
+    """Parse a dateTime as microseconds since 1970; return its kind, `INVALID`, or `LATER`."""
     if end - start < 19:
         return ns.INVALID
     if (
@@ -80,7 +80,7 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
             digits += 1
         rest = fraction % unit
         fraction //= unit
-        # Half a microsecond goes to the even side.
+        # Half a microsecond is rounded to even.
         if 2 * rest > unit or (2 * rest == unit and fraction % 2 == 1):
             fraction += 1
     if hour == 24 and (minute or second):

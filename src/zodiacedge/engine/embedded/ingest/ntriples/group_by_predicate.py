@@ -1,4 +1,4 @@
-"""Dealing triples out: to each predicate its pairs, to each class its members."""
+"""Kernels that group triples: pairs by predicate, members by class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
 @kernel
 def group_of(triples: int, row: int, membership: int, terms: int) -> int:
-    """Return the group of a triple: its predicate's id, or behind all ids the class it gives a member."""
+    """Return the group of a triple: its predicate's id, or for `rdf:type` its class's id after all ids."""
     predicate = load32(triples, 3 * row + 1)
     return terms + load32(triples, 3 * row + 2) if predicate == membership else predicate
 
@@ -18,9 +18,9 @@ def group_of(triples: int, row: int, membership: int, terms: int) -> int:
 def count_groups(
     triples: int, total: int, membership: int, terms: int, ranks: int, groups: int, sizes: int
 ) -> int:
-    """List the groups in order of appearance, with how many triples each has; return how many there are.
+    """List the groups in order of appearance, with their sizes; return their number.
 
-    `ranks` has a zero for each group that may be, and keeps its place in the list, plus one.
+    `ranks` has a zero for each possible group, and gets its position in the list, plus one.
     """
     count = 0
     for row in range(total):
@@ -37,10 +37,10 @@ def count_groups(
 
 
 @kernel
-def deal_triples(
+def scatter_triples(
     triples: int, total: int, membership: int, terms: int, ranks: int, places: int, words: int
 ) -> None:
-    """Write each triple's row into its group: subject and object, or the member. `places` moves along."""
+    """Write each triple's row into its group: subject and object, or the member. `places` advances."""
     for row in range(total):
         group = group_of(triples, row, membership, terms)
         rank = load32(ranks, group) - 1

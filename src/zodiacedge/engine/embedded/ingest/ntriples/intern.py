@@ -1,7 +1,7 @@
-"""Interning the terms of a line that was scanned.
+"""Kernels that intern the terms of a scanned line.
 
-A term is written as `Dictionary` writes it, so that both find what the other entered. Values that the kernels
-cannot work out exactly, such as a number of 20 digits, are left to the host.
+Terms have the representation of `Dictionary`, so that both find the same ids. Values that the kernels cannot
+compute exactly, such as a number of 20 digits, are left to the host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zodiacedge.engine.embedded.terms.intern_kernels import intern_number, inter
 
 @kernel
 def write_term(state: int, kind: int, slot: int, text: int, place: int) -> int:
-    """Write a text and what stands before it: a prefix, a tag or a datatype. Return where it ends."""
+    """Write a text after its prefix, tag or datatype; return the end."""
     part = slot
     if kind == L.K_BLANK:
         prefix = get(state, ns.N_PREFIX)
@@ -53,7 +53,7 @@ def write_term(state: int, kind: int, slot: int, text: int, place: int) -> int:
 
 @kernel
 def is_term(dictionary: int, number: int, buffer: int, start: int, end: int) -> bool:
-    """Whether an IRI is the one that was met before under a number; a guess, cheaper than a search."""
+    """Whether an IRI is the term of a cached id; cheaper than a lookup."""
     if load32(get(dictionary, L.D_LENGTHS), number) != end - start:
         return False
     text = get(dictionary, L.D_TEXT)
@@ -66,7 +66,7 @@ def is_term(dictionary: int, number: int, buffer: int, start: int, end: int) -> 
 
 @kernel
 def guess_slot(buffer: int, start: int, end: int, slot: int) -> int:
-    """Return where an IRI is noted once it was met: the last subject in a place of its own."""
+    """Return the slot of an IRI in the cache of ids; the last subject has a slot of its own."""
     if slot == ns.SUBJECT:
         return ns.GUESSES
     # The bracket before the name counts where the name is short.
@@ -79,7 +79,7 @@ def guess_slot(buffer: int, start: int, end: int, slot: int) -> int:
 
 @kernel
 def leave_to_host(state: int, checked: int) -> int:
-    """Note the object for the host; return `FINISHED`, or `NEEDS_LATER` where there is no room."""
+    """Queue the object for the host; return `FINISHED`, or `NEEDS_LATER` where there is no room."""
     here = ns.N_SPANS + ns.OBJECT * ns.SPAN_WORDS
     start = get(state, here + ns.S_START)
     end = get(state, here + ns.S_END)
@@ -109,7 +109,7 @@ def leave_to_host(state: int, checked: int) -> int:
 
 @kernel
 def intern_line(state: int, dictionary: int) -> int:
-    """Write the triple of a line that was scanned; return `FINISHED`, or what there is no room for."""
+    """Write the triple of a scanned line; return `FINISHED`, or what must grow first."""
     buffer = get(state, ns.N_BUFFER)
     text = get(dictionary, L.D_TEXT)
     out = get(state, ns.N_OUT)

@@ -1,4 +1,4 @@
-"""Numbers: integers of 64 bits and doubles, exact to the last bit, or left to the host."""
+"""Kernels that parse 64-bit integers and doubles, exact to the last bit, or leave them to the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MANY_DIGITS = 18  # any so many fit into 63 bits
+MANY_DIGITS = 18  # so many digits always fit into 63 bits
 _GREATEST = 0x7FFFFFFFFFFFFFFF
 _TENTH = _GREATEST // 10
 _HUGE = 1 << 40  # a power of ten beyond all numbers, which can still be added to
@@ -26,7 +26,7 @@ _LIMB_BITS = 30
 _LIMB = (1 << _LIMB_BITS) - 1
 _WORD_BITS = 63
 
-# What digits may be instead of minus a number.
+# Results for digits that are no number.
 _NO_DIGITS = 1
 _TOO_LARGE = 2
 
@@ -47,7 +47,7 @@ POWERS = _powers()
 
 @kernel
 def skip_sign(base: int, at: int, end: int) -> int:
-    """Return where a number goes on behind its sign, if it has one."""
+    """Return the start of a number after its sign, if it has a sign."""
     if at < end and (load8(base, at) == MINUS or load8(base, at) == PLUS):
         return at + 1
     return at
@@ -55,7 +55,7 @@ def skip_sign(base: int, at: int, end: int) -> int:
 
 @kernel
 def read_negated(base: int, at: int, end: int) -> int:
-    """Return minus the number that digits write, `_NO_DIGITS`, or `_TOO_LARGE`.
+    """Return the negated value of digits, `_NO_DIGITS`, or `_TOO_LARGE`.
 
     The negative numbers reach one further than the others, so digits are counted downwards.
     """
@@ -77,13 +77,13 @@ def read_negated(base: int, at: int, end: int) -> int:
 
 @kernel
 def read_digits(base: int, at: int, end: int) -> int:
-    """Return the number that digits write (at most 18), or one below 0 where something else stands there."""
+    """Return the value of at most 18 digits, or a negative number where they are no digits."""
     return -read_negated(base, at, end)
 
 
 @kernel
 def read_integer(state: int, base: int, start: int, end: int, least: int, greatest: int) -> int:
-    """Leave the value of an integer; return its kind, or `INVALID`."""
+    """Parse an integer; return its kind, or `INVALID`."""
     at = skip_sign(base, start, end)
     value = read_negated(base, at, end)
     if value > 0:
@@ -153,7 +153,7 @@ def nearest(whole: int, powers: int, power: int, bits: int) -> int:
 
 @kernel
 def read_real(state: int, base: int, start: int, end: int, kind: int) -> int:
-    """Leave the bits of a decimal or a double; return its kind, `INVALID`, or `LATER`.
+    """Parse a decimal or a double; return its kind, `INVALID`, or `LATER`.
 
     A whole number up to 2**53 and a power of ten up to 10**22 are doubles, so their product and their
     quotient are rounded once, and right. The quotient of a larger number is a guess that is put right.

@@ -25,7 +25,7 @@ from zodiacedge.engine.embedded.ingest.ntriples.datatypes import (
     TYPE_NAMES,
     TYPE_TABLE,
 )
-from zodiacedge.engine.embedded.ingest.ntriples.group_by_predicate import count_groups, deal_triples
+from zodiacedge.engine.embedded.ingest.ntriples.group_by_predicate import count_groups, scatter_triples
 from zodiacedge.engine.embedded.ingest.ntriples.numbers import POWERS
 from zodiacedge.engine.embedded.ingest.ntriples.scan import read_lines
 from zodiacedge.engine.embedded.ingest.ntriples.scan_line import CLASSES
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Ids
 
 
-# A kernel call reads at most so many bytes, unless a single line is longer.
+# Bytes that a kernel call reads at most, unless a single line is longer.
 _PIECE = 1 << 19
 _OUT_ROWS = 1 << 15
 _BAD_LINES = 256
 _LATER = 1 << 13
 _LATER_TEXT = 1 << 18
 _MORE_TERMS = 1 << 12
-# More than a report shows of a line.
+# More of a line than a report shows.
 _EXCERPT = 1024
 
 _REAL_KINDS = {T_DECIMAL: L.K_DECIMAL, T_DOUBLE: L.K_DOUBLE, T_FLOAT: L.K_FLOAT}
@@ -88,7 +88,7 @@ class Groups(NamedTuple):
 
 
 class TripleReader:
-    """Reads one document: feed it bytes, finish it, then take the triples.
+    """A reader of one document: feed it bytes, finish it, then take the triples.
 
     Any cut between two calls of `feed` will do; the last line waits until it is whole. Bad lines go to
     `findings`, and all of them are in `bad` unless the caller's own findings keep fewer.
@@ -103,13 +103,13 @@ class TripleReader:
         file: str = "",
         findings: Findings | None = None,
     ) -> None:
-        """Start a document. `blank_prefix` goes before each label of a blank node."""
+        """Start a document. `blank_prefix` is put before each label of a blank node."""
         self._dictionary = dictionary
         self._file = file
         self._findings = findings if findings is not None else Findings(keep=sys.maxsize)
         self.bad_count = 0
         self._pieces: list[Ids] = []
-        self._offset = 0  # where the buffer stands in the document
+        self._offset = 0  # of the buffer in the document
         self._filled = 0
         prefix = blank_prefix.encode()
         self._buffer = np.empty(2 * _PIECE, np.uint8)
@@ -151,7 +151,7 @@ class TripleReader:
 
     @property
     def triples(self) -> Ids:
-        """The triples read so far and not taken yet: subject, predicate and object, one triple per line."""
+        """The triples read so far and not taken yet: rows of subject, predicate and object."""
         if len(self._pieces) != 1:
             whole = np.concatenate(self._pieces) if self._pieces else np.zeros((0, 3), np.int32)
             self._pieces = [whole]
@@ -163,7 +163,7 @@ class TripleReader:
         return self._findings.kept
 
     def take(self) -> Ids:
-        """Return the triples read so far, and let go of them."""
+        """Return the triples read so far, and drop them."""
         found = self.triples
         self._pieces = []
         return found
@@ -194,7 +194,7 @@ class TripleReader:
         self._filled = end
 
     def _read(self, stop: int) -> None:
-        """Read the whole lines in the buffer, and move what is behind them to its front."""
+        """Read the complete lines in the buffer, and move the rest to its front."""
         state, dictionary = self._state, self._dictionary
         marked = self._offset == 0 and self._buffer[: len(BOM)].tobytes() == BOM
         state[ns.N_AT] = len(BOM) if marked else 0
@@ -219,7 +219,7 @@ class TripleReader:
         self._filled = rest
 
     def _drain(self, *, marked: bool) -> None:
-        """Take what the kernel wrote."""
+        """Take the triples and bad lines that the kernel wrote."""
         state = self._state
         if state[ns.N_LATER_COUNT]:
             self._settle_later()
@@ -233,7 +233,7 @@ class TripleReader:
             state[ns.N_BAD_COUNT] = 0
 
     def _settle_later(self) -> None:
-        """Work out the literals that the kernel left."""
+        """Compute the literals that the kernel left to the host."""
         state, dictionary = self._state, self._dictionary
         count = int(state[ns.N_LATER_COUNT])
         text = self._later_text[: int(state[ns.N_LATER_END])].tobytes()
@@ -241,7 +241,7 @@ class TripleReader:
         numbers: list[tuple[int, int, float]] = []
         for row, datatype, start, end, checked in records.tolist():
             kind = _REAL_KINDS.get(datatype) if checked else None
-            # The kernel has seen that it is a number, so Python reads it as XSD does.
+            # The kernel has checked that it is a number, so Python parses it as XSD does.
             value = float(text[start:end]) if kind is not None else math.inf
             if kind is not None and math.isfinite(value):
                 numbers.append((row, kind, value + 0.0))
@@ -257,7 +257,7 @@ class TripleReader:
 
     def _report(self, records: NDArray[np.int64], *, marked: bool) -> None:
         for line, start, part, place, reason in records.tolist():
-            # The mark is no part of the line.
+            # The byte order mark is no part of the line.
             first = start + len(BOM) if marked and start == 0 else start
             text = self._buffer[first : first + _EXCERPT].tobytes().partition(b"\n")[0]
             column = len(self._buffer[part:place].tobytes().decode("utf-8", "replace")) + 1
@@ -267,12 +267,12 @@ class TripleReader:
 
 
 def group_triples(triples: Ids, dictionary: Dictionary) -> Groups:
-    """Return triples as the rows of tables, in the order given; with `rdf:type`, as members of classes."""
+    """Return triples as rows of tables, in the order given; those of `rdf:type` as members of classes."""
     total = len(triples)
     terms = len(dictionary) + 1
     membership = dictionary.encode(IRI(RDF_TYPE))
     flat = np.ascontiguousarray(triples, np.int32).reshape(-1)
-    # Memory that nothing touches costs nothing, so neither array has to be as small as it could be.
+    # Untouched memory costs nothing, so both arrays may be larger than needed.
     ranks = np.zeros(2 * terms, np.int32)
     groups = np.empty(total, np.int64)
     sizes = np.empty(total, np.int64)
@@ -286,7 +286,7 @@ def group_triples(triples: Ids, dictionary: Dictionary) -> Groups:
     places = ends - sizes[:count] * columns
     found = Groups({}, {})
     if total:
-        deal_triples(*given, MEMORY.address(places), MEMORY.address(rows))
+        scatter_triples(*given, MEMORY.address(places), MEMORY.address(rows))
     start = 0
     for group, end in zip(groups[:count].tolist(), ends.tolist(), strict=True):
         if group < terms:

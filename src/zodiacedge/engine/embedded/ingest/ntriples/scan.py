@@ -1,8 +1,8 @@
 """The loop that reads N-Triples and N-Quads: bytes in, triples of term ids out.
 
-A line is scanned first, which leaves where its terms stand, and interned only when all of it is good, so
-a bad line leaves nothing in the dictionary. Interning a line again does no harm: where room is missing
-the kernel returns, and the line is read once more when there is some.
+A line is scanned first, which records the spans of its terms, and interned only when all of it is valid, so
+a bad line adds nothing to the dictionary. Interning is idempotent: where room is missing the kernel returns,
+and the line is read again once there is room.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zodiacedge.engine.embedded.terms.intern_kernels import has_room
 
 @kernel
 def read_lines(state: int, dictionary: int) -> int:
-    """Read lines up to the end of the buffer, or until the host has to make or take something."""
+    """Read lines up to the end of the buffer, or until the host must grow or empty an array."""
     buffer = get(state, ns.N_BUFFER)
     classes = get(state, ns.N_CLASSES)
     stop = get(state, ns.N_STOP)

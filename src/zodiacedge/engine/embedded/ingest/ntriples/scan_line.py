@@ -1,8 +1,7 @@
-"""Scanning a line of N-Triples or N-Quads: where its terms stand, or why it is bad.
+"""Kernels that scan a line of N-Triples or N-Quads: the spans of its terms, or why it is bad.
 
-What is accepted is what pyoxigraph's lenient reading accepts and `io.rdf` lets through. A function is
-compiled into each place that calls it, so the larger ones are called in one place: one loop over the terms
-of a line, whatever they are.
+The accepted syntax is that of pyoxigraph's lenient parser as `io.rdf` uses it. Kernels are inlined at each
+call, so the larger ones have a single caller: one loop over the terms of a line.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from zodiacedge.engine.embedded.ingest.ntriples.characters import (
     utf8_length,
 )
 from zodiacedge.engine.embedded.ingest.ntriples.datatypes import T_DIRECTION, T_LANGUAGE, known_datatype
-from zodiacedge.engine.embedded.ingest.ntriples.state import fail, found_span
+from zodiacedge.engine.embedded.ingest.ntriples.state import fail, put_span
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
@@ -44,7 +43,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# What a byte does.
+# Classes of bytes.
 ENDS_IRI = 1
 ENDS_GRAPH = 2
 ENDS_STRING = 4
@@ -74,7 +73,7 @@ CLASSES = _classes()
 
 @kernel
 def skip_blanks(buffer: int, at: int) -> int:
-    """Return where something else than spaces and tabs stands."""
+    """Return the position of the next byte that is neither space nor tab."""
     c = load8(buffer, at)
     while c == SPACE or c == TAB:
         at += 1
@@ -84,7 +83,7 @@ def skip_blanks(buffer: int, at: int) -> int:
 
 @kernel
 def skip_line(buffer: int, at: int) -> int:
-    """Return where the line, or the part of it up to a carriage return, ends."""
+    """Return the end of the line, or of its part up to a carriage return."""
     c = load8(buffer, at)
     while c != NEWLINE and c != RETURN:
         at += 1
@@ -94,7 +93,7 @@ def skip_line(buffer: int, at: int) -> int:
 
 @kernel
 def scan_text(state: int, buffer: int, classes: int, at: int, slot: int) -> int:
-    """Scan an IRI or a string from its bracket or quote on; return where it ends, or -1.
+    """Scan an IRI or a string from its bracket or quote on; return its end, or -1.
 
     A graph's name is passed over, so it may hold what an IRI may not.
     """
@@ -117,7 +116,7 @@ def scan_text(state: int, buffer: int, classes: int, at: int, slot: int) -> int:
             at += 1
             c = load8(buffer, at) & 255
         if c == closing:
-            found_span(state, slot, L.K_STRING if in_string else L.K_IRI, start, at, escaped)
+            put_span(state, slot, L.K_STRING if in_string else L.K_IRI, start, at, escaped)
             return at + 1
         if c >= 0x80:
             length = utf8_length(buffer, at)
@@ -138,7 +137,7 @@ def scan_text(state: int, buffer: int, classes: int, at: int, slot: int) -> int:
 
 @kernel
 def scan_label(state: int, buffer: int, classes: int, at: int, slot: int) -> int:
-    """Scan a blank node from its `_:` on; return where it ends, or -1.
+    """Scan a blank node from its `_:` on; return its end, or -1.
 
     Dots belong to the label only where more of it follows.
     """
@@ -165,31 +164,31 @@ def scan_label(state: int, buffer: int, classes: int, at: int, slot: int) -> int
             end = at
     if end == start:
         return fail(state, ns.B_LABEL, at)
-    found_span(state, slot, L.K_BLANK, start, end, 0)
+    put_span(state, slot, L.K_BLANK, start, end, 0)
     return end
 
 
 @kernel
 def scan_tag(state: int, buffer: int, classes: int, at: int) -> int:
-    """Scan a language tag from its `@` on; return where it ends, or -1."""
+    """Scan a language tag from its `@` on; return its end, or -1."""
     start = at + 1
     allowed = IS_LETTER
     while True:
-        # Here stands the `@` or a hyphen.
+        # The byte here is the `@` or a hyphen.
         at += 1
         if not load8(classes, load8(buffer, at) & 255) & allowed:
             return fail(state, ns.B_DIRECTION if load8(buffer, at) == MINUS else ns.B_TAG, at)
         while load8(classes, load8(buffer, at) & 255) & allowed:
             at += 1
         if load8(buffer, at) != MINUS:
-            found_span(state, ns.ANNOTATION, L.K_TAGGED, start, at, 0)
+            put_span(state, ns.ANNOTATION, L.K_TAGGED, start, at, 0)
             return at
         allowed = IS_LETTER | IS_DIGIT
 
 
 @kernel
 def scan_line(state: int, buffer: int, classes: int, at: int) -> int:
-    """Scan a line; return where it ends, or -1 where it is bad."""
+    """Scan a line; return its end, or -1 where it is bad."""
     put(state, ns.N_FOUND, 0)
     slot = ns.SUBJECT
     while True:
@@ -215,7 +214,7 @@ def scan_line(state: int, buffer: int, classes: int, at: int) -> int:
             slot += 1
             continue
         if slot == ns.OBJECT and get(state, ns.N_SPANS + ns.OBJECT * ns.SPAN_WORDS + ns.S_KIND) == L.K_STRING:
-            # Spaces may stand before what is said of a string, and inside.
+            # Spaces may precede the annotation of a string, and be inside it.
             c = load8(buffer, at)
             if c == CARET and load8(buffer, at + 1) == CARET:
                 at += 2

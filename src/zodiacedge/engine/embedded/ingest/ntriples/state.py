@@ -1,6 +1,6 @@
-"""The state of a reader of N-Triples: where things stand in it, and what a scan leaves there.
+"""The descriptor of a reader of N-Triples: offsets of its fields, which a scan reads and writes.
 
-The host makes it, and looks at it whenever the kernel comes back.
+The host creates it, and reads it whenever the kernel returns.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from zodiacedge.engine.embedded.kernels.jit import kernel
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
 N_BUFFER = 0  # address of the bytes
-N_AT = 1  # where to go on
+N_AT = 1  # offset of the next byte to read
 N_STOP = 2  # behind the last line feed
 N_LINE = 3  # the line's number
 N_LINE_START = 4
-N_CLASSES = 5  # address of what each byte does
+N_CLASSES = 5  # address of the class of each byte
 N_QUADS = 6  # whether a graph's name may follow
-N_PREFIX = 7  # address of what stands before labels of blank nodes
+N_PREFIX = 7  # address of the prefix of blank node labels
 N_PREFIX_LENGTH = 8
-N_WANTED = 9  # bytes of text that there was no room for
+N_WANTED = 9  # bytes of text that did not fit
 N_OUT = 10  # address of the triples
 N_OUT_COUNT = 11
 N_OUT_CAPACITY = 12
 N_BAD = 13  # address of the bad lines
 N_BAD_COUNT = 14
 N_BAD_CAPACITY = 15
-N_LATER = 16  # address of what is left to the host
+N_LATER = 16  # address of the literals left to the host
 N_LATER_COUNT = 17
 N_LATER_CAPACITY = 18
 N_LATER_TEXT = 19  # address of their bytes
@@ -38,9 +38,9 @@ N_REASON = 26
 N_PLACE = 27
 N_VALUE = 28
 N_DATATYPE = 29  # the number of the datatype among the known ones, or -1
-N_FOUND = 30  # whether the line states a triple
-N_GUESSES = 31  # address of the ids of predicates met before, by a cheap hash, and of the last subject
-N_SPANS = 32  # where the terms of the line stand
+N_FOUND = 30  # whether the line holds a triple
+N_GUESSES = 31  # address of a cache of ids: predicates, by a cheap hash, and the last subject
+N_SPANS = 32  # the spans of the terms of the line
 SPAN_WORDS = 4
 S_KIND = 0
 S_START = 1
@@ -54,10 +54,10 @@ GRAPH = 4
 STATE_WORDS = N_SPANS + 5 * SPAN_WORDS
 GUESSES = 256
 
-# A bad line: its number, its start, where its part starts, the place, the reason.
+# A bad line: its number, its start, the start of its part, the position, the reason.
 BAD_WORDS = 5
-# What is left to the host: the triple's row, the datatype, where the text starts and ends, and whether the
-# kernel has seen that it is a number.
+# A literal left to the host: the triple's row, the datatype, the start and end of the text, and whether the
+# kernel has checked that it is a number.
 LATER_WORDS = 5
 
 # Why the kernel stopped.
@@ -67,7 +67,7 @@ NEEDS_TEXT = 2
 FULL = 3
 NEEDS_LATER = 4
 
-# Why a line is bad; the first five are about the term that is missing.
+# Why a line is bad; the first five name the term that is missing.
 B_SUBJECT = 0
 B_PREDICATE = 1
 B_OBJECT = 2
@@ -85,22 +85,22 @@ B_DOT = 13
 B_MORE = 14
 B_TRIPLE_TERM = 15
 
-# What a literal may be instead of a value.
+# The result for a literal without a value.
 INVALID = -1
 LATER = -2
 
 
 @kernel
 def fail(state: int, reason: int, place: int) -> int:
-    """Note why and where a line is bad."""
+    """Record why and where a line is bad."""
     put(state, N_REASON, reason)
     put(state, N_PLACE, place)
     return -1
 
 
 @kernel
-def found_span(state: int, slot: int, kind: int, start: int, end: int, escaped: int) -> None:
-    """Note where a term stands."""
+def put_span(state: int, slot: int, kind: int, start: int, end: int, escaped: int) -> None:
+    """Record the span of a term."""
     here = N_SPANS + slot * SPAN_WORDS
     put(state, here + S_KIND, kind)
     put(state, here + S_START, start)

@@ -1,4 +1,4 @@
-"""The value of a literal of a known datatype, whatever blanks stand around it."""
+"""Kernels that parse the value of a literal of a known datatype, without surrounding spaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
 @kernel
 def read_boolean(state: int, base: int, start: int, end: int) -> int:
-    """Leave a truth value; return its kind, or `INVALID`."""
+    """Parse a boolean; return its kind, or `INVALID`."""
     if end - start > 5:
         return ns.INVALID
     word = 0
@@ -41,13 +41,13 @@ def read_boolean(state: int, base: int, start: int, end: int) -> int:
 
 @kernel
 def is_space(c: int) -> bool:
-    """Whether a byte may stand around a value."""
+    """Whether a byte is a space that may surround a value."""
     return c == SPACE or c == TAB or c == RETURN or c == NEWLINE
 
 
 @kernel
 def read_value(state: int, number: int, base: int, start: int, end: int) -> int:
-    """Leave the value of a literal of a known datatype; return its kind, `INVALID`, or `LATER`."""
+    """Parse a literal of a known datatype; return its kind, `INVALID`, or `LATER`."""
     while start < end and is_space(load8(base, start)):
         start += 1
     while start < end and is_space(load8(base, end - 1)):
