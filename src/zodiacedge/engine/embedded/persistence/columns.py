@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.embedded.expressions.text_vectorised import strings
+from zodiacedge.engine.embedded.expressions.text_vectorised import encode_strings, strings
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge.engine.persistence import BadPartitionError

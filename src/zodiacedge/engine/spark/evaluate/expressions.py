@@ -1,8 +1,8 @@
-"""What looks at values: comparisons, bindings, functions and folds, by the embedded engine's kernels.
+"""Comparisons, computed values, functions and aggregates in a plan, by the embedded engine's kernels.
 
-The joins of a body give bindings; a task takes a stretch of them, loads the terms behind their fingerprints
-and lets the embedded engine judge what is left of the body. So a value is the same to the last bit wherever
-it is computed, and an evaluation error counts the same. Folds get all bindings of a group in one task.
+The joins of a body give bindings; a task takes some of them, loads the terms behind their fingerprints and
+lets the embedded engine evaluate the rest of the body. So a value is the same to the last bit wherever it is
+computed, and an evaluation error counts the same. An aggregate gets all bindings of a group in one task.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # Names that no predicate of a user can have.
 _GIVEN = "bindings so far"
-# So many bindings are judged together.
+# So many bindings are evaluated together.
 _TOGETHER = 262_144
 
 
@@ -56,7 +56,7 @@ class ExpressionResult:
 
 @dataclass(frozen=True)
 class Negated:
-    """A relation that what is left of a body negates: all of it is read by every task."""
+    """A relation that is negated on computed values: it is broadcast to every task."""
 
     relation: Relation
     contents: tuple[SignedFiles, ...]
@@ -64,7 +64,7 @@ class Negated:
 
 @dataclass(frozen=True)
 class ExpressionTask:
-    """A task: bindings to heads."""
+    """A task that evaluates the rest of a body on bindings, and gives heads."""
 
     head: Atom
     columns: tuple[Variable, ...]
@@ -77,21 +77,21 @@ class ExpressionTask:
     negated: tuple[Negated, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[ExpressionResult]:
-        """Judge the bindings of a partition."""
+        """Evaluate the bindings of a partition."""
         for chunk in _chunks(batches):
-            yield self._judged(chunk)
+            yield self._evaluated(chunk)
 
-    def _judged(self, chunk: list[Keys]) -> ExpressionResult:
+    def _evaluated(self, chunk: list[Keys]) -> ExpressionResult:
         reader, translation = Reader(), Translation(self.keys, self.hashing)
-        reads = [
-            (one.relation, [reader.read(one.relation, content) for content in one.contents])
-            for one in self.negated
-        ]
+        reads = {
+            negated.relation: [reader.read(negated.relation, content) for content in negated.contents]
+            for negated in self.negated
+        }
         given = chunk[: len(self.columns)]
         translation.load_values([*given, *reader.seen()], self.terms)
         tables = {
-            relation: union([read.table(translation) for read in found], relation.arity)
-            for relation, found in reads
+            relation: union([read.table(translation) for read in same], relation.arity)
+            for relation, same in reads.items()
         }
         store = Database(translation.terms, segment_of(tables, translation))
         rows = Table.of(_rows(translation, given, len(chunk[0])))
@@ -100,17 +100,17 @@ class ExpressionTask:
         result = NodeEvaluation(store, {"": rule}, self.registry, _watch).evaluate()
         relation = Relation.of(self.head)
         pieces = [translation.columns(name, t.rows)[1] for name, t in result.segment.tables.items() if len(t)]
-        part = DataFile("", 0)
+        file = DataFile("", 0)
         if pieces:
-            part = self.folder.write_rows(
+            file = self.folder.write_rows(
                 relation, [np.concatenate(column) for column in zip(*pieces, strict=True)]
             )
-        return _result(part, translation, self.folder, result.dropped.get(""))
+        return _result(file, translation, self.folder, result.dropped.get(""))
 
 
 @dataclass(frozen=True)
 class AggregateTask:
-    """A task: the bindings of whole groups to the rows of an aggregate."""
+    """A task that folds the bindings of whole groups to the rows of an aggregate."""
 
     aggregate: Aggregate
     terms: TermFiles
@@ -130,16 +130,16 @@ class AggregateTask:
         translation = Translation({}, self.hashing)
         translation.load_values(columns, self.terms)
         store = Database(translation.terms)
-        found, count, example = fold_rows(
+        rows, count, example = fold_rows(
             store, self.aggregate, translation.rows(columns, len(columns)), self.registry
         )
         relation = Relation.of_rows(self.aggregate)
-        part = DataFile("", 0)
-        if len(found):
-            _, keys = translation.columns(TableName(*relation), found)
-            part = self.folder.write_rows(relation, keys)
+        file = DataFile("", 0)
+        if len(rows):
+            _, keys = translation.columns(TableName(*relation), rows)
+            file = self.folder.write_rows(relation, keys)
         dropped = Dropped(count, example) if count else None
-        return _result(part, translation, self.folder, dropped)
+        return _result(file, translation, self.folder, dropped)
 
 
 def run(
@@ -156,11 +156,11 @@ def run(
     return ExpressionResult(tuple(rows), tuple(terms), dropped)
 
 
-def with_more(one: Dropped | None, other: Dropped | None) -> Dropped | None:
-    """Return what evaluation errors dropped in two places."""
-    if one is None or other is None:
-        return one or other
-    return Dropped(one.count + other.count, min(one.example, other.example))
+def with_more(known: Dropped | None, more: Dropped | None) -> Dropped | None:
+    """Add up what evaluation errors dropped."""
+    if known is None or more is None:
+        return known or more
+    return Dropped(known.count + more.count, min(known.example, more.example))
 
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[list[Keys]]:
@@ -185,11 +185,11 @@ def _rows(translation: Translation, columns: Sequence[Keys], count: int) -> NDAr
 
 
 def _result(
-    part: DataFile, translation: Translation, folder: Folder, dropped: Dropped | None
+    file: DataFile, translation: Translation, folder: Folder, dropped: Dropped | None
 ) -> ExpressionResult:
     fresh = translation.new_terms()
     terms = (write_terms(folder, fresh),) if fresh is not None else ()
-    return ExpressionResult((part,) if part.rows else (), tuple(t for t in terms if t.rows), dropped)
+    return ExpressionResult((file,) if file.rows else (), tuple(t for t in terms if t.rows), dropped)
 
 
 def _watch(rounds: int, facts: int) -> None:

@@ -31,20 +31,20 @@ class Input:
 
 def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:
     """Return the relations that atoms read; of `rdf:type`, the classes."""
-    found: Wanted = {}
+    wanted: Wanted = {}
     for atom in atoms:
         relation = Relation.of(atom)
         if relation != TYPED or isinstance(atom.args[1], Variable):
-            found[relation] = None
+            wanted[relation] = None
         else:
-            want(found, relation, frozenset({keys[atom.args[1]]}))
-    return found
+            want(wanted, relation, frozenset({keys[atom.args[1]]}))
+    return wanted
 
 
 def want(wanted: Wanted, relation: Relation, classes: frozenset[int] | None) -> None:
     """Add a relation to those that are wanted."""
-    there = wanted.get(relation, frozenset())
-    wanted[relation] = None if classes is None or there is None else there | classes
+    known = wanted.get(relation, frozenset())
+    wanted[relation] = None if classes is None or known is None else known | classes
 
 
 def inputs_of(
@@ -57,11 +57,11 @@ def inputs_of(
 def inputs_for(wanted: Wanted, before: Iterable[Segment], after: Iterable[Segment]) -> tuple[Input, ...]:
     """Return what some owners have of the relations that are wanted."""
     old, new = tuple(before), tuple(after)
-    found = []
+    inputs = []
     for relation, classes in wanted.items():
         was, will = (_contents(relation, owners, classes) for owners in (old, new))
-        found.append(Input(relation, was, None if was == will else will, classes))
-    return tuple(found)
+        inputs.append(Input(relation, was, None if was == will else will, classes))
+    return tuple(inputs)
 
 
 def _contents(

@@ -1,8 +1,8 @@
-"""Evaluation of nodes by hash partitions (`plan.partition`): one job shuffles facts, one evaluates them.
+"""Evaluates nodes in hash partitions that never need each other (`plan.partition`): two jobs.
 
-Each partition is a region of its own for the embedded engine (`embedded_task`): it runs fixpoints to their
-end, and nodes one after the other, without another shuffle. No fact is in two partitions, so their results
-are concatenated by listing their files.
+One job shuffles the facts, the second runs the embedded engine on each partition (`embedded_task`): to the
+fixpoint of every node, without another shuffle. No fact is in two partitions, so the files of all partitions
+together are the segment.
 """
 
 from __future__ import annotations
@@ -36,29 +36,26 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    nodes: Sequence[Mapping[str, Rule]],
-    partitioning: Partitioning,
-    setting: Setting,
-    terms: TermFiles,
-    rows: int,
+    nodes: Sequence[Mapping[str, Rule]], by: Partitioning, setting: Setting, terms: TermFiles, rows: int
 ) -> list[Result]:
     """Evaluate nodes from scratch, in topological order: two jobs.
 
-    `rows` is how many rows they read and are expected to derive, and decides how many partitions there are.
+    `rows` is how many rows they read and are expected to derive; the number of partitions follows from it.
     """
     workspace, settings, turn = setting.workspace, setting.settings, setting.settings.turn
-    rules = {key: rule for one in nodes for key, rule in one.items()}
-    partitioned, broadcast = _wanted(rules, partitioning, setting)
+    rules = {key: rule for node in nodes for key, rule in node.items()}
+    shuffled, broadcast = _reads(rules, by, setting)
+    wanted = dict(broadcast)
+    for (relation, _), classes in shuffled.items():
+        want(wanted, relation, classes)
     owners = tuple(setting.after.values())
-    count = partition_count(workspace, rows)
-    inputs = inputs_for(_all(partitioned, broadcast), owners, owners)
-    shuffled = [
-        ShuffleInput(part, relation, position, classes)
-        for (relation, position), classes in partitioned.items()
-        for part in {part.path: part for one in owners for part in one.content(relation).parts}.values()
-        if classes is None or not classes.isdisjoint(part.classes)
+    shuffle_inputs = [
+        ShuffleInput(file, relation, position, classes)
+        for (relation, position), classes in shuffled.items()
+        for file in {file.path: file for owner in owners for file in owner.content(relation).parts}.values()
+        if classes is None or not classes.isdisjoint(file.classes)
     ]
-    blocks, held = shuffle(workspace, shuffled, count, turn)
+    blocks, held = shuffle(workspace, shuffle_inputs, partition_count(workspace, rows), turn)
     task_settings = TaskSettings(
         folder=workspace.scratch.folder,
         hashing=workspace.hashing,
@@ -67,49 +64,44 @@ def evaluate(
         policy=workspace.options.policy,
         total=sum(segment.rows for owner, segment in setting.after.items() if owner is not None),
     )
+    inputs = inputs_for(wanted, owners, owners)
     tasks = [
         RegionTask(
             program=RegionProgram(rules, setting.keys),
-            inputs=RegionInputs(inputs, terms, partition=PartitionInput(rows_of_task, broadcast)),
+            inputs=RegionInputs(inputs, terms, partition=PartitionInput(own_blocks, broadcast)),
             settings=task_settings,
         )
-        for rows_of_task in blocks
+        for own_blocks in blocks
     ]
-    found = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", turn)
-    partitions = [result for result in found if result is not None]
+    returned = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", turn)
+    partitions = [result for result in returned if result is not None]
     del held  # the tasks have read their blocks
     results = [Result(terms=terms) for _ in nodes]
-    for result, own in zip(results, nodes, strict=True):
-        _take(workspace, own, partitions, result)
-    new = [workspace.adopt(one.segments.terms) for one in partitions if one.segments.terms.rows]
+    for result, node in zip(results, nodes, strict=True):
+        _take(workspace, node, partitions, result)
+    files = [partition.segments.terms for partition in partitions]
+    new = [workspace.adopt(file) for file in files if file.rows]
     if new:
         results[-1].terms = TermFiles((*terms.parts, *new))
     return results
 
 
-def _wanted(
-    rules: Mapping[str, Rule], partitioning: Partitioning, setting: Setting
+def _reads(
+    rules: Mapping[str, Rule], by: Partitioning, setting: Setting
 ) -> tuple[dict[tuple[Relation, int], frozenset[int] | None], Wanted]:
-    """Return which relations are partitioned, by which positions, and which are broadcast, with classes."""
-    partitioned: dict[tuple[Relation, int], frozenset[int] | None] = {}
+    """Return the relations to shuffle, by position, and those to broadcast; of `rdf:type` the classes."""
+    shuffled: dict[tuple[Relation, int], frozenset[int] | None] = {}
     broadcast: Wanted = {}
-    for source in dict.fromkeys(reads(rules.values())):
-        relation, position = Relation(source.name, source.arity), partitioning.positions[source]
-        classes = None if source.member_of is None else frozenset({setting.keys[source.member_of]})
+    for read in dict.fromkeys(reads(rules.values())):
+        relation, position = Relation(read.name, read.arity), by.positions[read]
+        classes = None if read.member_of is None else frozenset({setting.keys[read.member_of]})
         if position is None:
             want(broadcast, relation, classes)
             continue
         key = (relation, position)
-        known = partitioned.get(key, frozenset())
-        partitioned[key] = None if classes is None or known is None else known | classes
-    return partitioned, broadcast
-
-
-def _all(partitioned: Mapping[tuple[Relation, int], frozenset[int] | None], broadcast: Wanted) -> Wanted:
-    found = dict(broadcast)
-    for (relation, _), classes in partitioned.items():
-        want(found, relation, classes)
-    return found
+        known = shuffled.get(key, frozenset())
+        shuffled[key] = None if classes is None or known is None else known | classes
+    return shuffled, broadcast
 
 
 def _take(

@@ -1,8 +1,8 @@
-"""Rule bodies as plans on data frames.
+"""Rule bodies as plans on DataFrames.
 
 The steps of a plan (`plan.algebra`) become joins, semi-joins and anti-joins of frames of fingerprints, which
-Catalyst may order and optimise further. Comparisons, bindings and negated atoms on what a binding gives are
-left over: they look at values, and values are our own kernels' matter (`values`).
+Catalyst may order and optimise further. Comparisons, computed values and atoms negated on these are left to
+our own kernels (`expressions`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DUMMY = "nothing"
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a body finds its rows."""
+    """The rows that the atoms of a body read."""
 
     session: SparkSession
     keys: Mapping[Term, int]
@@ -51,7 +51,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Bindings:
-    """What the joins of a body give: a frame with a column per variable, and what is left to judge."""
+    """The result of a body's joins: a frame with a column per variable, and the conjuncts that are left."""
 
     frame: DataFrame
     columns: tuple[Variable, ...]
@@ -88,15 +88,15 @@ def bindings(
     sources: Sources,
     delta: tuple[int, DataFrame] | None = None,
 ) -> Bindings:
-    """Return what the joins of a body give.
+    """Join the atoms of a body.
 
     Args:
         body: The conjuncts, resolved.
-        head: What is wanted.
-        sources: Where atoms find their rows.
+        head: The arguments that are wanted.
+        sources: The rows that atoms read.
         delta: The position of an atom, negated or not, or of an aggregate, and the rows it must match instead
             of those it reads. For a negated atom the rows are those that it must have matched, and it is
-            judged as well.
+            evaluated as well.
     """
     left = left_over(body)
     wanted = needed_columns(body, head)
@@ -151,16 +151,16 @@ class _Plan:
         return self._delta[1] if self._delta is not None and self._delta[0] == position else None
 
     def join(self, rows: DataFrame, args: Sequence[Argument]) -> None:
-        frame, found = self._matching(rows, args)
-        if self._frame is None and found:
+        frame, matched = self._matching(rows, args)
+        if self._frame is None and matched:
             self._frame = frame
-        elif not found:
+        elif not matched:
             self._frame = self._started().crossJoin(frame.limit(1)).drop(_DUMMY + "_")
         else:
-            shared = [column(v, self._order) for v in found if v in self.bound]
+            shared = [column(v, self._order) for v in matched if v in self.bound]
             frame_so_far = self._started()
             self._frame = frame_so_far.join(frame, shared) if shared else frame_so_far.crossJoin(frame)
-        self.bound.update(found)
+        self.bound.update(matched)
 
     def without(self, atom: Atom, position: int) -> None:
         given = self.given(position)
@@ -171,8 +171,8 @@ class _Plan:
     def _meet(self, rows: DataFrame, atom: Atom, how: str) -> None:
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
-        frame, found = self._matching(rows, atom.args)
-        shared = [column(v, self._order) for v in found if v in self.bound]
+        frame, matched = self._matching(rows, atom.args)
+        shared = [column(v, self._order) for v in matched if v in self.bound]
         if shared:
             self._frame = self._started().join(frame.select(*shared), shared, how)
         else:

@@ -1,8 +1,8 @@
-"""Semi-naive evaluation of one hyper-node on data frames.
+"""One hyper-node on DataFrames, evaluated from scratch: by one plan, or semi-naive in rounds.
 
-A node that is not recursive is one plan. A recursive one is evaluated in rounds: the delta of the last round
-is read at each recursive position in turn. Each round is written to files, so that no plan grows with the
-rounds, and the job that writes it tells whether anything is new.
+A node that is not recursive is one plan. A recursive one goes in rounds: the delta of the last round is read
+at each recursive position in turn. Each round is written to files, so that no plan grows with the rounds, and
+the job that writes them tells whether any row is new.
 """
 
 from __future__ import annotations
@@ -33,22 +33,20 @@ if TYPE_CHECKING:
 
 # What lies outside: explicit facts under None, and the segments of other nodes.
 Owners = Mapping["frozenset[str] | None", Segment]
-# A relation under way that is spread over more files than this is put together.
+# A growing relation that is spread over more files than this is compacted.
 _MOST_FILES = 12
 
 
 def owners_of(
     explicit_files: Segment, segments: Mapping[frozenset[str], Segment], but: frozenset[str] = frozenset()
 ) -> Owners:
-    """Return explicit facts and segments, but for those of one node."""
-    found: dict[frozenset[str] | None, Segment] = {None: explicit_files}
-    found.update((keys, one) for keys, one in segments.items() if keys != but)
-    return found
+    """Return explicit facts and segments, but for the segment of one node."""
+    return {None: explicit_files, **{keys: segment for keys, segment in segments.items() if keys != but}}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a node is evaluated in: where, what lies outside it before and after the change, and the terms."""
+    """The surroundings of a node: workspace, settings, terms, and other owners before and after a change."""
 
     workspace: Workspace
     settings: Settings
@@ -56,12 +54,12 @@ class Setting:
     before: Owners
     after: Owners
     watch: Callable[[int, int], None]
-    """Called with the rounds and the facts so far."""
+    """Is called with the rounds and the facts so far."""
 
 
 @dataclass
 class Result:
-    """What a node came to: its segment, and what came up on the way."""
+    """The segment of a node, new terms, and what evaluation errors dropped."""
 
     contents: dict[Relation, SignedFiles] = field(default_factory=dict)
     aggregate_rows: dict[str, SignedFiles] = field(default_factory=dict)
@@ -83,7 +81,7 @@ class Node:
         self._own_positions = {key: recursive_positions(rule, heads) for key, rule in rules.items()}
         self._relations = list(dict.fromkeys(Relation.of(head) for head in heads))
         self.result = Result(terms=terms)
-        # A frame reads its files when its job runs: until then somebody must hold them.
+        # A frame reads its files when its job runs: until then they must be held.
         self._held: list[DataFile] = []
 
     @property
@@ -91,10 +89,8 @@ class Node:
         """Whether the node's rules feed each other."""
         return any(self._own_positions.values())
 
-    # Anew.
-
     def evaluate(self) -> Result:
-        """Evaluate the node from nothing."""
+        """Evaluate the node from scratch."""
         self._fold(self._setting.after)
         self._grow({}, self._all_heads)
         if self.recursive:
@@ -107,7 +103,7 @@ class Node:
             yield Relation.of(rule.head), self._heads(key, self._new, None, counts=counts)
 
     def _count_errors(self) -> None:
-        """Count what errors drop when all is there: on the way a binding may come up more than once."""
+        """Count dropped bindings at the fixpoint: in earlier rounds, a binding may occur more than once."""
         for key, rule in self._rules.items():
             if can_fail(rule.body):
                 self._heads(key, self._new, None, counts=True)
@@ -115,17 +111,17 @@ class Node:
     def _grow(
         self, start: Mapping[Relation, SignedFiles], first: Callable[[], Iterator[tuple[Relation, DataFrame]]]
     ) -> None:
-        """Let the segment grow from what there is, by what comes first and by all that follows from it."""
-        found = self.result
-        found.contents = dict(start)
+        """Grow the segment from given contents to the fixpoint, by the first heads and all that follow."""
+        result = self.result
+        result.contents = dict(start)
         new = self._write_new(list(first()))
         while any(new.values()):
-            found.rounds += 1
+            result.rounds += 1
             for relation, parts in new.items():
-                found.contents[relation] = found.contents.get(relation, SignedFiles()).then(parts)
-                self._put_together(relation)
-            facts = sum(content.rows for content in found.contents.values())
-            self._setting.watch(found.rounds, facts)
+                result.contents[relation] = result.contents.get(relation, SignedFiles()).then(parts)
+                self._compact(relation)
+            facts = sum(content.rows for content in result.contents.values())
+            self._setting.watch(result.rounds, facts)
             if not self.recursive:
                 return
             heads = [
@@ -135,7 +131,7 @@ class Node:
                 if (delta := self._delta_at(rule.body[position], new)) is not None
             ]
             new = self._write_new(heads) if heads else {}
-        found.rounds = max(found.rounds, 1)
+        result.rounds = max(result.rounds, 1)
 
     def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[DataFile]]) -> DataFrame | None:
         if not isinstance(conjunct, Atom):
@@ -144,24 +140,24 @@ class Node:
         return self._frames.parts(parts, Relation.of(conjunct).width) if parts else None
 
     def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[DataFile]]:
-        """Write heads that the segment does not have, each once: one job."""
+        """Write the distinct heads that the segment does not have: one job."""
         width = max(relation.width for relation in self._relations)
         pieces = []
         for tag, relation in enumerate(self._relations):
-            frames = [frame for one, frame in heads if one == relation]
+            frames = [frame for head, frame in heads if head == relation]
             if not frames:
                 continue
-            fresh = together(frames).distinct()
-            there = self.result.contents.get(relation, SignedFiles())
-            if there.rows:
-                fresh = fresh.join(self._frames.content(relation, there), names(relation.width), "left_anti")
-            pieces.append(tagged(fresh, tag, width))
+            new = together(frames).distinct()
+            known = self.result.contents.get(relation, SignedFiles())
+            if known.rows:
+                new = new.join(self._frames.content(relation, known), names(relation.width), "left_anti")
+            pieces.append(tagged(new, tag, width))
         written = self._frames.write(
             together(pieces), self._relations, "deriving facts", self._setting.settings.turn
         )
         return {self._relations[tag]: parts for tag, parts in written.items()}
 
-    def _put_together(self, relation: Relation) -> None:
+    def _compact(self, relation: Relation) -> None:
         """Write a relation that is spread over many small files into few; its largest file stays."""
         content = self.result.contents[relation]
         if len(content.layers) <= _MOST_FILES or not content.plain:
@@ -184,10 +180,10 @@ class Node:
     ) -> DataFrame:
         """Return the heads of a rule's instances, with given rows at one position if there are some."""
         rule = self._rules[key]
-        found, dropped = self._instances(rule.head, rule.body, sources(), delta)
+        heads, dropped = self._instances(rule.head, rule.body, sources(), delta)
         if counts and dropped:
             self._drop(key, dropped)
-        return found
+        return heads
 
     def _instances(
         self,
@@ -196,19 +192,19 @@ class Node:
         sources: Sources,
         delta: tuple[int, DataFrame] | None = None,
     ) -> tuple[DataFrame, Dropped | None]:
-        """Return what the instances of a body give to a head, and what errors drop."""
-        found = bindings(body, head.args, sources, delta)
-        if not found.left:
-            return self._projected(found.frame, head.args, order_of(body)), None
-        judged = self._judge(head, found.frame, found.columns, found.left)
-        return self._frames.parts(judged.rows, Relation.of(head).width), judged.dropped
+        """Return the heads of a body's instances, and what errors drop."""
+        joined = bindings(body, head.args, sources, delta)
+        if not joined.left:
+            return self._projected(joined.frame, head.args, order_of(body)), None
+        evaluated = self._evaluate_rest(head, joined.frame, joined.columns, joined.left)
+        return self._frames.parts(evaluated.rows, Relation.of(head).width), evaluated.dropped
 
     def _drop(self, key: str, dropped: Dropped) -> None:
         known = with_more(self.result.dropped.get(key), dropped)
         if known:
             self.result.dropped[key] = known
 
-    def _judge(
+    def _evaluate_rest(
         self,
         head: Atom,
         frame: DataFrame,
@@ -216,7 +212,7 @@ class Node:
         left: tuple[Conjunct, ...],
     ) -> expressions.ExpressionResult:
         workspace = self._setting.workspace
-        judge = ExpressionTask(
+        task = ExpressionTask(
             head,
             columns,
             left,
@@ -227,18 +223,18 @@ class Node:
             self._setting.settings.registry,
             self._negated(left),
         )
-        judged = expressions.run(
-            workspace, frame.distinct(), judge, "looking at values", self._setting.settings.turn
+        evaluated = expressions.run(
+            workspace, frame.distinct(), task, "looking at values", self._setting.settings.turn
         )
-        self._take_terms(judged.terms)
-        self._held += judged.rows
-        return judged
+        self._take_terms(evaluated.terms)
+        self._held += evaluated.rows
+        return evaluated
 
     def _negated(self, left: tuple[Conjunct, ...]) -> tuple[Negated, ...]:
         atoms = [c.atom for c in left if isinstance(c, Negation)]
         relations = dict.fromkeys(Relation.of(atom) for atom in atoms)
         return tuple(
-            Negated(relation, tuple(one.content(relation) for one in self._setting.after.values()))
+            Negated(relation, tuple(owner.content(relation) for owner in self._setting.after.values()))
             for relation in relations
         )
 
@@ -277,10 +273,10 @@ class Node:
         """Fold the bindings of an aggregate's body, or of one that has more conjuncts."""
         workspace, settings = self._setting.workspace, self._setting.settings
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
-        found, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
+        bound_rows, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
         if errors:
             self._drop(key, errors)
-        frame = found.distinct()
+        frame = bound_rows.distinct()
         named = dict(zip(bound, names(len(bound)), strict=True))
         groups = [named[v] for v in aggregate.groups]
         chosen = frame.select(
@@ -292,14 +288,14 @@ class Node:
             if groups
             else chosen.coalesce(1)
         )
-        folding = AggregateTask(
+        task = AggregateTask(
             aggregate, self._terms, workspace.scratch.folder, workspace.hashing, settings.registry
         )
-        judged = expressions.run(workspace, grouped, folding, "folding groups", settings.turn)
-        self._take_terms(judged.terms)
-        if judged.dropped:
-            self._drop(key, judged.dropped)
-        return SignedFiles.of(*judged.rows)
+        folded = expressions.run(workspace, grouped, task, "task groups", settings.turn)
+        self._take_terms(folded.terms)
+        if folded.dropped:
+            self._drop(key, folded.dropped)
+        return SignedFiles.of(*folded.rows)
 
     # Where atoms read.
 
@@ -307,15 +303,15 @@ class Node:
         return self._sources(self._setting.after, self.result.contents, self.result.aggregate_rows)
 
     def _sources(
-        self, owners: Owners, own: Mapping[Relation, SignedFiles], hidden: Mapping[str, SignedFiles]
+        self, owners: Owners, own: Mapping[Relation, SignedFiles], aggregate_rows: Mapping[str, SignedFiles]
     ) -> Sources:
         def contents(atom: Atom) -> list[SignedFiles]:
             relation = Relation.of(atom)
-            found = [*(one.content(relation) for one in owners.values()), own.get(relation, SignedFiles())]
+            held = [*(owner.content(relation) for owner in owners.values()), own.get(relation, SignedFiles())]
             if relation.typed and not isinstance(atom.args[1], Variable):
                 key = self._setting.keys[atom.args[1]]
-                found = [content for content in found if key in content.classes()]
-            return found
+                held = [content for content in held if key in content.classes()]
+            return held
 
         def rows(atom: Atom) -> DataFrame:
             return self._frames.union(Relation.of(atom), contents(atom))
@@ -325,6 +321,6 @@ class Node:
 
         def folded(aggregate: Aggregate) -> DataFrame:
             key = next(key for key, rule in self._rules.items() if rule.aggregate == aggregate)
-            return self._frames.content(Relation.of_rows(aggregate), hidden[key])
+            return self._frames.content(Relation.of_rows(aggregate), aggregate_rows[key])
 
         return Sources(self._frames.session, self._setting.keys, rows, rows, size, folded)
