@@ -1,4 +1,4 @@
-"""The engines by name; each loads what it needs only when it is chosen."""
+"""The engines by name; an engine is imported when it is selected."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from zodiacedge.engine.persistence import StatePersistence
 
 ENGINES = ("embedded", "reference")
-# That of a cluster needs more than a process: Java, and a library of its own.
+# The Spark engine needs Java and PySpark.
 ALL_ENGINES = (*ENGINES, "spark")
 STORE_ENGINES = ("embedded", "spark")
 
 
 def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
-    """Return an engine; the rest is for that of a cluster."""
+    """Return an engine; `master`, `scratch` and `seed` are options of Spark."""
     if name not in ALL_ENGINES:
         near = nearest(str(name), ALL_ENGINES)
         raise UsageProblem(
@@ -45,11 +45,11 @@ def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) 
 
 
 def persistence_of(engine: str) -> StatePersistence | None:
-    """Return how the states of an engine are kept in a store: none for the usual one."""
+    """Return the persistence adapter of an engine; None for the embedded one, the default."""
     if engine == "embedded":
         return None
     if engine == "spark":
-        from zodiacedge.engine.spark.persistence.adapter import SparkPersistence  # noqa: PLC0415 - only who uses it pays for it
+        from zodiacedge.engine.spark.persistence.adapter import SparkPersistence  # noqa: PLC0415 - loads PySpark
 
         return SparkPersistence()
     raise StoreProblem(

@@ -288,7 +288,7 @@ class Database:
                 found[predicate] = found.get(predicate, 0) + int(count)
         return found
 
-    def stated_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
+    def explicit_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
         """Yield the predicates of some names that explicit facts have."""
         for relation in self._unnamed:
             self._named.setdefault(self.predicate(relation).name, []).append(relation)

@@ -152,7 +152,7 @@ class _Task:
         state, add, remove = self._load()
         graph = HyperGraph.build(region.rules)
         settings = Settings(region.registry, region.limits, region.strict)
-        attempt = state.attempt(region.rules, graph, state.effect(add, remove), settings)
+        attempt = state.attempt(region.rules, graph, state.effective_delta(add, remove), settings)
         if region.rows is not None and any(run.strategy != MAINTAINED for run in attempt.runs):
             return RegionResult({}, frozenset(), (), {}, DataFile("", 0), exact=False)
         written = _Written(self._translation, region.folder, rewrites=region.rows is None)
