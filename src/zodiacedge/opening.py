@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 from zodiacedge.engine.api import OutOfProcess, Settings
 from zodiacedge.engine.limits import Limits
-from zodiacedge.engine.registry import Fold, Function, Registry
+from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.engine.select import engine_named, persistence_of
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.kb.arguments import given_version
@@ -28,7 +28,7 @@ def open_kb(
     read_only: bool = False,
     at: int | None = None,
     functions: Iterable[Callable[..., object] | Function] = (),
-    aggregates: Iterable[Callable[..., object] | Fold] = (),
+    aggregates: Iterable[Callable[..., object] | AggregateFunction] = (),
     engine: str = "embedded",
     master: str = "",
     scratch: str = "",
@@ -45,7 +45,7 @@ def open_kb(
     read_only: bool = False,
     at: int | None = None,
     functions: Iterable[Callable[..., object] | Function] = (),
-    aggregates: Iterable[Callable[..., object] | Fold] = (),
+    aggregates: Iterable[Callable[..., object] | AggregateFunction] = (),
     engine: str = "embedded",
     master: str = "",
     scratch: str = "",
@@ -61,7 +61,7 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     read_only: bool = False,
     at: int | None = None,
     functions: Iterable[Callable[..., object] | Function] = (),
-    aggregates: Iterable[Callable[..., object] | Fold] = (),
+    aggregates: Iterable[Callable[..., object] | AggregateFunction] = (),
     engine: str = "embedded",
     master: str = "",
     scratch: str = "",
@@ -93,7 +93,9 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     for one in functions:
         registry = registry.with_function(one if isinstance(one, Function) else Function(_name(one), one))
     for fold in aggregates:
-        registry = registry.with_fold(fold if isinstance(fold, Fold) else Fold(_name(fold), fold))
+        registry = registry.with_fold(
+            fold if isinstance(fold, AggregateFunction) else AggregateFunction(_name(fold), fold)
+        )
     settings = Settings(registry, limits or Limits(), strict, progress)
     chosen = engine_named(engine, master, scratch, seed)
     if progress and isinstance(chosen, OutOfProcess):

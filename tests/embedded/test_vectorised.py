@@ -21,7 +21,7 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.expressions import host_functions
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.engine.registry import Fold, Function, Registry
+from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.errors import EvaluationProblem
 from zodiacedge.terms import iri
 
@@ -54,7 +54,9 @@ class Counted:
 
 def registered(call: Call, *, strict: bool = False) -> Settings:
     registry = Registry().with_function(Function("f", call, vectorised=True))
-    return Settings(registry=registry.with_fold(Fold("AGG", call, vectorised=True)), strict=strict)
+    return Settings(
+        registry=registry.with_fold(AggregateFunction("AGG", call, vectorised=True)), strict=strict
+    )
 
 
 def on_embedded(call: Call, text: str, *, strict: bool = False) -> Evaluated:

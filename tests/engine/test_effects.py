@@ -62,7 +62,7 @@ def tell_instances(engine: Engine, atoms: str = ATOMS) -> None:
     coming, going = (facts_in(text) for text in (COMING, GOING))
     add.add(coming)
     remove.add(going)
-    effect = state.effect(add, remove)
+    effect = state.effective_delta(add, remove)
     after = (facts_in(BEFORE) - going) | coming
     for text in atoms.replace("\n", "|").split("|"):
         if not text.strip():

@@ -12,7 +12,7 @@ import pytest
 
 from strategies import evaluate_text
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.registry import Fold, Function, Registry
+from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.errors import EvaluationProblem
 from zodiacedge.terms import IRI, BlankNode, iri, string
 
@@ -28,7 +28,7 @@ def with_function(call: Callable[..., object], text: str, *, vectorised: bool = 
 
 
 def with_fold(call: Callable[..., object], text: str, *, vectorised: bool = False) -> Evaluated:
-    registry = Registry().with_fold(Fold("AGG", call, vectorised))
+    registry = Registry().with_fold(AggregateFunction("AGG", call, vectorised))
     return evaluate_text(text, Settings(registry=registry))
 
 

@@ -166,7 +166,7 @@ def test_a_fact_too_many_is_found(engine: Engine) -> None:
     with good.change() as c:
         c.remove_facts("place(c) .")
     if isinstance(state, ReferenceMaterialisation):
-        good._state = replace(state, stated=good.explicit)
+        good._state = replace(state, explicit_facts=good.explicit)
     else:
         assert isinstance(good.state, EmbeddedState)
         number = good.state.store.dictionary.encode(IRI("town"))

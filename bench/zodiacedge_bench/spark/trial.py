@@ -30,7 +30,7 @@ class SparkTrial:
     def work(self) -> None:
         """Evaluate node after node, and count."""
         base, task = self._base, self._task
-        nothing = base.effect(base.batch(), base.batch())
+        nothing = base.effective_delta(base.batch(), base.batch())
         self._after = base.attempt(task.rules, task.graph, nothing, Settings()).commit()
         if self._counting:
             self._counts = self._after.derived_counts()

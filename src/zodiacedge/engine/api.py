@@ -1,16 +1,16 @@
-"""What an engine is: from rules, their graph and explicit facts to a materialisation, and answers.
+"""The interface of an engine: materialisation of rules over explicit facts, its maintenance, and queries.
 
-A `State` is one version: explicit facts, the segments of the nodes, and what can be asked of them.
-`attempt` works out the next one beside it, or fails and leaves nothing behind; `commit` puts it in force.
-Facts come and go as a `Batch`, in the engine's own form, so that a file of millions of triples never becomes
-millions of Python objects.
+A `State` is one version (the paper's DataStore): explicit facts (EDB) and the derived facts (IDB) of each
+hyper-node, its segment. `attempt` evaluates the next version beside it, or fails without effect; `commit`
+makes it the current one. Facts are inserted and deleted as a `Batch` in the engine's own representation, so
+that a file of millions of triples never becomes millions of Python objects.
 
-The laws that every engine keeps, and that the shared test suite checks:
+The laws of every engine, checked by the shared test suite:
 
 1. the visible facts are the perfect model of the rules over the explicit facts;
-2. the segment of a hyper-node is all that its rules derive in one application on the visible facts;
+2. the segment of a hyper-node has all facts that its rules derive in one application on the visible facts;
 3. answers and counts do not depend on the engine, on the order of facts, or on the order of a body;
-4. work that fails leaves nothing behind.
+4. a change that fails has no effect.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An engine's sign of life: the node it is at, the round, and the facts derived so far.
+    """Progress of a change: the current node, its round, and the facts derived so far.
 
-    Outside of changes there is a stage alone, and there are no nodes.
+    Outside of changes only `stage` is set.
     """
 
     node: int
@@ -46,14 +46,14 @@ class Progress:
     round: int
     facts: int
     stage: str = ""
-    """What is being done, in plain words, where it may take a while."""
+    """Description of the current long step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to evaluate: what the host registered, the limits, whether evaluation errors fail.
+    """Settings of an evaluation: registered functions, limits, strict mode.
 
-    Long work tells how far it is, and lets others work in between.
+    Long computations report their progress, and yield to waiting threads at `turn`.
     """
 
     registry: Registry = field(default_factory=Registry)
@@ -65,14 +65,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Bindings of one rule that evaluation errors dropped: how many, and one example."""
+    """Bindings of a rule that evaluation errors dropped: their number, and an example."""
 
     count: int
     example: str
 
 
 class SegmentChange(NamedTuple):
-    """How many facts a hyper-node's segment gained, and how many it lost."""
+    """Number of facts that a hyper-node's segment gained and lost."""
 
     gained: int = 0
     lost: int = 0
@@ -80,11 +80,10 @@ class SegmentChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeRun:
-    """How one hyper-node was brought up to date, and how long that took.
+    """The maintenance of one hyper-node in a change: strategy, rounds, facts, time.
 
-    Beside it stands what evaluating it from nothing took the last time, 0 if nobody knows. Derivations are
-    the heads that rules gave on the way, known ones included, as this engine goes about it; None if it does
-    not count them.
+    `estimate` is the time of its last evaluation from scratch, 0 if unknown. `derivations` counts rule
+    instances, including those with known heads; it depends on the engine, None if not counted.
     """
 
     rules: tuple[str, ...]
@@ -95,28 +94,28 @@ class NodeRun:
     estimate: float = 0.0
     derivations: int | None = None
     moved: SegmentChange | Callable[[], SegmentChange] | None = field(default=None, compare=False, repr=False)
-    """What the segment gained and lost, against what it had or took over from nodes that are no more; or
-    what counts that when somebody asks, since the difference may be larger than all the work was."""
+    """What the segment gained and lost, compared with its old facts or those taken over from merged nodes;
+    or a function that counts it on demand, since the comparison may cost more than the change."""
 
     def counted(self) -> SegmentChange | None:
-        """Count what the segment gained and lost; None if nobody can tell any more."""
+        """Count what the segment gained and lost; None if it is not known any more."""
         return self.moved() if callable(self.moved) else self.moved
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a query, distinct and in the total order, and what evaluation errors dropped."""
+    """The rows of a query, distinct and in the total order, and the bindings dropped by evaluation errors."""
 
     rows: tuple[tuple[Term, ...], ...]
     dropped: Dropped | None = None
 
 
 class Materialisation(Protocol):
-    """The state after evaluation, as callers may read it. Nodes are named by a rule key of theirs."""
+    """A materialisation, read-only. Nodes are named by the keys of their rules."""
 
     @property
     def runs(self) -> Sequence[NodeRun]:
-        """How each node was evaluated, in order."""
+        """The run of each node, in evaluation order."""
 
     @property
     def dropped(self) -> Mapping[str, Dropped]:
@@ -129,16 +128,16 @@ class Materialisation(Protocol):
         """All facts that the hyper-node of these rules derives."""
 
     def segment_size(self, rules: frozenset[str]) -> int:
-        """How many facts the hyper-node of these rules derives."""
+        """The number of facts that the hyper-node of these rules derives."""
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
-        """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate.
+        """Yield the distinct visible facts, or those of the hyper-node of these rules, by predicate.
 
-        A predicate may come more than once. Facts are listed only as far as they are asked for.
+        A predicate may be repeated. Facts are listed lazily.
         """
 
     def derived(self) -> frozenset[Fact]:
-        """The union of all segments, explicit too or not."""
+        """The union of all segments, including facts that are explicit too."""
 
     def derived_counts(self) -> Mapping[Predicate, int]:
         """Count the derived facts of each predicate, without listing them."""
@@ -147,7 +146,7 @@ class Materialisation(Protocol):
         """The predicates of all visible facts."""
 
     def predicate_names(self) -> set[str]:
-        """The names of the predicates of all visible facts; those that rules name may be left out."""
+        """The names of the predicates of all visible facts; names that occur in rules may be missing."""
 
     def answer(self, query: Query, settings: Settings) -> Answer:
         """Answer a resolved query."""
@@ -155,79 +154,79 @@ class Materialisation(Protocol):
     def prepare(
         self, query: Query, parameters: tuple[Variable, ...], settings: Settings
     ) -> Callable[[Mapping[Variable, Term]], Answer]:
-        """Return a resolved query that is answered once its parameters, variables of it, have values."""
+        """Return a function that answers a resolved query for given values of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A predicate of which one state has other facts than another: visible ones, or those of a node."""
+    """A predicate with different facts in two states: visible ones, or those of a node."""
 
     node: frozenset[str] | None
-    """The rules of the node; None for what is visible."""
+    """The rules of the node; None for visible facts."""
     predicate: Predicate
     missing: int
-    """Facts that only the other has."""
+    """Facts of the other state only."""
     extra: int
-    """Facts that the other has not."""
+    """Facts of this state only."""
     example: Fact
 
 
 class Batch(Protocol):
-    """Facts on their way into or out of a state."""
+    """Facts to insert into or delete from a state."""
 
     def add(self, facts: Iterable[Fact]) -> None:
-        """Take facts."""
+        """Add facts."""
 
     def load(self, load: Load) -> None:
-        """Take the facts of files."""
+        """Add the facts of files."""
 
     def merge(self, other: Self) -> None:
-        """Take the facts of another batch of this engine."""
+        """Add the facts of another batch of this engine."""
 
     def predicates(self) -> frozenset[Predicate]:
-        """The predicates of the facts taken so far."""
+        """The predicates of the facts added so far."""
 
 
 class FactDelta(Protocol):
-    """What facts to add and to remove come to on a state; what stands in both lists is added."""
+    """The effective change of a state's explicit facts; a fact to add and to remove is added."""
 
     @property
     def added(self) -> int:
-        """How many facts are new."""
+        """The number of new facts."""
 
     @property
     def removed(self) -> int:
-        """How many facts go."""
+        """The number of deleted facts."""
 
     @property
     def idle(self) -> int:
-        """How many facts to add are there already."""
+        """The number of facts to add that exist already."""
 
     @property
     def missing(self) -> tuple[int, Fact | None]:
-        """How many facts to remove are not there, and one of them."""
+        """The number of facts to remove that do not exist, and one of them."""
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
-        """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
+        """The explicit facts after the change that are instances of an atom: all, or at most `most`."""
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact will have this term as an argument."""
+        """Whether an explicit fact after the change has this term as an argument."""
 
 
 class NetChange(Protocol):
-    """What became visible between two states, and what is visible no more."""
+    """The net change between two states: visible facts inserted and deleted."""
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
-        """Count the facts that came and those that went, without listing them."""
+        """Count the inserted and the deleted facts, without listing them."""
 
     def facts(
         self, wanted: Callable[[Predicate], bool] | None = None
     ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
+        """The inserted and the deleted facts, of all predicates or of the wanted ones."""
 
 
 class State(Materialisation, Protocol):
-    """One version of a knowledge base in an engine."""
+    """A version of a knowledge base in an engine (the paper's DataStore)."""
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
@@ -235,74 +234,74 @@ class State(Materialisation, Protocol):
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
 
-    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
-        """The predicates of some names that explicit facts have."""
+    def explicit_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+        """The predicates of explicit facts that have one of these names."""
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact has this term as an argument."""
+        """Whether an explicit fact has this term as an argument."""
 
     def batch(self) -> Batch:
-        """Return an empty batch for facts of the next change."""
+        """Return an empty batch for the next change."""
 
-    def effect(self, add: Batch, remove: Batch) -> FactDelta:
-        """Find out which facts really come and go; both batches must be of this engine."""
+    def effective_delta(self, add: Batch, remove: Batch) -> FactDelta:
+        """Return the facts that are really inserted and deleted; both batches must be of this engine."""
 
     def attempt(
         self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
     ) -> UncommittedState:
-        """Work out what a change leads to: checked and resolved rules by key, and facts."""
+        """Evaluate a change to checked and resolved rules, given by key, and to explicit facts."""
 
     def digest(self, turn: YieldPoint) -> tuple[int, int]:
-        """Count the visible facts, and add up the SHA-256 hashes of their texts: the same on all engines."""
+        """Return the number of visible facts and the sum of their SHA-256 hashes: equal on all engines."""
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """Return the facts that are visible here only, and those that are in another version only.
+        """Return the facts that are visible in this version only, and in another version only.
 
-        The other may be of any program and engine. What both have is not held.
+        The other may be of any program and engine. Facts of both are not kept in memory.
         """
 
     def mismatches(
         self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
     ) -> Iterator[Mismatch]:
-        """Yield where this state differs from another of the same program, of any engine.
+        """Yield the mismatches with a state of the same program, of any engine.
 
-        What is visible is compared, and what some nodes derive, each named by its rules.
+        Visible facts are compared, and the segments of some nodes, each named by its rules.
         """
 
 
 @runtime_checkable
 class Mentioning(Protocol):
-    """A state that can look into all its explicit facts at once; others are asked predicate by predicate."""
+    """A state that finds explicit facts by term; other states are searched predicate by predicate."""
 
     def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
-        """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
+        """Yield the explicit facts with one of these terms as an argument; classes do not count."""
 
 
 class UncommittedState(Protocol):
-    """A change that was worked out on a state and is not in force yet. The state still stands."""
+    """An evaluated change that is not committed. The state that it started from is unchanged."""
 
     @property
     def runs(self) -> Sequence[NodeRun]:
-        """The nodes that were visited, in order."""
+        """The visited nodes, in order."""
 
     @property
     def dropped(self) -> Mapping[str, Dropped]:
-        """Bindings that evaluation errors dropped on the way, by rule key."""
+        """Bindings that evaluation errors dropped, by rule key."""
 
     @property
     def net(self) -> NetChange:
-        """What becomes visible, and what is visible no more; to be asked for before the commit."""
+        """The net change; to be read before the commit."""
 
     def commit(self) -> State:
-        """Put the change in force. The state that it was worked out on must not be used any more."""
+        """Return the new state. The state that the change started from must not be used afterwards."""
 
 
 class Engine(Protocol):
-    """Evaluates programs. An engine keeps no state between calls."""
+    """An evaluator of programs. An engine keeps no state between calls."""
 
     @property
     def name(self) -> str:
-        """The name users choose it by."""
+        """The name by which users select it."""
 
     def empty(self) -> State:
         """Return a state without rules and facts."""
@@ -319,18 +318,18 @@ class Engine(Protocol):
     def recompute(
         self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
     ) -> State:
-        """Evaluate the same over the explicit facts of a state, of any engine, which stays as it is."""
+        """Evaluate from scratch over the explicit facts of a state of any engine, which is not changed."""
 
 
 @runtime_checkable
 class OutOfProcess(Protocol):
-    """An engine that works in other processes: more must be installed, and questions may take long."""
+    """An engine with processes of its own: it needs more software, and queries may take long."""
 
     def refuse_if_missing(self) -> None:
-        """Raise if something is not installed without which nothing can be evaluated."""
+        """Raise if required software is not installed."""
 
     def tell(self, progress: Callable[[Progress], None]) -> None:
-        """Let somebody hear of long work that is no part of a change, as long as the engine is used."""
+        """Set a callback for the progress of long computations outside of changes."""
 
 
 def materialised(
@@ -340,22 +339,22 @@ def materialised(
     facts: Iterable[Fact],
     settings: Settings,
 ) -> State:
-    """Return an empty state with rules and facts: one change, as any other."""
+    """Return the state after adding rules and facts to an empty one, as an ordinary change."""
     batch = state.batch()
     batch.add(facts)
-    return state.attempt(rules, graph, state.effect(batch, state.batch()), settings).commit()
+    return state.attempt(rules, graph, state.effective_delta(batch, state.batch()), settings).commit()
 
 
 def refuse_errors(rules: Mapping[str, Rule], dropped: Mapping[str, Dropped]) -> None:
-    """Raise if evaluation errors dropped anything: what strict mode asks for."""
-    found = [
+    """Raise if evaluation errors dropped bindings: strict mode."""
+    findings = [
         Diagnostic(
             "E002",
-            f"rule {rules[key].label or format_rule(rules[key])} drops {one.count:,} bindings: {one.example}",
+            f"rule {rules[key].label or format_rule(rules[key])} drops {d.count:,} bindings: {d.example}",
             "strict mode refuses evaluation errors; nothing was changed",
             rules[key].span,
         )
-        for key, one in dropped.items()
+        for key, d in dropped.items()
     ]
-    if found:
-        raise EvaluationProblem(found)
+    if findings:
+        raise EvaluationProblem(findings)

@@ -1,4 +1,4 @@
-"""Facts as Python sets, found by relation and by the arguments that are known."""
+"""Facts as Python sets, with lookup by relation and bound arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Key = tuple[str, int, tuple[int, ...]]
 
 
 class FactSet:
-    """A set of facts that only grows. A lookup by known arguments builds its index when first asked."""
+    """An append-only set of facts. A lookup by bound arguments builds its index at its first use."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         """Start with the given facts."""
@@ -27,7 +27,7 @@ class FactSet:
             self.add(fact)
 
     def __contains__(self, fact: Fact) -> bool:
-        """Whether a fact is here."""
+        """Whether the set has a fact."""
         return fact.args in self._rows.get((fact.relation, len(fact.args)), ())
 
     def __iter__(self) -> Iterator[Fact]:
@@ -44,37 +44,37 @@ class FactSet:
             return False
         rows.add(fact.args)
         for key in self._by_relation.get(relation, ()):
-            self._indexes[key].setdefault(_known(fact.args, key[2]), []).append(fact.args)
+            self._indexes[key].setdefault(_project(fact.args, key[2]), []).append(fact.args)
         return True
 
     def match(self, atom: Atom, binding: Mapping[Variable, Term]) -> Iterator[dict[Variable, Term]]:
         """Yield every extension of a binding under which an atom is a fact of this set."""
-        wanted = [binding.get(a, a) if isinstance(a, Variable) else a for a in atom.args]
-        places = tuple(n for n, a in enumerate(wanted) if not isinstance(a, Variable))
-        for row in self._lookup(atom.relation, wanted, places):
+        args = [binding.get(a, a) if isinstance(a, Variable) else a for a in atom.args]
+        positions = tuple(n for n, a in enumerate(args) if not isinstance(a, Variable))
+        for row in self._lookup(atom.relation, args, positions):
             extended = dict(binding)
-            for arg, term in zip(wanted, row, strict=True):
+            for arg, term in zip(args, row, strict=True):
                 if isinstance(arg, Variable) and extended.setdefault(arg, term) != term:
                     break
             else:
                 yield extended
 
     def _lookup(
-        self, relation: str, wanted: list[Term | Variable], places: tuple[int, ...]
+        self, relation: str, args: list[Term | Variable], positions: tuple[int, ...]
     ) -> Iterable[_Row]:
-        rows = self._rows.get((relation, len(wanted)), set())
-        if not places:
+        rows = self._rows.get((relation, len(args)), set())
+        if not positions:
             return list(rows)
-        key = (relation, len(wanted), places)
+        key = (relation, len(args), positions)
         if key not in self._indexes:
             index: dict[_Row, list[_Row]] = {}
             for row in rows:
-                index.setdefault(_known(row, places), []).append(row)
+                index.setdefault(_project(row, positions), []).append(row)
             self._indexes[key] = index
             self._by_relation.setdefault(key[:2], []).append(key)
-        known = tuple(a for n in places if not isinstance(a := wanted[n], Variable))
+        known = tuple(a for n in positions if not isinstance(a := args[n], Variable))
         return list(self._indexes[key].get(known, ()))
 
 
-def _known(row: _Row, places: tuple[int, ...]) -> _Row:
-    return tuple(row[n] for n in places)
+def _project(row: _Row, positions: tuple[int, ...]) -> _Row:
+    return tuple(row[n] for n in positions)

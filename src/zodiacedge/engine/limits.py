@@ -1,4 +1,4 @@
-"""Limits on derived facts, rounds, wall time and memory, and the meter that watches them."""
+"""Limits on derived facts, rounds, wall time and memory, and the meter that enforces them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
-_STEPS_BETWEEN_LOOKS = 4096
-# Asking the system for the memory in use takes longer than many a change. So a small one looks only if it is
-# a while since the last look of any, and all others soon after they began.
-_SECONDS_TO_FIRST_LOOK = 0.005
-_SECONDS_BETWEEN_LOOKS = 0.02
+_STEPS_BETWEEN_CHECKS = 4096
+# Reading the memory in use takes longer than many changes. So a short change checks it only if the last
+# check of any change was a while ago, and a longer one soon after its start.
+_SECONDS_TO_FIRST_CHECK = 0.005
+_SECONDS_BETWEEN_CHECKS = 0.02
 
 
-def _most_memory() -> int:
-    # Leave a fifth of the machine to everything else.
+def _default_memory() -> int:
+    # Leave a fifth of the memory to other processes.
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5
     except (ValueError, OSError, AttributeError):
@@ -28,21 +28,21 @@ def _most_memory() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a change may use up. The defaults protect a laptop; None is no limit."""
+    """Limits of a change. The defaults protect a laptop; None is no limit."""
 
     facts: int | None = 50_000_000
     rounds: int | None = None
     seconds: float | None = 3600.0
-    memory: int | None = field(default_factory=_most_memory)
+    memory: int | None = field(default_factory=_default_memory)
 
 
 class Meter:
-    """Counts what one piece of work uses and ends it with an error when a limit is reached.
+    """Meter of one change or query: raises when a limit is reached.
 
-    The work is that of a rule, by its name, or of a query, which has none.
+    `rule` is the name of the current rule, empty for a query.
     """
 
-    _last_look = 0.0
+    _last_check = 0.0
 
     def __init__(self, limits: Limits, turn: YieldPoint = ALONE) -> None:
         """Start the clock."""
@@ -50,12 +50,12 @@ class Meter:
         self._turn = turn
         self._start = time.perf_counter()
         self._steps = 0
-        self._next_look = _SECONDS_TO_FIRST_LOOK
+        self._next_check = _SECONDS_TO_FIRST_CHECK
 
     def step(self, rule: str, span: Span | None) -> None:
-        """Count a step of a rule; now and then look at the clock and the memory, and let others work."""
+        """Count a step of a rule; now and then check time and memory, and yield to waiting threads."""
         self._steps += 1
-        if self._steps % _STEPS_BETWEEN_LOOKS == 0:
+        if self._steps % _STEPS_BETWEEN_CHECKS == 0:
             self.look(rule, span)
             self._turn.yield_to_waiters()
 
@@ -65,15 +65,15 @@ class Meter:
         elapsed = time.perf_counter() - self._start
         if limits.seconds is not None and elapsed > limits.seconds:
             raise _reached(f"{limits.seconds:g} s", "seconds", rule, span)
-        if limits.memory is not None and self._is_time(elapsed) and _resident() > limits.memory:
+        if limits.memory is not None and self._is_due(elapsed) and _resident() > limits.memory:
             raise _reached(f"{counted(limits.memory, 'byte')} of memory", "memory", rule, span)
 
-    def _is_time(self, elapsed: float) -> bool:
+    def _is_due(self, elapsed: float) -> bool:
         now = self._start + elapsed
-        if elapsed < self._next_look and now < Meter._last_look + _SECONDS_BETWEEN_LOOKS:
+        if elapsed < self._next_check and now < Meter._last_check + _SECONDS_BETWEEN_CHECKS:
             return False
-        self._next_look = elapsed + _SECONDS_BETWEEN_LOOKS
-        Meter._last_look = now
+        self._next_check = elapsed + _SECONDS_BETWEEN_CHECKS
+        Meter._last_check = now
         return True
 
     def count(self, facts: int, rounds: int, rule: str, span: Span | None) -> None:

@@ -1,11 +1,11 @@
-"""The reference evaluator: Python sets, the whole language, the executable definition of right.
+"""The reference evaluator: the whole language on Python sets, the executable definition of right.
 
-Hyper-nodes are evaluated in topological order, each by applying all of its rules to all visible facts
-until nothing new appears. It is kept obvious and is never optimised: whatever another engine
-computes must equal this.
+Hyper-nodes are evaluated in topological order, each naively: all of its rules are applied to all visible
+facts until there are no new ones. It is kept simple and never optimised: every other engine must return
+the same facts.
 
-An evaluation error drops the binding it happens in, whatever the order of the body: the rest of the
-body is still evaluated as far as it can be, and the error counts only where everything else holds.
+An evaluation error drops its binding, whatever the order of the body: the other conjuncts are still
+evaluated as far as possible, and the error counts only if all of them hold.
 """
 
 from __future__ import annotations
@@ -58,28 +58,28 @@ _Binding = dict[Variable, Term]
 
 @dataclass(slots=True)
 class _Errors:
-    # What evaluation errors dropped in one application of a rule.
-    found: dict[frozenset[tuple[Variable, Term]], str] = field(default_factory=dict)
+    # Bindings that evaluation errors dropped in one application of a rule.
+    dropped: dict[frozenset[tuple[Variable, Term]], str] = field(default_factory=dict)
 
     def add(self, binding: _Binding, reason: str) -> None:
         shown = ", ".join(
             f"{format_argument(v)} = {format_term(t)}" for v, t in binding.items() if not v.anonymous
         )
-        self.found[frozenset(binding.items())] = f"{reason} ({shown})" if shown else reason
+        self.dropped[frozenset(binding.items())] = f"{reason} ({shown})" if shown else reason
 
     def summary(self) -> Dropped | None:
-        return Dropped(len(self.found), min(self.found.values())) if self.found else None
+        return Dropped(len(self.dropped), min(self.dropped.values())) if self.dropped else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceMaterialisation:
-    """The state of the reference evaluator: a set of facts per node, and all that is visible."""
+    """A state of the reference evaluator: the segment of each node, and all visible facts."""
 
     runs: tuple[NodeRun, ...] = ()
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     segments: Mapping[frozenset[str], frozenset[Fact]] = field(default_factory=dict)
     facts: FactSet = field(default_factory=FactSet)
-    stated: frozenset[Fact] = frozenset()
+    explicit_facts: frozenset[Fact] = frozenset()
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -90,11 +90,11 @@ class ReferenceMaterialisation:
         return self.segments[rules]
 
     def segment_size(self, rules: frozenset[str]) -> int:
-        """How many facts the hyper-node of these rules derives."""
+        """The number of facts that the hyper-node of these rules derives."""
         return len(self.segments[rules])
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
-        """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
+        """Yield the distinct visible facts, or those of the hyper-node of these rules, by predicate."""
         groups: dict[Predicate, list[Fact]] = {}
         for fact in self.facts if rules is None else self.segments[rules]:
             groups.setdefault(fact.predicate, []).append(fact)
@@ -102,7 +102,7 @@ class ReferenceMaterialisation:
             yield predicate, iter(facts)
 
     def derived(self) -> frozenset[Fact]:
-        """The union of all segments, explicit too or not."""
+        """The union of all segments, including facts that are explicit too."""
         return frozenset().union(*self.segments.values())
 
     def derived_counts(self) -> Mapping[Predicate, int]:
@@ -121,80 +121,80 @@ class ReferenceMaterialisation:
         """Answer a resolved query."""
         errors = _Errors()
         tick = partial(Meter(settings.limits).step, "", query.span)
-        found = {
+        distinct = {
             tuple(_value(c, binding) for c in query.columns)
             for binding in solutions(query.body, self.facts, settings.registry, errors, tick)
         }
-        rows = sorted(found, key=lambda row: tuple(map(order_key, row)))
+        rows = sorted(distinct, key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), errors.summary())
 
     def prepare(
         self, query: Query, parameters: tuple[Variable, ...], settings: Settings
     ) -> Callable[[Mapping[Variable, Term]], Answer]:
-        """Return a resolved query that is answered once its parameters, variables of it, have values."""
+        """Return a function that answers a resolved query for given values of its parameters."""
 
         def answered(values: Mapping[Variable, Term]) -> Answer:
-            # A fact that nobody else has holds the values.
+            # The values are a fact of a relation that no program can name.
             given = Atom("values given to a query", parameters)
             facts = FactSet(self.facts)
             facts.add(Fact(given.relation, tuple(values[v] for v in parameters)))
-            own = ReferenceMaterialisation(facts=facts)
-            return own.answer(replace(query, body=(given, *query.body)), settings)
+            state = ReferenceMaterialisation(facts=facts)
+            return state.answer(replace(query, body=(given, *query.body)), settings)
 
         return answered
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
-        return self.stated
+        return self.explicit_facts
 
-    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
-        """The predicates of some names that explicit facts have."""
-        return frozenset(one for one in self.explicit_counts() if one.name in names)
+    def explicit_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+        """The predicates of explicit facts that have one of these names."""
+        return frozenset(predicate for predicate in self.explicit_counts() if predicate.name in names)
 
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
-        return Counter(fact.predicate for fact in self.stated)
+        return Counter(fact.predicate for fact in self.explicit_facts)
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact has this term as an argument."""
-        return any(term in fact.args for fact in self.stated)
+        """Whether an explicit fact has this term as an argument."""
+        return any(term in fact.args for fact in self.explicit_facts)
 
     def batch(self) -> ReferenceBatch:
-        """Return an empty batch for facts of the next change."""
+        """Return an empty batch for the next change."""
         return ReferenceBatch()
 
-    def effect(self, add: Batch, remove: Batch) -> ReferenceFactDelta:
-        """Find out which facts really come and go."""
-        return ReferenceFactDelta(self.stated, _facts(add), _facts(remove))
+    def effective_delta(self, add: Batch, remove: Batch) -> ReferenceFactDelta:
+        """Return the facts that are really inserted and deleted."""
+        return ReferenceFactDelta(self.explicit_facts, _facts(add), _facts(remove))
 
     def attempt(
         self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
     ) -> ReferenceUncommitted:
-        """Evaluate the program that a change leads to, from nothing."""
+        """Evaluate the changed program from scratch."""
         if not isinstance(effect, ReferenceFactDelta):
             raise TypeError(effect)
         after = ReferenceEngine().materialise(rules, graph, effect.after, settings)
         return ReferenceUncommitted(self, after, rules)
 
     def digest(self, turn: YieldPoint) -> tuple[int, int]:
-        """Count the visible facts, and add up the hashes of their texts."""
+        """Return the number of visible facts and the sum of their hashes."""
         return state_compare.digest(self, turn)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """Return the facts that are visible here only, and those that are in another version only."""
+        """Return the facts that are visible in this version only, and in another version only."""
         ours, theirs = self.visible(), before.visible()
         return ours - theirs, theirs - ours
 
     def mismatches(
         self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
     ) -> Iterator[Mismatch]:
-        """Yield where this state differs from another of the same program."""
+        """Yield the mismatches with a state of the same program."""
         return state_compare.mismatches(self, other, nodes, turn)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceUncommitted:
-    """A change that was worked out."""
+    """An evaluated change that is not committed."""
 
     before: ReferenceMaterialisation
     after: ReferenceMaterialisation
@@ -223,48 +223,48 @@ class ReferenceUncommitted:
 
     @property
     def net(self) -> ReferenceNetChange:
-        """What becomes visible, and what is visible no more."""
+        """The net change."""
         before, after = self.before.visible(), self.after.visible()
         return ReferenceNetChange(after - before, before - after)
 
     def commit(self) -> ReferenceMaterialisation:
-        """Put the change in force."""
+        """Return the new state."""
         return self.after
 
 
 @dataclass(slots=True)
 class ReferenceBatch:
-    """Facts on their way in or out: a set."""
+    """Facts to insert or delete: a set."""
 
-    taken: set[Fact] = field(default_factory=set)
+    collected: set[Fact] = field(default_factory=set)
 
     def add(self, facts: Iterable[Fact]) -> None:
-        """Take facts."""
-        self.taken.update(facts)
+        """Add facts."""
+        self.collected.update(facts)
 
     def load(self, load: Load) -> None:
-        """Take the facts of files."""
+        """Add the facts of files."""
         for facts in load:
             self.add(facts)
 
     def merge(self, other: ReferenceBatch) -> None:
-        """Take the facts of another batch."""
-        self.taken |= other.taken
+        """Add the facts of another batch."""
+        self.collected |= other.collected
 
     def predicates(self) -> frozenset[Predicate]:
-        """The predicates of the facts taken so far."""
-        return frozenset(fact.predicate for fact in self.taken)
+        """The predicates of the facts added so far."""
+        return frozenset(fact.predicate for fact in self.collected)
 
 
 def _facts(batch: Batch) -> frozenset[Fact]:
     if not isinstance(batch, ReferenceBatch):
         raise TypeError(batch)
-    return frozenset(batch.taken)
+    return frozenset(batch.collected)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceFactDelta:
-    """What facts to add and to remove come to."""
+    """The effective change of the explicit facts."""
 
     before: frozenset[Fact]
     to_add: frozenset[Fact]
@@ -272,61 +272,61 @@ class ReferenceFactDelta:
 
     @property
     def after(self) -> frozenset[Fact]:
-        """The explicit facts as they will be."""
+        """The explicit facts after the change."""
         return (self.before - self.to_remove) | self.to_add
 
     @property
     def added(self) -> int:
-        """How many facts are new."""
+        """The number of new facts."""
         return len(self.to_add - self.before)
 
     @property
     def removed(self) -> int:
-        """How many facts go."""
+        """The number of deleted facts."""
         return len(self.before - self.after)
 
     @property
     def idle(self) -> int:
-        """How many facts to add are there already."""
+        """The number of facts to add that exist already."""
         return len(self.to_add & self.before)
 
     @property
     def missing(self) -> tuple[int, Fact | None]:
-        """How many facts to remove are not there, and one of them."""
-        found = self.to_remove - self.before
-        return len(found), min(found, key=format_atom, default=None)
+        """The number of facts to remove that do not exist, and one of them."""
+        facts = self.to_remove - self.before
+        return len(facts), min(facts, key=format_atom, default=None)
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
-        """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
-        found = (fact for fact in self.after if unifiable(Atom(fact.relation, fact.args), atom))
-        return islice(found, most)
+        """The explicit facts after the change that are instances of an atom: all, or at most `most`."""
+        facts = (fact for fact in self.after if unifiable(Atom(fact.relation, fact.args), atom))
+        return islice(facts, most)
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact will have this term as an argument."""
+        """Whether an explicit fact after the change has this term as an argument."""
         return any(term in fact.args for fact in self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceNetChange:
-    """What became visible, and what is visible no more."""
+    """The net change: visible facts inserted and deleted."""
 
     inserted: frozenset[Fact]
     deleted: frozenset[Fact]
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
-        """Count the facts that came and those that went."""
+        """Count the inserted and the deleted facts."""
         return Counter(f.predicate for f in self.inserted), Counter(f.predicate for f in self.deleted)
 
     def facts(
         self, wanted: Callable[[Predicate], bool] | None = None
     ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
+        """The inserted and the deleted facts, of all predicates or of the wanted ones."""
         if wanted is None:
             return self.inserted, self.deleted
-        came, went = (
+        inserted, deleted = (
             frozenset(f for f in side if wanted(f.predicate)) for side in (self.inserted, self.deleted)
         )
-        return came, went
+        return inserted, deleted
 
 
 class ReferenceEngine:
@@ -346,15 +346,15 @@ class ReferenceEngine:
         settings: Settings,
     ) -> ReferenceMaterialisation:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
-        stated = frozenset(facts)
-        visible = FactSet(stated)
+        explicit = frozenset(facts)
+        visible = FactSet(explicit)
         meter = Meter(settings.limits, settings.turn)
         segments: dict[frozenset[str], frozenset[Fact]] = {}
         dropped: dict[str, Dropped] = {}
         runs: list[NodeRun] = []
         order = graph.order
         total = 0
-        for place, node in enumerate(order):
+        for index, node in enumerate(order):
             start = time.perf_counter()
             keys = sorted(node.rules)
             labels = tuple(rules[k].label or format_rule(rules[k]) for k in keys)
@@ -375,19 +375,19 @@ class ReferenceEngine:
                         new = visible.add(fact) or new
                     _record(dropped, key, errors)
                 if settings.progress:
-                    settings.progress(Progress(place, len(order), labels, rounds, total))
+                    settings.progress(Progress(index, len(order), labels, rounds, total))
                 settings.turn.yield_to_waiters()
             if settings.strict:
                 refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)
             seconds = time.perf_counter() - start
             runs.append(NodeRun(labels, rounds, len(segment), seconds, derivations=derivations))
-        return ReferenceMaterialisation(tuple(runs), dropped, segments, visible, stated)
+        return ReferenceMaterialisation(tuple(runs), dropped, segments, visible, explicit)
 
     def recompute(
         self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
     ) -> ReferenceMaterialisation:
-        """Evaluate the same over the explicit facts of a state, of any engine."""
+        """Evaluate from scratch over the explicit facts of a state of any engine."""
         return self.materialise(rules, graph, state.explicit(), settings)
 
 
@@ -407,45 +407,45 @@ def solutions(
     errors: _Errors,
     tick: Callable[[], None],
 ) -> Iterator[_Binding]:
-    """Yield every binding under which a resolved body holds; `tick` is called for every step on the way."""
+    """Yield every binding under which a resolved body holds; `tick` is called at every step."""
     bound = analyse(body).bound
     plan = _evaluation_order(body)
     rows = {
         id(c): _aggregate_rows(c, facts, registry, errors, tick) for c in plan if isinstance(c, Aggregate)
     }
 
-    def extend(place: int, binding: _Binding, problem: str) -> Iterator[_Binding]:
+    def extend(position: int, binding: _Binding, problem: str) -> Iterator[_Binding]:
         tick()
-        if place == len(plan):
+        if position == len(plan):
             if problem:
                 errors.add(binding, problem)
             else:
                 yield binding
             return
-        conjunct = plan[place]
+        conjunct = plan[position]
         match conjunct:
             case Atom():
-                for longer in facts.match(conjunct, binding):
-                    yield from extend(place + 1, longer, problem)
+                for extended in facts.match(conjunct, binding):
+                    yield from extend(position + 1, extended, problem)
                 return
             case Aggregate():
-                # It comes first, so nothing is bound yet.
+                # It is the first conjunct, so nothing is bound yet.
                 for row in rows[id(conjunct)]:
-                    yield from extend(place + 1, dict(row), problem)
+                    yield from extend(position + 1, dict(row), problem)
                 return
             case _:
                 pass
         if any(v in bound and v not in binding for v in _inputs(conjunct)):
-            # An earlier error left an input without a value: this one cannot be judged.
-            yield from extend(place + 1, binding, problem)
+            # An earlier error left an input without a value, so this conjunct cannot be evaluated.
+            yield from extend(position + 1, binding, problem)
             return
         try:
             match conjunct:
                 case Binding(variable=variable, expression=expression):
                     binding = {**binding, variable: evaluate(expression, binding, registry)}
-                case Comparison(left=left, operator=sign, right=right):
+                case Comparison(left=left, operator=operator, right=right):
                     holds = compare(
-                        evaluate(left, binding, registry), sign, evaluate(right, binding, registry)
+                        evaluate(left, binding, registry), operator, evaluate(right, binding, registry)
                     )
                     if not holds:
                         return
@@ -454,25 +454,27 @@ def solutions(
                         return
         except NoValue as error:
             problem = problem or str(error)
-        yield from extend(place + 1, binding, problem)
+        yield from extend(position + 1, binding, problem)
 
     yield from extend(0, {}, "")
 
 
 def _evaluation_order(body: tuple[Conjunct, ...]) -> list[Conjunct]:
-    # The aggregate, then whatever can be judged, else the atom that leaves the fewest variables open.
+    # The aggregate, then any conjunct with bound inputs, else the atom with the fewest unbound variables.
     order: list[Conjunct] = [c for c in body if isinstance(c, Aggregate)]
-    waiting = [c for c in body if not isinstance(c, Aggregate)]
+    remaining = [c for c in body if not isinstance(c, Aggregate)]
     final = analyse(body).bound
     bound: set[Variable] = set()
     for aggregate in (c for c in order if isinstance(c, Aggregate)):
         bound.update(aggregate.groups, (f.target for f in aggregate.folds))
-    while waiting:
-        ready = [c for c in waiting if not isinstance(c, Atom) and bound.issuperset(set(_inputs(c)) & final)]
-        atoms = [c for c in waiting if isinstance(c, Atom)]
+    while remaining:
+        ready = [
+            c for c in remaining if not isinstance(c, Atom) and bound.issuperset(set(_inputs(c)) & final)
+        ]
+        atoms = [c for c in remaining if isinstance(c, Atom)]
         chosen = ready[0] if ready else min(atoms, key=lambda a: len(set(variables(a)) - bound))
         order.append(chosen)
-        waiting.remove(chosen)
+        remaining.remove(chosen)
         bound.update(v for v in variables(chosen) if v in final)
     return order
 
@@ -491,8 +493,8 @@ def _aggregate_rows(
     groups: dict[tuple[Term, ...], list[_Binding]] = {}
     for binding in solutions(aggregate.body, facts, registry, errors, tick):
         try:
-            for one in aggregate.folds:
-                accepts(one.op, binding[one.argument])
+            for result in aggregate.folds:
+                accepts(result.op, binding[result.argument])
         except NoValue as error:
             errors.add(binding, str(error))
             continue
@@ -501,9 +503,9 @@ def _aggregate_rows(
     for group, members in groups.items():
         row = dict(zip(aggregate.groups, group, strict=True))
         try:
-            for one in aggregate.folds:
-                terms: Iterable[Term] = [m[one.argument] for m in members]
-                row[one.target] = fold(one.op, list(set(terms) if one.distinct else terms), registry)
+            for result in aggregate.folds:
+                terms: Iterable[Term] = [m[result.argument] for m in members]
+                row[result.target] = fold(result.op, list(set(terms) if result.distinct else terms), registry)
         except NoValue as error:
             errors.add(dict(zip(aggregate.groups, group, strict=True)), str(error))
             continue
@@ -520,7 +522,7 @@ def _name(rule: Rule) -> str:
 
 
 def _record(dropped: dict[str, Dropped], key: str, errors: _Errors) -> None:
-    # The last round sees everything that the earlier ones saw.
+    # The last round has all errors of the earlier ones.
     summary = errors.summary()
     if summary:
         dropped[key] = summary

@@ -1,9 +1,9 @@
-"""Functions and aggregates that the host registered, by name.
+"""Registered functions and aggregates, by name.
 
-Rules call them as `func:name(…)` and `NAME(?x)`; nothing else of the host can be reached from a rule.
-They are taken to be deterministic. A scalar function gets Python values and returns one; a vectorised
-one gets Arrow arrays of equal length and returns an array of that length, each row by itself. A
-vectorised aggregate gets a group as one Arrow array. `engine.registered` has the details.
+Rules call them as `func:name(…)` and `NAME(?x)`; rules have no other access to the host. They must be
+deterministic. A scalar function takes Python values and returns one; a vectorised one takes Arrow arrays of
+equal length and returns an array of that length, each row independent of the others. A vectorised
+aggregate takes a group as one Arrow array. `engine.scalar.host_functions` calls them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """A registered aggregate: gets the values of a group in the total order, returns one value."""
+class AggregateFunction:
+    """A registered aggregate: takes the values of a group in the total order, returns one value."""
 
     name: str
     call: Callable[..., object]
@@ -35,15 +35,15 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Everything the host registered."""
+    """All registered functions and aggregates."""
 
     functions: Mapping[str, Function] = field(default_factory=dict)
-    folds: Mapping[str, Fold] = field(default_factory=dict)
+    folds: Mapping[str, AggregateFunction] = field(default_factory=dict)
 
     def with_function(self, function: Function) -> Registry:
-        """Return a registry that also knows this function."""
+        """Return the registry with this function."""
         return Registry({**self.functions, function.name: function}, self.folds)
 
-    def with_fold(self, fold: Fold) -> Registry:
-        """Return a registry that also knows this aggregate."""
+    def with_fold(self, fold: AggregateFunction) -> Registry:
+        """Return the registry with this aggregate."""
         return Registry(self.functions, {**self.folds, fold.name: fold})

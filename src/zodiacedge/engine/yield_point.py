@@ -1,6 +1,6 @@
-"""Yield points: where a long computation in the engine lets waiting threads in, and goes on behind them.
+"""Yield points: where a long computation of an engine lets waiting threads run.
 
-One thread at a time works in an engine. The knowledge base's lock decides which thread is next.
+One thread at a time runs in an engine. The knowledge base's lock decides which thread is next.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Protocol
 
 
 class YieldPoint(Protocol):
-    """Lets threads in that wait for the engine."""
+    """A point where threads that wait for the engine may run."""
 
     @property
     def wanted(self) -> bool:
-        """Whether a thread waits."""
+        """Whether a thread is waiting."""
 
     def yield_to_waiters(self) -> None:
-        """Let all waiting threads in first; return at once if none waits."""
+        """Let all waiting threads run; return at once if there are none."""
 
 
 class _Alone:

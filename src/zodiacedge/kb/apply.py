@@ -83,7 +83,7 @@ def _effect(change: Change, state: State) -> FactDelta:
         remove.merge(batch)
     add.add(change.add_facts)
     remove.add(change.remove_facts)
-    return state.effect(add, remove)
+    return state.effective_delta(add, remove)
 
 
 def _shown(rule: Rule) -> str:

@@ -83,7 +83,7 @@ def plan_rule_delta(
         state: The version that it is for.
     """
     coming = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
-    known = state.stated_predicates({predicate.name for predicate in coming})
+    known = state.explicit_predicates({predicate.name for predicate in coming})
     only_facts = not change.add_rules and not change.remove_rules
     if (
         only_facts
@@ -155,7 +155,7 @@ def _subject(program: RuleBase, parts: _Parts, state: State, host: Host) -> Subj
         names |= {RDF_TYPE, *(head.predicate.name for head in classes if head.relation == RDF_TYPE)}
     near = program.near(names, [rule.label for rule in added.values()])
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
-    stated = _staying(state.stated_predicates(names), (*added.values(), *passed), change, effect)
+    stated = _staying(state.explicit_predicates(names), (*added.values(), *passed), change, effect)
 
     def every_name() -> Iterable[str]:
         return state.predicate_names().union(program.defined)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from zodiacedge.engine.registry import Fold, Function, Registry
+from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.engine.select import engine_named
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
@@ -344,7 +344,7 @@ class KnowledgeBase:
 
     def aggregate(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
         """Register an aggregate: it gets a group's values as a list, in the total order."""
-        named = Fold(name or call.__name__, call, vectorised)
+        named = AggregateFunction(name or call.__name__, call, vectorised)
         self._register(self._settings.registry.with_fold(named))
         return call
 

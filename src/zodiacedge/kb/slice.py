@@ -202,7 +202,7 @@ def _explicit(found: set[Fact], predicate: Predicate, program: RuleBase, state: 
     """Return the explicit ones of some visible facts of a predicate."""
     whole = atom(predicate.name, tuple(Variable(f".{n}") for n in range(predicate.arity)))
     if found and any(True for _ in program.graph.rules.deriving(pattern_of(whole))):
-        unchanged = state.effect(state.batch(), state.batch())
+        unchanged = state.effective_delta(state.batch(), state.batch())
         found.intersection_update(unchanged.matching(whole))
     return found
 

@@ -127,9 +127,9 @@ class EmbeddedState:
         """All explicit facts."""
         return frozenset(self.store.facts(self.store.explicit))
 
-    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+    def explicit_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
         """The predicates of some names that explicit facts have."""
-        return frozenset(self.store.stated_predicates(names))
+        return frozenset(self.store.explicit_predicates(names))
 
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
@@ -157,7 +157,7 @@ class EmbeddedState:
         """Return an empty batch for facts of the next change."""
         return EmbeddedBatch(self.store)
 
-    def effect(self, add: Batch, remove: Batch) -> EmbeddedFactDelta:
+    def effective_delta(self, add: Batch, remove: Batch) -> EmbeddedFactDelta:
         """Find out which facts really come and go."""
         if not isinstance(add, EmbeddedBatch) or not isinstance(remove, EmbeddedBatch):
             raise TypeError(add, remove)

@@ -52,7 +52,7 @@ def warm() -> None:
         for adding in (False, True):
             some, none = state.batch(), state.batch()
             some.add(facts[:4])
-            effect = state.effect(some, none) if adding else state.effect(none, some)
+            effect = state.effective_delta(some, none) if adding else state.effective_delta(none, some)
             state = state.attempt(rules, graph, effect, settings).commit()
     _use_tables()
     dictionary = Dictionary()

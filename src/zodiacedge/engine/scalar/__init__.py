@@ -1,8 +1,8 @@
-"""The meaning of expressions, functions and aggregates, one value at a time: the definition for all engines.
+"""The semantics of expressions, functions and aggregates, value by value: the definition for all engines.
 
-errors          an expression without a value
+errors          the evaluation error
 text            functions on text, as SPARQL 1.1 defines them
 host_functions  calls of registered functions, and their types in Arrow
 expressions     expressions and comparisons
-aggregates      a group's terms to one term
+aggregates      the terms of a group to one term
 """

@@ -1,6 +1,6 @@
-"""What the aggregates mean: a group's terms to one term. This is the definition.
+"""The semantics of aggregates: the terms of a group to one term. This is the definition.
 
-Totals are exact and rounded once, so no result depends on the order of the facts.
+Sums are exact and rounded once, so results do not depend on the order of facts.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NUMERIC_FOLDS = frozenset({"SUM", "AVG", "MED"})
 
 
 def accepts(op: str, term: Term) -> None:
-    """Raise `NoValue` where an aggregate cannot take a term."""
+    """Raise `NoValue` if an aggregate does not accept a term."""
     if op in NUMERIC_FOLDS:
         number(term)
 
 
 def fold(op: str, terms: Sequence[Term], registry: Registry) -> Term:
-    """Return what an aggregate makes of a group's terms, one per binding, all acceptable."""
+    """Return the result of an aggregate over a group's terms, one per binding, all accepted."""
     ordered = sorted(terms, key=order_key)
     if op in _FOLDS:
         return _FOLDS[op](ordered)

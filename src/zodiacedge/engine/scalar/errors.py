@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class NoValue(Exception):
-    """An expression, a comparison or a fold has no result; the binding is dropped."""
+    """An expression, a comparison or an aggregate has no result; the binding is dropped."""

@@ -1,8 +1,8 @@
-"""What expressions and comparisons mean, one value at a time. This is the definition.
+"""The semantics of expressions and comparisons, one value at a time. This is the definition.
 
-Operands are terms. Arithmetic reads their values and gives a canonical term: an xsd:integer or an
-xsd:double. Whatever has no result raises `NoValue`, which drops the binding that asked. Where an
-integer meets a double it is taken as its nearest double; comparisons are exact.
+Operands are terms. Arithmetic takes their values and returns a canonical term: an xsd:integer or an
+xsd:double. An operation without a result raises `NoValue`, which drops the binding. In arithmetic with a
+double, an integer is converted to its nearest double; comparisons are exact.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry: Registry) -> Term:
-    """Return the term that an expression stands for under a binding, or raise `NoValue`."""
+    """Return the term of an expression under a binding, or raise `NoValue`."""
     match expression:
         case Variable():
             return binding[expression]
@@ -71,7 +71,7 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry:
 
 
 def compare(left: Term, sign: str, right: Term) -> bool:
-    """Whether a comparison holds, or raise `NoValue` where the two have no order."""
+    """Whether a comparison holds; raise `NoValue` if the terms have no order."""
     kind = _kind(left)
     if kind and kind == _kind(right):
         return _ORDERS[sign](value_of(left), value_of(right))
@@ -97,7 +97,7 @@ def moment(term: Term) -> datetime:
 
 
 def number_term(value: Number) -> Literal:
-    """Return the canonical term of a computed number, or raise `NoValue` where it has none."""
+    """Return the canonical term of a computed number, or raise `NoValue` if it has none."""
     if isinstance(value, int):
         if INTEGER_MIN <= value <= INTEGER_MAX:
             return integer(value)
@@ -141,7 +141,7 @@ def _arithmetic(sign: str, a: Number, b: Number) -> Number:
 
 def _power(a: Number, b: Number) -> Number:
     if isinstance(a, int) and isinstance(b, int) and b >= 0:
-        # Beyond 64 bits there is no result, so nothing larger need be computed.
+        # Results beyond 64 bits are errors, so they are not computed.
         if abs(a) > 1 and b > 63:
             raise NoValue("an integer beyond 64 bits")
         return int(a**b)

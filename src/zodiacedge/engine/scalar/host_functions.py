@@ -1,8 +1,8 @@
-"""Calls to what the host registered, and what terms and results are in Arrow.
+"""Calls of registered functions and aggregates, and the Arrow types of terms and results.
 
-A vectorised function takes every row by itself, so an engine may send it one row at a time or many: the
-results are the same. For that, an argument has the Arrow type that its term has when it comes alone, and
-rows whose types differ never share a call. A group of a vectorised aggregate goes out whole, as one array.
+A vectorised function treats every row independently, so an engine may pass one row at a time or many: the
+results are the same. For that, an argument has the Arrow type of its term alone, and rows with different
+types never share a call. A group of a vectorised aggregate is passed as one array.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.registry import Fold, Function
+    from zodiacedge.engine.registry import AggregateFunction, Function
 
-    # One value per row. An array holds int64, double or string, with a null where there is no value.
+    # One value per row. An array is of int64, double or string, with nulls for missing values.
     Values: TypeAlias = pa.Array | list[object]
 
 _T = TypeVar("_T")
@@ -30,7 +30,7 @@ _IN_ARROW = (bool, int, float, str, datetime)
 
 
 def call_registered(function: Function, terms: Sequence[Term]) -> Term:
-    """Return what a registered function makes of its arguments."""
+    """Return the result of a registered function."""
     if not function.vectorised:
         return _term(function.name, _attempt(function.name, lambda: function.call(*map(to_python, terms))))
     columns = [_column(function.name, [term]) for term in terms]
@@ -38,10 +38,9 @@ def call_registered(function: Function, terms: Sequence[Term]) -> Term:
 
 
 def call_rows(function: Function, columns: Sequence[pa.Array], rows: int) -> Values:
-    """Return what a vectorised function makes of some rows, or raise `NoValue` where it fails.
+    """Return the results of a vectorised function for some rows, or raise `NoValue` if it fails.
 
-    A result of another length is no evaluation error: the function is not what it was registered as,
-    and the work ends.
+    A result of another length is not an evaluation error: it fails the change or query.
     """
     result, values = _attempt(function.name, lambda: _with_values(function.call(*columns)))
     if result is None:
@@ -57,16 +56,16 @@ def call_rows(function: Function, columns: Sequence[pa.Array], rows: int) -> Val
     return values
 
 
-def fold_registered(fold: Fold, terms: Sequence[Term]) -> Term:
-    """Return what a registered aggregate makes of a group's terms, given in the total order."""
+def fold_registered(fold: AggregateFunction, terms: Sequence[Term]) -> Term:
+    """Return the result of a registered aggregate over a group's terms, given in the total order."""
     if fold.vectorised:
         return fold_array(fold, _column(fold.name, terms))
     return _term(fold.name, _attempt(fold.name, lambda: fold.call([to_python(t) for t in terms])))
 
 
-def fold_array(fold: Fold, group: pa.Array) -> Term:
-    """Return what a vectorised aggregate makes of a group, given in the total order."""
-    result, values = _attempt(fold.name, lambda: _with_values(_one_or_more(fold.call(group))))
+def fold_array(fold: AggregateFunction, group: pa.Array) -> Term:
+    """Return the result of a vectorised aggregate over a group, given in the total order."""
+    result, values = _attempt(fold.name, lambda: _with_values(_as_array(fold.call(group))))
     if values is None:
         return _term(fold.name, result)
     if len(values) != 1:
@@ -81,17 +80,17 @@ def fold_array(fold: Fold, group: pa.Array) -> Term:
 
 
 def term_of(value: object) -> Term | None:
-    """Return the term of a result, or None where it is no term: an evaluation error."""
+    """Return the term of a result, or None if it is not a term: an evaluation error."""
     try:
         if isinstance(value, str):
-            value.encode()  # half a surrogate pair is no text, and no engine could keep it
+            value.encode()  # half a surrogate pair is not text
         return None if value is None else from_python(value)
     except (ZodiacError, UnicodeEncodeError):
         return None
 
 
 def arrow_type(kind: type) -> pa.DataType:
-    """Return the Arrow type of the Python values of some type."""
+    """Return the Arrow type of a Python type."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and only hosts that vectorise need it
 
     if kind is datetime:
@@ -110,7 +109,7 @@ def _column(name: str, terms: Sequence[Term]) -> pa.Array:
             raise NoValue(f"{name} is vectorised, and Arrow has no type for {format_term(term)}")
     kinds = {type(value) for value in values}
     if kinds == {int, float}:
-        # As in arithmetic: an integer that meets a double is taken as its nearest double.
+        # As in arithmetic, integers are converted to their nearest doubles.
         kinds = {float}
         values = [float(value) for value in values if isinstance(value, int | float)]
     if len(kinds) > 1:
@@ -122,21 +121,21 @@ def _attempt(name: str, call: Callable[[], _T]) -> _T:
     try:
         return call()
     except MemoryError:
-        raise  # the machine's failure, not the function's: it ends the change
+        raise  # not a failure of the function: it fails the change
     except Exception as problem:
         raise NoValue(f"{name} failed: {type(problem).__name__}: {problem}") from problem
 
 
 def _term(name: str, value: object) -> Term:
-    found = term_of(value)
-    if found is None:
+    term = term_of(value)
+    if term is None:
         reason = "no value" if value is None else f"{value!r}, which is not a term"
         raise NoValue(f"{name} gave {reason}")
-    return found
+    return term
 
 
 def _with_values(result: object) -> tuple[object, Values | None]:
-    # The values of what a host may return for an array; None where it is nothing of that sort.
+    # The values of a result that can be taken as an array; None for other results.
     import pyarrow as pa  # noqa: PLC0415
 
     if isinstance(result, list | tuple):
@@ -167,17 +166,17 @@ def _plain(array: pa.Array | pa.ChunkedArray) -> Values:
     if kind == pa.string():
         return array
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        # A dateTime holds microseconds. With nanoseconds, Python's values would be those of pandas.
+        # A dateTime has microseconds. With nanoseconds, the values would be those of pandas.
         array = array.cast(pa.timestamp("us", tz=kind.tz), safe=False)
     return _listed(array)
 
 
 def _listed(values: Values) -> list[object]:
-    found: list[object] = values if isinstance(values, list) else values.to_pylist()
-    return found
+    listed: list[object] = values if isinstance(values, list) else values.to_pylist()
+    return listed
 
 
-def _one_or_more(result: object) -> object:
+def _as_array(result: object) -> object:
     import pyarrow as pa  # noqa: PLC0415
 
     return pa.repeat(result, 1) if isinstance(result, pa.Scalar) else result

@@ -61,8 +61,8 @@ def _concat(*terms: Term) -> Literal:
 def _substr(term: Term, start: Term, length: Term | None = None) -> Literal:
     text = _text(term)
     first = _whole_number(start)
-    behind = len(text.lexical) + 1 if length is None else first + _whole_number(length)
-    return string(text.lexical[max(first, 1) - 1 : max(behind, 1) - 1], text.language)
+    end = len(text.lexical) + 1 if length is None else first + _whole_number(length)
+    return string(text.lexical[max(first, 1) - 1 : max(end, 1) - 1], text.language)
 
 
 def _replace(term: Term, old: Term, new: Term) -> Literal:
@@ -91,10 +91,10 @@ def _num(term: Term) -> Literal:
     if not _NUMBER.fullmatch(text):
         raise NoValue(f"{format_term(term)} does not read as a number")
     if re.fullmatch(r"[+-]?[0-9]+", text):
-        found = literal(text, XSD_INTEGER)
-        if value_of(found) is None:
+        result = literal(text, XSD_INTEGER)
+        if value_of(result) is None:
             raise NoValue("an integer beyond 64 bits")
-        return found
+        return result
     number = float(text)
     if not math.isfinite(number):
         raise NoValue("not a finite number")

@@ -107,7 +107,7 @@ class SparkState(SparkVersion):
         """Count the derived facts of each predicate, without listing them."""
         return self._counts(tuple(self.segments.values()), self.counted)
 
-    def stated_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
+    def explicit_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
         """The predicates of some names that explicit facts have."""
         return frozenset(one for one in self.explicit_counts() if one.name in names)
 
@@ -186,7 +186,7 @@ class SparkState(SparkVersion):
         """Return an empty batch for facts of the next change."""
         return SparkBatch(self.workspace)
 
-    def effect(self, add: Batch, remove: Batch) -> SparkFactDelta:
+    def effective_delta(self, add: Batch, remove: Batch) -> SparkFactDelta:
         """Find out which facts really come and go."""
         if not isinstance(add, SparkBatch) or not isinstance(remove, SparkBatch):
             raise TypeError(add, remove)
@@ -211,7 +211,7 @@ class SparkState(SparkVersion):
             names=self.names,
             introduced=self.introduced,
         )
-        return bare.attempt(rules, graph, bare.effect(bare.batch(), bare.batch()), settings).commit()
+        return bare.attempt(rules, graph, bare.effective_delta(bare.batch(), bare.batch()), settings).commit()
 
     def digest(self, turn: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""

@@ -195,7 +195,7 @@ class Database:
                 counts[predicate] = counts.get(predicate, 0) + int(count)
         return counts
 
-    def stated_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
+    def explicit_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
         """Yield those predicates of explicit facts that have one of these names."""
         for relation in self._unnamed:
             self._named.setdefault(self.predicate(relation).name, []).append(relation)

@@ -185,7 +185,7 @@ class _Task:
         state, add, remove = self._load()
         graph = HyperGraph.build(program.rules)
         how = Settings(settings.registry, settings.limits, settings.strict)
-        change = state.attempt(program.rules, graph, state.effect(add, remove), how)
+        change = state.attempt(program.rules, graph, state.effective_delta(add, remove), how)
         maintained = [run.strategy == MAINTAINED for run in change.runs]
         if sliced and not all(maintained):
             return None
