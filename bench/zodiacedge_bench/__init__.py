@@ -1,7 +1,7 @@
-"""The benchmarks: workloads with known counts, a clock, and other engines beside ours (`zodiac bench`).
+"""The benchmarks (`zodiac bench`): workloads with known counts, on our engines and on others.
 
     measure  tasks, the clock, percentiles, the machine
-    changes  edits of rules and facts
+    changes  edits of rules and facts, beside an evaluation from scratch
     peers    other engines on the same facts
     report   tables, JSON, plots, targets
     suites   one function per benchmark: `graphs`, `paper`, `lubm`, `churn`, `peers`

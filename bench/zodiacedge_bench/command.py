@@ -1,4 +1,4 @@
-"""`zodiac bench`: workloads with known counts, how long they take, and what other engines take."""
+"""`zodiac bench`: times of workloads with known counts, on our engines and on others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge_bench.spark.report import SparkReport
     from zodiacedge_bench.suites import Options
 
-    Found = Report | SparkReport
+    AnyReport = Report | SparkReport
 
 _GRAPHS = ("closure-dense", "closure-sparse", "same-generation", "points-to")
 _SMALL_CLOSURE = "closure"
@@ -39,10 +39,10 @@ _SPARK = ("closure-dense", "closure-sparse", _SMALL_CLOSURE, "rs1", "rs2", "rs3"
 
 @click.group("bench")
 def command() -> None:
-    """Measure: a table, JSON and plots; every count is checked before a time is told.
+    """Measure times: a table, JSON and plots; every count is checked before a time is printed.
 
-    A figure is the best of 3 runs, of 5 where it is below 0.1 s, each from facts in memory to all counts
-    known; `churn` tells percentiles instead. Results go to bench/results, unless --out names another folder.
+    A figure is the best of 3 runs, of 5 below 0.1 s, each from facts in memory to all counts; `churn`
+    prints percentiles instead. Results are written to bench/results, or to the folder of --out.
 
     \b
     Example:
@@ -54,21 +54,27 @@ def command() -> None:
 
 _REPEATED_OPTIONS = (
     click.option("--runs", type=click.IntRange(min=1), help="Runs per figure, instead of 3 or 5."),
-    click.option("--modules/--no-modules", default=None, help="Only with modules, or only without."),
+    click.option("--modules/--no-modules", default=None, help="Only with modules, or only without them."),
 )
 _OPTIONS = (
-    click.option("--small", is_flag=True, help="A few thousand facts each, to see that everything works."),
-    click.option("--cold", is_flag=True, help="Tell also what an empty compile cache costs."),
+    click.option("--small", is_flag=True, help="A few thousand facts each, as a test."),
+    click.option("--cold", is_flag=True, help="Measure also the cost of an empty compile cache."),
     click.option(
-        "--out", type=Path, default=Path("bench/results"), show_default=True, help="Where JSON and plots go."
+        "--out",
+        type=Path,
+        default=Path("bench/results"),
+        show_default=True,
+        help="The folder of JSON and plots.",
     ),
 )
 
 
-def _measured(*names: str, repeated: bool = True) -> Callable[[Callable[..., Found]], Callable[..., None]]:
-    # A benchmark gets the options of all of them as one argument, and its own beside it. `names` are those
-    # of its workloads, if it can leave some out. One that is not `repeated` measures everything once.
-    def decorate(function: Callable[..., Found]) -> Callable[..., None]:
+def _measured(
+    *names: str, repeated: bool = True
+) -> Callable[[Callable[..., AnyReport]], Callable[..., None]]:
+    # A benchmark gets the common options as one argument, followed by its own. `names` are its workloads, for
+    # `--only`. A benchmark that is not `repeated` measures everything once.
+    def decorate(function: Callable[..., AnyReport]) -> Callable[..., None]:
         @functools.wraps(function)
         def call(  # noqa: PLR0913 - one argument per option
             console: Console,
@@ -83,23 +89,25 @@ def _measured(*names: str, repeated: bool = True) -> Callable[[Callable[..., Fou
         ) -> None:
             from zodiacedge_bench.suites import Options  # noqa: PLC0415 - loads the engine
 
-            def tell(text: str) -> None:
+            def progress(text: str) -> None:
                 if sys.stderr.isatty():
                     console.note(text)
 
-            kept = _Kept(out)
-            options = Options(only, runs, modules, small, tell, kept.write)
-            with kept.told(console):
+            partial = _PartialResults(out)
+            options = Options(only, runs, modules, small, progress, partial.write)
+            with partial.reported(console):
                 _run(console, lambda: function(options, **own), out, cold=cold)
-            kept.remove()
+            partial.remove()
 
-        made = common(call)
+        decorated = common(call)
         for option in reversed((*_REPEATED_OPTIONS, *_OPTIONS) if repeated else _OPTIONS):
-            made = option(made)
+            decorated = option(decorated)
         if not names:
-            return made
-        only = click.option("--only", multiple=True, type=click.Choice(names), help="Leave out the others.")
-        return only(made)
+            return decorated
+        only = click.option(
+            "--only", multiple=True, type=click.Choice(names), help="Only this; may be repeated."
+        )
+        return only(decorated)
 
     return decorate
 
@@ -107,9 +115,9 @@ def _measured(*names: str, repeated: bool = True) -> Callable[[Callable[..., Fou
 @command.command("graphs")
 @_measured(*_GRAPHS, _SMALL_CLOSURE, "change")
 def graphs(options: Options) -> Report:
-    r"""Closures, same generation and points-to analysis, from scratch; edges of the closures in and out.
+    r"""Closures, same generation, points-to analysis from scratch; edges of closures inserted and deleted.
 
-    `--only change` is about the edges: each beside evaluating the changed graph from scratch.
+    `--only change` measures the edges, each beside evaluating the changed graph from scratch.
 
     \b
     Example:
@@ -125,20 +133,20 @@ def graphs(options: Options) -> Report:
 @command.command("paper")
 @_measured(*_PAPER)
 def paper(options: Options) -> Report:
-    r"""The paper's evaluation, beside the figures that the paper gives.
+    r"""The paper's evaluation, beside the paper's own figures.
 
     Its experiments are names for --only:
 
     \b
       scratch    the three rule sets on growing data
       memory     bytes of RS2's facts and of their indexes, on growing data
-      insertion  each rule of RS2, and two sets of three, into the others
-      deletion   the same rules out of RS2
-      rs3        the rules of RS3 that a negation depends on, in and out
-      ds1        RS1 on growing chains: a link, r1 and r2 out and in
-      data       RS1 on 200 turbines: 10 to 50 % more in, and out again
+      insertion  insert each rule of RS2, and two sets of three, into the others
+      deletion   delete the same rules from RS2
+      rs3        insert and delete the rules of RS3 that a negation depends on
+      ds1        RS1 on growing chains: delete and insert a link, r1 and r2
+      data       RS1 on 200 turbines: insert 10 to 50 % more, and delete them
 
-    A change stands beside evaluating the changed program from scratch in the same run. Changes are
+    Each change is compared with evaluating the changed program from scratch in the same run. Changes are
     measured with modules, unless --no-modules is given.
 
     \b
@@ -158,7 +166,7 @@ def paper(options: Options) -> Report:
     type=click.IntRange(min=1),
     default=(1,),
     show_default=True,
-    help="How many; may be given several times.",
+    help="Number of universities; may be repeated.",
 )
 @click.option(
     "--data",
@@ -172,7 +180,7 @@ def lubm(options: Options, *, universities: tuple[int, ...], data: Path | None) 
 
     \b
       scratch       all rules
-      last          the 8 rules at the end of the file, out and in again
+      last          the 8 rules at the end of the file, deleted and inserted
       publications  the rules about publications, works, names and research interests, likewise
       rules         every single rule, likewise; the worst ten are shown, JSON has all
 
@@ -188,19 +196,19 @@ def lubm(options: Options, *, universities: tuple[int, ...], data: Path | None) 
 
 
 @command.command("churn")
-@click.option("--changes", type=click.IntRange(min=1), help="Of each kind, and back; 1,000 if not given.")
+@click.option("--changes", type=click.IntRange(min=1), help="Number per kind; 1,000 if not given.")
 @click.option("--universities", type=click.IntRange(min=1), default=10, show_default=True, help="Of LUBM.")
 @_measured(*_CHURN, repeated=False)
 def churn(options: Options, *, changes: int | None, universities: int) -> Report:
-    r"""Many small changes, one after the other: how long half of them take, 95 %, 99 %, and the worst.
+    r"""Many small changes in sequence: the 50th, 95th and 99th percentiles of their times, and the worst.
 
     \b
-      rules  one rule out and in again, picked at random among 10,008: renamed copies of RS2
-      lubm   one fact out and in again, or in and out again, on LUBM-10
+      rules  delete and insert one rule, at random among 10,008: renamed copies of RS2
+      lubm   delete and insert one fact, or insert and delete one, on LUBM-10
       links  the same on a relation with 10,000,000 facts that a few rules read
 
-    Facts from which more than 20 others follow are left out. In the end every table must hold what an
-    evaluation from nothing gives.
+    Facts with more than 20 consequences are left out. In the end all tables are compared with an
+    evaluation from scratch.
 
     \b
     Example:
@@ -213,11 +221,11 @@ def churn(options: Options, *, changes: int | None, universities: int) -> Report
 
 
 @command.command("peers")
-@click.option("--peer", "names", multiple=True, type=click.Choice(_PEERS), help="Leave out the others.")
+@click.option("--peer", "names", multiple=True, type=click.Choice(_PEERS), help="Only this; may be repeated.")
 @click.option("--universities", type=click.IntRange(min=1), default=1, show_default=True, help="Of LUBM.")
 @_measured("rs1", "rs2", "rs3", *_GRAPHS, _SMALL_CLOSURE, "lubm")
 def peers(options: Options, *, names: tuple[str, ...], universities: int) -> Report:
-    r"""Other engines that are installed, on the same facts in the same run, with ratios and targets.
+    r"""Other installed engines on the same facts in the same run, with ratios and targets.
 
     The ratio is an engine's time divided by ours. The optional dependencies `peers` install them.
 
@@ -248,19 +256,19 @@ def peers(options: Options, *, names: tuple[str, ...], universities: int) -> Rep
 )
 @_measured(*_SPARK)
 def spark(options: Options, *, master: str, universities: int, start: int) -> SparkReport:
-    r"""The engine spark beside loops in PySpark, all in one session, and where time goes.
+    r"""The engine spark beside loops in PySpark, in one session, with a profile of the time.
 
     \b
-      closure-dense, closure-sparse  transitive closures, beside the loop that most people write and one
-                                     that is tuned by hand
+      closure-dense, closure-sparse  transitive closures, beside the usual loop and one that is tuned by
+                                     hand
       rs1, rs2, rs3, lubm            the paper's rule sets and LUBM, with the embedded engine's counts
-      leaf                           rules that nobody reads out of LUBM and in again, beside
+      leaf                           delete and insert rules of LUBM whose facts no rule reads, beside
                                      materialising again
       growth                         LUBM on data that grows to eight times its size
 
-    The ratio is an engine's time divided by ours on Spark. Where time goes is read from Spark's event log.
-    It needs Java and the optional dependencies `spark`. All of it takes about an hour; what is measured is
-    written as it goes, to spark-so-far.json, until all of it is there.
+    The ratio is an engine's time divided by ours on Spark. The profile is read from Spark's event log.
+    It needs Java and the optional dependencies `spark`. All of it takes about an hour; results so far are
+    written to spark-so-far.json until all are complete.
 
     \b
     Example:
@@ -272,7 +280,7 @@ def spark(options: Options, *, master: str, universities: int, start: int) -> Sp
     return suite.spark(options, master, universities, start)
 
 
-def _run(console: Console, bench: Callable[[], Found], out: Path, *, cold: bool) -> None:
+def _run(console: Console, bench: Callable[[], AnyReport], out: Path, *, cold: bool) -> None:
     from zodiacedge.engine.embedded.warm_up import warm  # noqa: PLC0415 - as above
     from zodiacedge_bench.measure.harness import WrongCountError  # noqa: PLC0415 - loads the engine
 
@@ -302,8 +310,8 @@ def _run(console: Console, bench: Callable[[], Found], out: Path, *, cold: bool)
         console.json(document)
 
 
-class _Kept:
-    """What is measured so far, in a file beside the results: whoever ends a long benchmark has that much."""
+class _PartialResults:
+    """The results so far of a long benchmark, in a file that survives an interruption."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -311,19 +319,19 @@ class _Kept:
 
     def write(self, document: Mapping[str, object]) -> None:
         path = self._out / f"{document['bench']}-so-far.json"
-        # Whoever is interrupted here keeps what was there before.
+        # An interruption here keeps the previous file.
         fresh = path.with_suffix(".new")
         write_text(fresh, json.dumps(document, indent=1) + "\n")
         self._path = fresh.replace(path)
 
     @contextmanager
-    def told(self, console: Console) -> Iterator[None]:
-        """Tell where it is if all of it is never there."""
+    def reported(self, console: Console) -> Iterator[None]:
+        """Print the path of the file if the block fails."""
         try:
             yield
         except BaseException:
             if self._path is not None:
-                console.note(f"what was measured until then is in {self._path}")
+                console.note(f"the results until then are in {self._path}")
             raise
 
     def remove(self) -> None:
@@ -331,7 +339,7 @@ class _Kept:
             self._path.unlink(missing_ok=True)
 
 
-def _write(report: Found, document: dict[str, object], out: Path) -> list[Path | str]:
+def _write(report: AnyReport, document: dict[str, object], out: Path) -> list[Path | str]:
     from zodiacedge_bench.report.plots import can_plot  # noqa: PLC0415 - loads the engine
 
     path = out / f"{report.bench}.json"

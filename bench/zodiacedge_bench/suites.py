@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from zodiacedge_bench.changes import lubm as lubm_changes
 from zodiacedge_bench.changes import paper as paper_changes
-from zodiacedge_bench.changes.changes import Changes, Experiment
 from zodiacedge_bench.changes.churn import (
     AnyFact,
     churn_facts,
@@ -17,6 +16,7 @@ from zodiacedge_bench.changes.churn import (
     links_drawn,
     links_task,
 )
+from zodiacedge_bench.changes.experiment import Changes, Experiment
 from zodiacedge_bench.changes.graphs import edges
 from zodiacedge_bench.changes.paper import SMALL_TURBINES
 from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial, Memory, memory
@@ -57,7 +57,7 @@ PAPER_CHANGES = {
 _CHANGES = 1000
 _COPIES = 556
 _LINKS = (1_000_000, 1000)
-"""Nodes, and how many of them are watched."""
+"""Nodes, and watched nodes."""
 _SMALL_CHANGES = 10
 _SMALL_COPIES = 3
 _SMALL_LINKS = (100, 10)
@@ -65,33 +65,33 @@ _SMALL_LINKS = (100, 10)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What every benchmark can be told."""
+    """The options of all benchmarks."""
 
     only: tuple[str, ...] = ()
     """Names of workloads or experiments; all if empty."""
     runs: int | None = None
     """Runs per figure, instead of the usual number."""
     modules: bool | None = None
-    """Whether nodes of a known shape go to the algorithm made for it; both ways if not said."""
+    """Whether modules evaluate nodes of a known shape; both if None."""
     small: bool = False
-    """Workloads of a few thousand facts, to see that everything works."""
-    tell: Callable[[str], None] = lambda _text: None
-    """Called with what is being measured."""
-    keep: Callable[[Mapping[str, object]], None] = lambda _document: None
-    """Called with all that is measured so far, as plain values for JSON, where all of it takes long."""
+    """Workloads of a few thousand facts, as a test."""
+    progress: Callable[[str], None] = lambda _text: None
+    """Called with the name of each measurement."""
+    save: Callable[[Mapping[str, object]], None] = lambda _document: None
+    """Called with the results so far of a long benchmark, as plain values for JSON."""
 
     def wants(self, name: str) -> bool:
-        """Whether something by this name is asked for."""
+        """Return whether a workload or experiment is selected."""
         return not self.only or name in self.only
 
     @property
-    def ways(self) -> tuple[bool, ...]:
+    def modes(self) -> tuple[bool, ...]:
         """Modules on, off, or both."""
         return (True, False) if self.modules is None else (self.modules,)
 
 
 def graphs(options: Options) -> Report:
-    """Closures, same generation and points-to, from scratch; an edge of a closure in and out."""
+    """Closures, same generation and points-to, from scratch; edges of closures inserted and deleted."""
     every = graph_tasks(small=options.small)
     tasks = [task for name, task in every.items() if options.wants(name)]
     closures = [task for name, task in every.items() if name.startswith("closure")]
@@ -132,18 +132,18 @@ def churn(options: Options, changes: int | None = None, universities: int = 10) 
     """Many small changes: a rule among ten thousand, a fact among millions."""
     small = options.small
     changes = changes or (_SMALL_CHANGES if small else _CHANGES)
-    tell = options.tell
+    progress = options.progress
     machine = this_machine()
     latencies: list[Latencies] = []
     if options.wants("rules"):
-        latencies += churn_rules(copies_task(_SMALL_COPIES if small else _COPIES), changes, tell)
+        latencies += churn_rules(copies_task(_SMALL_COPIES if small else _COPIES), changes, progress)
     if options.wants("lubm"):
         task = lubm_task(1, departments=1) if small else lubm_task(universities)
-        latencies += churn_facts(task, {"fact": AnyFact(task.loaded)}, changes, tell)
+        latencies += churn_facts(task, {"fact": AnyFact(task.loaded)}, changes, progress)
     if options.wants("links"):
         nodes, count = _SMALL_LINKS if small else _LINKS
         task = links_task(nodes, count)
-        latencies += churn_facts(task, links_drawn(task, nodes, count), changes, tell)
+        latencies += churn_facts(task, links_drawn(task, nodes, count), changes, progress)
     return Report("churn", machine, (), latencies=tuple(latencies), verdicts=latency_verdicts(latencies))
 
 
@@ -173,17 +173,17 @@ def _from_scratch(name: str, tasks: Iterable[Task], options: Options) -> Report:
     machine = this_machine()
     for task in tasks:
         figures += _own_figures(task, options)
-        options.tell(f"{task.name}: memory")
+        options.progress(f"{task.name}: memory")
         sizes.append(_memory(task))
     return Report(name, machine, tuple(figures), memory=tuple(sizes), verdicts=memory_verdicts(sizes))
 
 
 def _with_memory(report: Report, tasks: Iterable[Task], options: Options) -> Report:
-    known = {one.workload for one in report.memory}
+    known = {memory.workload for memory in report.memory}
     more: list[Memory] = []
     for task in tasks:
         if task.name not in known:
-            options.tell(f"{task.name}: memory")
+            options.progress(f"{task.name}: memory")
             more.append(_memory(task))
     return replace(
         report, memory=(*report.memory, *more), verdicts=(*report.verdicts, *memory_verdicts(more))
@@ -191,8 +191,8 @@ def _with_memory(report: Report, tasks: Iterable[Task], options: Options) -> Rep
 
 
 def _with_changes(report: Report, changed: Iterable[Iterable[Experiment]], options: Options) -> Report:
-    # Changes are measured as users meet them, with modules, unless somebody asks for the other way.
-    changes = Changes(options.tell, runs=options.runs, modules=options.modules is not False)
+    # Changes are measured with modules, as users run them, unless modules are switched off.
+    changes = Changes(options.progress, runs=options.runs, modules=options.modules is not False)
     figures = [figure for experiments in changed for figure in changes.measure(experiments)]
     verdicts = (*report.verdicts, *change_verdicts(figures))
     return replace(report, changes=tuple(figures), verdicts=verdicts)
@@ -201,10 +201,10 @@ def _with_changes(report: Report, changed: Iterable[Iterable[Experiment]], optio
 def _own_figures(task: Task, options: Options) -> list[Figure]:
     figures: list[Figure] = []
     expected = task.expected
-    for modules in options.ways:
+    for modules in options.modes:
         engine = OURS if modules else NO_MODULES
-        options.tell(f"{task.name}: {engine}")
-        found = measure(
+        options.progress(f"{task.name}: {engine}")
+        measurement = measure(
             f"{engine} on {task.name}",
             lambda modules=modules: EmbeddedTrial(
                 task.loaded.store(), task.rules, task.graph, modules=modules
@@ -212,19 +212,19 @@ def _own_figures(task: Task, options: Options) -> list[Figure]:
             expected,
             options.runs,
         )
-        # Where no counts are known, all runs must at least agree.
-        expected = Expected(found.counts)
-        figures.append(Figure(task.name, engine, found, task.published))
+        # If no counts are known, all runs must at least agree.
+        expected = Expected(measurement.counts)
+        figures.append(Figure(task.name, engine, measurement, task.published))
     return figures
 
 
 def _peer_figure(task: Task, peer: Peer, ours: Figure, options: Options) -> Figure:
-    options.tell(f"{task.name}: {peer.name}")
+    options.progress(f"{task.name}: {peer.name}")
     program = portable(task, peer.aggregates)
     expected = Expected(ours.measurement.counts).restricted(program.missing)
     what = f"{peer.name} on {task.name}"
-    found = measure(what, lambda: peer.trial(program), expected, options.runs)
-    return Figure(task.name, peer.name, found, left_out=tuple(sorted(program.missing)))
+    measurement = measure(what, lambda: peer.trial(program), expected, options.runs)
+    return Figure(task.name, peer.name, measurement, left_out=tuple(sorted(program.missing)))
 
 
 def _memory(task: Task) -> Memory:

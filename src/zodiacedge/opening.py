@@ -1,4 +1,4 @@
-"""Opening a knowledge base, in memory or in a store, on the engine that is asked for."""
+"""Opens a knowledge base, in memory or in a store, on a named engine."""
 
 from __future__ import annotations
 
@@ -70,28 +70,26 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     strict: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> KnowledgeBase:
-    """Open a knowledge base: one in memory, or a store that outlives the process.
+    """Open a knowledge base in memory, or a durable one in a store.
 
     Args:
-        path: The folder of a store, or its address, `s3://bucket/name`; without one, everything is in
-            memory.
-        create: Whether to make the store if there is none.
-        read_only: Whether to leave writing to another process, and see the last version it committed.
-        at: The version to see, for reading only; the last one if not given.
-        functions: What rules may call as `func:name(…)`, by name; the rules of a store may need them at once.
+        path: The folder of a store or its address, `s3://bucket/name`; in memory if not given.
+        create: Whether to create the store if it does not exist.
+        read_only: Whether to open the last committed version for reading, while another process may write.
+        at: The version to open, for reading only; the last one if not given.
+        functions: Functions that rules may call as `func:name(…)`; the rules of a store may need them.
         aggregates: Aggregates likewise.
-        engine: Which engine evaluates: `embedded`, `spark`, or `reference`, the definition on Python sets.
-        master: Where Spark runs, `local[*]` if not given; `scratch` is a folder for its working files that
-            the whole cluster sees, and another `seed` gives terms other fingerprints.
-        scratch: See `master`.
-        seed: See `master`.
-        limits: What one change may use up; the defaults protect a laptop.
+        engine: The engine: `embedded`, `spark`, or `reference`, the definition on Python sets.
+        master: The Spark master, `local[*]` if not given.
+        scratch: A folder for Spark's working files that the whole cluster can access.
+        seed: The seed of the fingerprints of terms on Spark.
+        limits: The resources that one change may use; the defaults protect a laptop.
         strict: Whether an evaluation error fails the change instead of dropping its binding.
-        progress: Called with the node and round at which the engine is.
+        progress: Called with the hyper-node and round that the engine has reached.
     """
     registry = Registry()
-    for one in functions:
-        registry = registry.with_function(one if isinstance(one, Function) else Function(_name(one), one))
+    for call in functions:
+        registry = registry.with_function(call if isinstance(call, Function) else Function(_name(call), call))
     for fold in aggregates:
         registry = registry.with_fold(
             fold if isinstance(fold, AggregateFunction) else AggregateFunction(_name(fold), fold)
@@ -113,14 +111,14 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
 
     at = None if at is None else given_version(at)
     writable = not read_only and at is None
-    place = location_of(path)
-    if create and isinstance(chosen, OutOfProcess) and not place.has(MARKER):
-        # Nobody wants a new store that he cannot fill.
+    location = location_of(path)
+    if create and isinstance(chosen, OutOfProcess) and not location.has(MARKER):
+        # Fail before the store is created, not when it is filled.
         chosen.refuse_if_missing()
-    store = DurableStore.open(place, create=create, writable=writable, persistence=persistence)
+    store = DurableStore.open(location, create=create, writable=writable, persistence=persistence)
     return StoredKnowledgeBase(chosen, settings, store, at)
 
 
 def _name(call: Callable[..., object]) -> str:
-    found = getattr(call, "__name__", "")
-    return found if isinstance(found, str) else ""
+    name = getattr(call, "__name__", "")
+    return name if isinstance(name, str) else ""

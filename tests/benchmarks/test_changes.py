@@ -10,8 +10,8 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.workloads import paper
 from zodiacedge_bench import suites
-from zodiacedge_bench.changes.changes import ChangeFigure, Changes, Experiment, Published, Step
 from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.changes.experiment import ChangeFigure, Changes, Experiment, Published, Step
 from zodiacedge_bench.changes.graphs import edges
 from zodiacedge_bench.changes.lubm import last, publications, rules
 from zodiacedge_bench.changes.paper import data, deletion, ds1, insertion, rs3
@@ -20,7 +20,7 @@ from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCo
 from zodiacedge_bench.measure.live import knowledge_base
 from zodiacedge_bench.measure.task import Task, graph_tasks, lubm_task
 from zodiacedge_bench.report.tables import change_table
-from zodiacedge_bench.report.targets import bar, change_verdicts
+from zodiacedge_bench.report.targets import change_verdicts, limit_seconds
 from zodiacedge_bench.suites import Options
 
 SMALL = Options(runs=1, small=True)
@@ -109,9 +109,9 @@ def test_an_edit_without_effect_is_an_error(edit: Edit) -> None:
 
 def test_an_edit_tells_what_came_and_went() -> None:
     done = Edit(remove_rules=("r18",)).commit(knowledge_base(CHAINS, modules=True))
-    assert done.came == {}
-    assert list(done.went) == ["p31"]
-    assert done.touched == -done.grown == done.went["p31"]
+    assert done.inserted == {}
+    assert list(done.deleted) == ["p31"]
+    assert done.changed == -done.grown == done.deleted["p31"]
 
 
 def test_the_paper_has_eighteen_rules_and_two_sets_in_and_out() -> None:
@@ -189,8 +189,8 @@ def test_edges_go_and_come_and_others_come_and_go() -> None:
 
 
 def test_a_change_may_take_a_tenth_or_five_milliseconds_more_than_from_scratch() -> None:
-    assert bar(figure("r1 in", 1, 0.02)) == pytest.approx(0.025)
-    assert bar(figure("r1 in", 1, 1)) == pytest.approx(1.1)
+    assert limit_seconds(figure("r1 in", 1, 0.02)) == pytest.approx(0.025)
+    assert limit_seconds(figure("r1 in", 1, 1)) == pytest.approx(1.1)
 
 
 def test_the_verdict_of_an_experiment_is_that_of_its_worst_change() -> None:

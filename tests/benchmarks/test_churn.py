@@ -112,10 +112,10 @@ def test_a_change_that_is_not_taken_back_is_an_error(monkeypatch: pytest.MonkeyP
 
     def forgetful(edit: Edit, kb: KnowledgeBase) -> Committed:
         done = honest(edit, kb)
-        return replace(done, went={}) if edit.remove_facts else done
+        return replace(done, deleted={}) if edit.remove_facts else done
 
     monkeypatch.setattr(Edit, "commit", forgetful)
-    with pytest.raises(WrongCountError, match="did not go again"):
+    with pytest.raises(WrongCountError, match="was not reverted"):
         churn_facts(CHAIN, {"fact": lambda _random: (fact("start", integer(29)), False)}, 1, nothing)
 
 

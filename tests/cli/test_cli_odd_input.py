@@ -1,4 +1,4 @@
-"""Odd values on the command line: each is one message that says what to do, never a mistake of ours."""
+"""Odd values on the command line: each is one message that says what to do, never an internal error."""
 
 from __future__ import annotations
 

@@ -222,13 +222,13 @@ def test_diff_shows_what_tells_versions_apart(zodiac: Zodiac, farm: str) -> None
     assert document["inserted"] == {"calm": 1}
     assert document["facts_deleted"] == ["alarm(wt2)", "reading(wt2, 70)"]
     assert zodiac("diff", farm, "0", "1").out.startswith("+ r1: alarm(T)")
-    assert zodiac("diff", farm, "2", "2").out == "no fact came or went\n"
+    assert zodiac("diff", farm, "2", "2").out == "no fact was inserted or deleted\n"
 
 
 def test_rollback_makes_a_new_version(zodiac: Zodiac, farm: str) -> None:
     document = zodiac("rollback", farm, "1", "-m", "a mistake", "--json").document
     assert document["version_after"] == 3
-    assert zodiac("diff", farm, "1", "3").out == "no fact came or went\n"
+    assert zodiac("diff", farm, "1", "3").out == "no fact was inserted or deleted\n"
     assert "a mistake" in zodiac("log", farm).out
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from zodiacedge.cli.session_format import Expectation, Step, findings, parse_session, shortfalls
+from zodiacedge.cli.sessions.format import Expectation, Step, findings, parse_session, shortfalls
 from zodiacedge.errors import Diagnostic, SyntaxProblem
 from zodiacedge.language.ast import Fact, Rule, fact
 from zodiacedge.language.printer import format_rule

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fuzz.mutate import harmed_text
-from zodiacedge.cli.session_format import parse_session
+from zodiacedge.cli.sessions.format import parse_session
 from zodiacedge.errors import ZodiacError
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key

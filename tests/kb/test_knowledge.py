@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.cli.session_format import parse_session, shortfalls
+from zodiacedge.cli.sessions.format import parse_session, shortfalls
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.select import ENGINES
 from zodiacedge.errors import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.cli.session_format import parse_session
+from zodiacedge.cli.sessions.format import parse_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.limits import Limits

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from strategies.beside import EMBEDDED
-from zodiacedge.cli.session_format import Step, parse_session, shortfalls
+from zodiacedge.cli.sessions.format import Step, parse_session, shortfalls
 from zodiacedge.engine.api import Settings
 from zodiacedge.errors import ZodiacError
 from zodiacedge.kb.change import Change

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from strategies.beside import EMBEDDED
-from zodiacedge.cli.session_format import findings, parse_session
+from zodiacedge.cli.sessions.format import findings, parse_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase

@@ -60,7 +60,7 @@ def test_a_master_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> N
     assert "U019" in done.stderr
     assert "Spark does not start on foo" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "mistake of ours" not in done.stderr
+    assert "internal error" not in done.stderr
 
 
 def test_a_way_a_seed_or_a_number_of_bits_that_there_is_not_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from maintenance import test_holes
 from strategies.beside import Expected, played
 from strategies.borrowed import at_once, cases
-from zodiacedge.cli.session_format import parse_session
+from zodiacedge.cli.sessions.format import parse_session
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.storage.workspace import Options
 

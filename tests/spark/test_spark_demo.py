@@ -26,7 +26,7 @@ def test_the_centre_on_spark_comes_to_the_same_story(spark: SparkEngine, tmp_pat
         )
         assert done.exit_code == 0, done.output
         documents.append(json.loads(done.stdout))
-    for one, other in zip(*(document["turbines_told"] for document in documents), strict=True):
+    for one, other in zip(*(document["diagnoses"] for document in documents), strict=True):
         timed = {name for name in one if name.endswith("_seconds")}
         assert {k: v for k, v in one.items() if k not in timed} == {
             k: v for k, v in other.items() if k not in timed

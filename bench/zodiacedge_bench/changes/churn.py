@@ -1,7 +1,7 @@
-"""Many small changes, one after the other, on a knowledge base that lives on.
+"""Many small changes in sequence, on one knowledge base.
 
-Each change is taken back by the next one: what the second reports must be the opposite of what the first
-reported, and in the end every table must hold what an evaluation from nothing gives.
+Each change is reverted by the next one, whose net change must be the opposite, and in the end all tables are
+compared with an evaluation from scratch.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from zodiacedge_bench.changes.edits import Committed
     from zodiacedge_bench.measure.harness import Run
 
-    Tell = Callable[[str], None]
+    Progress = Callable[[str], None]
 
 MOST_CONSEQUENCES = 20
-"""A fact from which more follows is no small change."""
+"""A fact with more consequences is not a small change."""
 _SEED = 7
 _TURBINES = 4
-# After so many times the changes that are asked for, facts with few consequences are too rare to go on.
+# The limit of draws per change: beyond it, facts with few consequences are too rare.
 _MOST_DRAWS = 20
 _NOTES = 10
 
 
 class Draw(Protocol):
-    """Picks a fact, and says whether it is there: then it goes first, else it comes first."""
+    """Picks a fact and says whether it is explicit: then it is deleted first, else inserted first."""
 
     def __call__(self, random: Random) -> tuple[Fact, bool]:
         """Return a fact and whether it is explicit."""
@@ -80,75 +80,77 @@ def links_task(nodes: int, watched: int) -> Task:
     return Task(name, churn.link_rules(), list, Expected(), make_loaded=load)
 
 
-def churn_rules(task: Task, changes: int, tell: Tell) -> list[Latencies]:
-    """Take a rule out, picked at random, and put it in again, many times."""
+def churn_rules(task: Task, changes: int, progress: Progress) -> list[Latencies]:
+    """Delete a random rule and insert it again, many times."""
     random = Random(_SEED)
-    live = _Live(task, tell)
-    gone: list[Run] = []
-    back: list[Run] = []
+    live = _Live(task, progress)
+    deletions: list[Run] = []
+    insertions: list[Run] = []
     for number in range(changes):
         live.note(number, changes)
         rule = random.choice(task.program)
-        first, second = live.there_and_back(
+        first, second = live.apply_and_revert(
             f"rule {rule.label}", Edit(remove_rules=(rule.label or "",)), Edit(add_rules=format_rule(rule))
         )
-        gone.append(first.run)
-        back.append(second.run)
+        deletions.append(first.run)
+        insertions.append(second.run)
     live.check()
     return [
-        *Latencies(task.name, "rule out", tuple(gone)).by_age(),
-        *Latencies(task.name, "rule in", tuple(back)).by_age(),
+        *Latencies(task.name, "rule out", tuple(deletions)).by_age(),
+        *Latencies(task.name, "rule in", tuple(insertions)).by_age(),
     ]
 
 
-def churn_facts(task: Task, draws: Mapping[str, Draw], changes: int, tell: Tell) -> list[Latencies]:
-    """Take facts out and put them in again, or the other way round; those with few consequences count.
+def churn_facts(task: Task, draws: Mapping[str, Draw], changes: int, progress: Progress) -> list[Latencies]:
+    """Delete and insert facts, or insert and delete them; only those with few consequences count.
 
     Args:
-        task: What is changed.
+        task: The program and facts to change.
         draws: Picks facts of each kind, by its name.
-        changes: How many facts of each kind.
-        tell: Called with what is going on.
+        changes: The number of facts of each kind.
+        progress: Called with the progress as text.
     """
     random = Random(_SEED)
-    live = _Live(task, tell)
-    found = [one for kind, draw in draws.items() for one in _churn_kind(live, kind, draw, changes, random)]
+    live = _Live(task, progress)
+    latencies = [
+        latency for kind, draw in draws.items() for latency in _churn_kind(live, kind, draw, changes, random)
+    ]
     live.check()
-    return found
+    return latencies
 
 
 def _churn_kind(live: _Live, kind: str, draw: Draw, changes: int, random: Random) -> Iterator[Latencies]:
-    gone: list[Run] = []
-    came: list[Run] = []
+    deletions: list[Run] = []
+    insertions: list[Run] = []
     left_out = 0
     for _ in range(changes * _MOST_DRAWS):
-        if len(gone) == changes:
+        if len(deletions) == changes:
             break
-        live.note(len(gone), changes)
-        fact, there = draw(random)
+        live.note(len(deletions), changes)
+        fact, explicit = draw(random)
         out, into = Edit(remove_facts=(fact,)), Edit(add_facts=(fact,))
-        first, second = live.there_and_back(str(fact), *((out, into) if there else (into, out)))
-        if first.touched - 1 > MOST_CONSEQUENCES:
+        first, second = live.apply_and_revert(str(fact), *((out, into) if explicit else (into, out)))
+        if first.changed - 1 > MOST_CONSEQUENCES:
             left_out += 1
             continue
-        gone.append((first if there else second).run)
-        came.append((second if there else first).run)
-    if len(gone) < changes:
+        deletions.append((first if explicit else second).run)
+        insertions.append((second if explicit else first).run)
+    if len(deletions) < changes:
         raise WrongCountError(f"{live.name}: few facts have at most {MOST_CONSEQUENCES} consequences")
-    yield from Latencies(live.name, f"{kind} out", tuple(gone), left_out).by_age()
-    yield from Latencies(live.name, f"{kind} in", tuple(came), left_out).by_age()
+    yield from Latencies(live.name, f"{kind} out", tuple(deletions), left_out).by_age()
+    yield from Latencies(live.name, f"{kind} in", tuple(insertions), left_out).by_age()
 
 
 @dataclass(frozen=True, slots=True)
 class AnyFact:
-    """Picks any explicit fact, or one that is not there: it has a new name, or another fact's, at its end."""
+    """Picks an explicit fact or a new one, with a new last argument or that of another fact."""
 
     loaded: Loaded
 
     def __call__(self, random: Random) -> tuple[Fact, bool]:
         """Return a fact and whether it is explicit."""
         relations = list(self.loaded.rows)
-        (relation,) = random.choices(relations, [len(self.loaded.rows[one]) for one in relations])
+        (relation,) = random.choices(relations, [len(self.loaded.rows[relation]) for relation in relations])
         rows = self.loaded.rows[relation]
         row = rows[random.randrange(len(rows))]
         if random.random() < 1 / 2:
@@ -165,17 +167,17 @@ class AnyFact:
 
 @dataclass(frozen=True, slots=True)
 class AnyLink:
-    """Picks a link of one of some nodes; every other time one that is not there."""
+    """Picks a link of one of the candidates; every other time a new one."""
 
     loaded: Loaded
     nodes: int
-    """How many there are."""
-    some: Sequence[int]
+    """The number of all nodes."""
+    candidates: Sequence[int]
 
     def __call__(self, random: Random) -> tuple[Fact, bool]:
         """Return a fact and whether it is explicit."""
         relation = Relation("link", 2)
-        node = int(random.choice(self.some))
+        node = int(random.choice(self.candidates))
         links = self.loaded.rows[relation]
         own = links[churn.LINKS_PER_NODE * node : churn.LINKS_PER_NODE * (node + 1)]
         if random.random() < 1 / 2:
@@ -187,7 +189,7 @@ class AnyLink:
 
 
 def links_drawn(task: Task, nodes: int, watched: int) -> dict[str, Draw]:
-    """Return what picks links: of any node, and of those that most rules ask about."""
+    """Return draws of links: of any node, and of the watched nodes, which most rules read."""
     return {
         "fact": AnyLink(task.loaded, nodes, range(nodes)),
         "fact of a watched node": AnyLink(task.loaded, nodes, churn.watched(nodes, watched).tolist()),
@@ -201,28 +203,28 @@ def fact_of(loaded: Loaded, relation: Relation, row: NDArray[np.int32]) -> Fact:
 
 
 class _Live:
-    # A knowledge base under churn, and what it must hold when all is back.
-    def __init__(self, task: Task, tell: Tell) -> None:
+    # A knowledge base under churn, and its check at the end.
+    def __init__(self, task: Task, progress: Progress) -> None:
         self._task = task
-        self._tell = tell
+        self._progress = progress
         self.name = task.name
-        tell(f"{task.name}: loading")
+        progress(f"{task.name}: loading")
         self._kb: KnowledgeBase = knowledge_base(task, modules=True)
 
     def note(self, done: int, changes: int) -> None:
         if done % max(changes // _NOTES, 1) == 0:
-            self._tell(f"{self._task.name}: {done:,} of {changes:,} changes and back")
+            self._progress(f"{self._task.name}: {done:,} of {changes:,} changes and back")
 
-    def there_and_back(self, what: str, there: Edit, back: Edit) -> tuple[Committed, Committed]:
-        first, second = there.commit(self._kb), back.commit(self._kb)
-        if (first.came, first.went) != (second.went, second.came):
-            raise WrongCountError(f"{self._task.name}: what came of {what} did not go again")
+    def apply_and_revert(self, what: str, edit: Edit, reverse: Edit) -> tuple[Committed, Committed]:
+        first, second = edit.commit(self._kb), reverse.commit(self._kb)
+        if (first.inserted, first.deleted) != (second.deleted, second.inserted):
+            raise WrongCountError(f"{self._task.name}: the net change of {what} was not reverted")
         return first, second
 
     def check(self) -> None:
-        self._tell(f"{self._task.name}: from nothing, to compare")
+        self._progress(f"{self._task.name}: from scratch, to compare")
         task = self._task
         fresh = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
         fresh.work()
-        kept = fingerprint(store_of(self._kb), task.loaded)
-        kept.check(f"{task.name}, after all changes", fingerprint(fresh.store, task.loaded))
+        actual = fingerprint(store_of(self._kb), task.loaded)
+        actual.check(f"{task.name}, after all changes", fingerprint(fresh.store, task.loaded))

@@ -1,7 +1,7 @@
-"""An edit: a change as a user writes it, and what committing it takes.
+"""An edit: a change as a user writes it, and the time of its commit.
 
-The clock runs from the begin of the transaction until the change is in force: parsing, checks, the graph,
-every node, all is in it. What came and went, which a report finds when it is asked, is counted behind it.
+The clock runs from the begin of the transaction until the change is in force, with parsing, checks, the graph
+and every node. The net change, which a report computes lazily, is counted afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Rules and facts that come and go in one transaction."""
+    """Rules and facts to insert and delete in one transaction."""
 
     add_rules: str = ""
     """A program text."""
@@ -34,7 +34,7 @@ class Edit:
     remove_facts: tuple[Fact, ...] = ()
 
     def commit(self, kb: KnowledgeBase) -> Committed:
-        """Carry the edit out, with the clock running."""
+        """Commit the edit, with the clock running."""
         add, remove = _rows(self.add_facts), _rows(self.remove_facts)
 
         def work() -> ChangeReport:
@@ -50,42 +50,42 @@ class Edit:
             return change.report
 
         run, report = clocked(work)
-        came, went = report.net_counts()
+        inserted, deleted = report.net_counts()
         self._check(report)
-        return Committed(run, tuple(node.strategy for node in report.nodes), came, went)
+        return Committed(run, tuple(node.strategy for node in report.nodes), inserted, deleted)
 
     def _check(self, report: ChangeReport) -> None:
-        # What is there already, or is not there to be removed, would make an edit quick.
-        wanted = (bool(self.add_rules), len(self.remove_rules), len(self.add_facts), len(self.remove_facts))
-        found = (
+        # An edit without effect would be fast.
+        expected = (bool(self.add_rules), len(self.remove_rules), len(self.add_facts), len(self.remove_facts))
+        actual = (
             bool(report.rules_added),
             len(report.rules_removed),
             report.facts_added,
             report.facts_removed,
         )
-        if found != wanted:
+        if actual != expected:
             raise WrongCountError(f"a change had less effect than it should: {report}")
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What an edit took, and what came of it."""
+    """The time of an edit, and its net change."""
 
     run: Run
     strategy: tuple[str, ...]
-    """How each hyper-node that was visited was brought up to date."""
-    came: Counts
-    went: Counts
+    """The strategy of each visited hyper-node."""
+    inserted: Counts
+    deleted: Counts
 
     @property
     def grown(self) -> int:
-        """By how much the number of visible facts grew or shrank."""
-        return sum(self.came.values()) - sum(self.went.values())
+        """The growth of the number of visible facts."""
+        return sum(self.inserted.values()) - sum(self.deleted.values())
 
     @property
-    def touched(self) -> int:
-        """How many facts came or went, explicit ones included."""
-        return sum(self.came.values()) + sum(self.went.values())
+    def changed(self) -> int:
+        """The number of facts inserted or deleted, explicit ones included."""
+        return sum(self.inserted.values()) + sum(self.deleted.values())
 
 
 def _rows(facts: tuple[Fact, ...]) -> list[tuple[object, ...]]:

@@ -1,35 +1,35 @@
-"""LUBM under change: the last rules, those about publications, and every single rule, out and in again."""
+"""LUBM under change: delete and insert the last rules, those about publications, and every single rule."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from zodiacedge.workloads import lubm
-from zodiacedge_bench.changes.changes import Experiment, Step
 from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.changes.experiment import Experiment, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zodiacedge_bench.measure.task import Task
 
-# One rule in so many is enough to see that everything works.
+# A test needs only one rule in this many.
 _SMALL_STEP = 16
 
 
 def last(task: Task) -> Iterator[Experiment]:
-    """The eight rules at the end of the file, out and in again."""
+    """Delete and insert the eight rules at the end of the file."""
     yield Experiment("last", task.name, task, _out_and_in(task, lubm.LAST_RULES, "the last 8 rules"))
 
 
 def publications(task: Task) -> Iterator[Experiment]:
-    """The rules about publications, works, names and research interests, out and in again."""
+    """Delete and insert the rules about publications, works, names and research interests."""
     name = f"{len(lubm.PUBLICATION_RULES)} rules of publications"
     yield Experiment("publications", task.name, task, _out_and_in(task, lubm.PUBLICATION_RULES, name))
 
 
 def rules(task: Task, *, small: bool) -> Iterator[Experiment]:
-    """Every rule alone (some, if small), out and in again, one after the other on one knowledge base."""
+    """Delete and insert every rule alone (a few, if small), in sequence on one knowledge base."""
     labels = [rule.label for rule in task.program if rule.label]
     chosen = labels[:: _SMALL_STEP if small else 1]
     steps = [step for label in chosen for step in _out_and_in(task, (label,), label)]

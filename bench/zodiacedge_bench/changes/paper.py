@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.workloads import paper
-from zodiacedge_bench.changes.changes import Experiment, Published, Step
 from zodiacedge_bench.changes.edits import Edit
+from zodiacedge_bench.changes.experiment import Experiment, Published, Step
 from zodiacedge_bench.measure.harness import Expected
 from zodiacedge_bench.measure.task import PAPER_SIZES, Task, paper_task
 
@@ -22,7 +22,7 @@ _TURBINES = 200
 _MORE = (10, 20, 30, 40, 50)
 _SINGLE = tuple((f"r{number}",) for number in range(1, 19))
 _SETS: tuple[Labels, ...] = (("r10", "r15", "r17"), ("r10", "r15", "r18"))
-# What the text says of its two figures; the pictures themselves give no numbers.
+# The numbers in the text about its two figures; the figures themselves have none.
 _INSERTION: dict[Labels, Published] = dict.fromkeys((*_SINGLE, *_SETS), Published()) | {
     ("r18",): Published(factor="375"),
     ("r4",): Published(factor="5"),
@@ -43,28 +43,28 @@ _RS3_OUT: dict[Labels, Published] = {
 
 
 def insertion(*, small: bool) -> Iterator[Experiment]:
-    """Each rule of RS2, and two sets of three, into all the others."""
-    return _into("insertion", _rule_set(2, small=small), _some(_INSERTION) if small else _INSERTION)
+    """Insert each rule of RS2, and two sets of three, into all the others."""
+    return _into("insertion", _rule_set(2, small=small), _few(_INSERTION) if small else _INSERTION)
 
 
 def deletion(*, small: bool) -> Iterator[Experiment]:
-    """The same rules out of all of RS2."""
-    return _out_of("deletion", _rule_set(2, small=small), _some(_DELETION) if small else _DELETION)
+    """Delete the same rules from all of RS2."""
+    return _out_of("deletion", _rule_set(2, small=small), _few(_DELETION) if small else _DELETION)
 
 
 def rs3(*, small: bool) -> Iterator[Experiment]:
-    """The two rules of RS3 that a negation depends on, in and out."""
+    """Insert and delete the two rules of RS3 that a negation depends on."""
     task = _rule_set(3, small=small)
     yield from _into("rs3", task, _RS3_IN)
     yield from _out_of("rs3", task, _RS3_OUT)
 
 
 def ds1(*, small: bool) -> Iterator[Experiment]:
-    """RS1 on growing chains: a link in the middle goes and comes, and so do its two recursive rules."""
+    """Delete and insert a link in the middle and the two recursive rules of RS1, on growing chains."""
     for turbines in (SMALL_TURBINES,) if small else PAPER_SIZES[1]:
         task = paper_task(1, turbines)
         middle = turbines // 2
-        fact = next(one for one in paper.ds1(turbines) if one.args[0] == paper.turbine(middle))
+        fact = next(fact for fact in paper.ds1(turbines) if fact.args[0] == paper.turbine(middle))
         changed = [_fact_steps(task, fact, turbines)]
         changed += [_rule_steps(task, (rule,), Published(), back=True) for rule in ("r1", "r2")]
         for steps in changed:
@@ -72,13 +72,13 @@ def ds1(*, small: bool) -> Iterator[Experiment]:
 
 
 def data(*, small: bool) -> Iterator[Experiment]:
-    """RS1 on a chain of turbines: some percent more come, and go again."""
+    """Insert more turbines, by percent, into a chain with RS1, and delete them."""
     turbines = SMALL_TURBINES if small else _TURBINES
     task = paper_task(1, turbines)
     known = set(paper.ds1(turbines))
     for percent in _MORE[::2] if small else _MORE:
         total = turbines + turbines * percent // 100
-        more = tuple(one for one in paper.ds1(total) if one not in known)
+        more = tuple(fact for fact in paper.ds1(total) if fact not in known)
         longer = Task(f"rs1 n={total}", task.text, lambda total=total: paper.ds1(total), Expected())  # type: ignore[misc]
         steps = (
             Step("more in", Edit(add_facts=more), longer),
@@ -89,7 +89,7 @@ def data(*, small: bool) -> Iterator[Experiment]:
         )
 
 
-def _some(sets: Mapping[Labels, Published]) -> dict[Labels, Published]:
+def _few(sets: Mapping[Labels, Published]) -> dict[Labels, Published]:
     return {labels: sets[labels] for labels in (("r3",), ("r18",), _SETS[0])}
 
 
@@ -122,7 +122,7 @@ def _rule_steps(task: Task, labels: Labels, published: Published, *, back: bool)
 
 
 def _fact_steps(task: Task, fact: Fact, turbines: int) -> tuple[Step, ...]:
-    rest = [one for one in paper.ds1(turbines) if one != fact]
+    rest = [other for other in paper.ds1(turbines) if other != fact]
     cut = Task(f"{task.name} without a link", task.text, lambda: rest, Expected())
     return (
         Step("link out", Edit(remove_facts=(fact,)), cut),

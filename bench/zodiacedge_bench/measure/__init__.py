@@ -1,10 +1,10 @@
-"""What is measured, and how.
+"""Tasks to measure, and the clock.
 
-task         a program, its facts and the counts that must come out
+task         a program, its facts and the expected counts
 embedded     the embedded engine on encoded facts, and its memory
 live         a knowledge base that holds a task
-harness      best of several runs, counts checked
+harness      best of several runs, with checked counts
 latency      percentiles of many small changes
-fingerprint  what a store holds, in comparable numbers
-machine      the machine it ran on
+fingerprint  checksums of the tables of a store
+machine      the machine of a run
 """

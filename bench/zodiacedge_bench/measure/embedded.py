@@ -1,7 +1,7 @@
-"""The embedded engine from facts that are already encoded, and the memory that its state takes.
+"""The embedded engine on encoded facts, and the memory of its state.
 
-Facts are encoded once. Each trial gets a store of its own, with copies of their rows, outside the clock; the
-clock sees planning, evaluation and counting.
+Facts are encoded once. Each trial gets a store of its own, with copies of their rows, before the clock
+starts; the clock measures planning, evaluation and counting.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORD = 2**64
 
 @dataclass(frozen=True)
 class Loaded:
-    """Explicit facts as a store holds them: terms in the order of their ids, and distinct rows of ids."""
+    """Encoded explicit facts: terms in the order of their ids, and distinct rows of ids."""
 
     terms: tuple[Term, ...]
     rows: Mapping[Relation, NDArray[np.int32]]
@@ -61,7 +61,7 @@ class Loaded:
         return term_hashes(self.terms)
 
     def store(self) -> Database:
-        """Return a new store with these facts, and nothing else."""
+        """Return a new store with only these facts."""
         terms, explicit = TermSpace(), Segment()
         terms.dictionary.encode_all(self.terms)
         for relation, rows in self.rows.items():
@@ -78,7 +78,7 @@ def copied(store: Database) -> Database:
 
 
 def term_hashes(terms: Iterable[Term]) -> NDArray[np.uint64]:
-    """Return the hashes of terms, as Python makes them in this process."""
+    """Return the Python hashes of terms, valid in this process."""
     return np.fromiter((hash(term) % _WORD for term in terms), np.uint64)
 
 
@@ -88,7 +88,7 @@ class EmbeddedTrial:
     def __init__(
         self, store: Database, rules: Mapping[str, Rule], graph: HyperGraph, *, modules: bool
     ) -> None:
-        """Take a store of its own, with facts and nothing else."""
+        """Take a store with facts only, which the trial changes."""
         self._state = EmbeddedState(store, policy=Policy(modules))
         self._rules = rules
         self._graph = graph
@@ -96,11 +96,11 @@ class EmbeddedTrial:
 
     @property
     def store(self) -> Database:
-        """The tables, all of them once the work is done."""
+        """The tables, complete after the work."""
         return self._state.store
 
     def work(self) -> None:
-        """Evaluate node after node, and count."""
+        """Evaluate all nodes, and count."""
         nothing = EmbeddedFactDelta(self.store, Segment(), Segment())
         self._state = self._state.attempt(self._rules, self._graph, nothing, Settings()).commit()
         self._counts = self._state.derived_counts()
@@ -112,7 +112,7 @@ class EmbeddedTrial:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Allocated bytes of a materialisation, as its arrays tell them."""
+    """Allocated bytes of the arrays of a materialisation."""
 
     workload: str
     explicit_rows: int
@@ -122,7 +122,7 @@ class Memory:
     segment_row_bytes: int
     segment_index_bytes: int
     complete_index_bytes: int
-    """The same once every row-set is there; evaluation leaves out those that nobody asked for."""
+    """The same with all row-sets; evaluation builds only those that it needs."""
     terms: int
     dictionary_bytes: int
 
@@ -133,7 +133,7 @@ class Memory:
 
 
 def memory(workload: str, store: Database) -> Memory:
-    """Return what a store allocated; its row-sets are built on the way."""
+    """Return the memory of a store; this builds its row-sets."""
     rows, row_bytes, index_bytes = _allocated(store.segments.values())
     for segment in store.segments.values():
         for table in segment.tables.values():
@@ -157,4 +157,4 @@ def memory(workload: str, store: Database) -> Memory:
 def _allocated(segments: Iterable[Segment]) -> tuple[int, int, int]:
     tables = [table for segment in segments for table in segment.tables.values()]
     sizes = [table.nbytes for table in tables]
-    return sum(map(len, tables)), sum(rows for rows, _ in sizes), sum(finders for _, finders in sizes)
+    return sum(map(len, tables)), sum(rows for rows, _ in sizes), sum(indexes for _, indexes in sizes)

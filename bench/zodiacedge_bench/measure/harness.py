@@ -1,7 +1,7 @@
-"""The clock: the best of several runs, each in fresh state, every count checked before a time is told.
+"""The clock: the best of several runs, each in fresh state, with every count checked.
 
-A figure is the best of at least three runs, of five where the best takes less than a tenth of a second.
-Wall time and the processor time of the whole process are both kept: on a busy machine they part.
+A figure is the best of at least three runs, of five if the best takes less than a tenth of a second. Wall
+time and the processor time of the whole process are both recorded: on a busy machine they differ.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ SHORT = 0.1
 
 
 class WrongCountError(Exception):
-    """An engine derived something else than it should have; its time means nothing."""
+    """An engine derived wrong facts; its time is meaningless."""
 
 
 class Trial(Protocol):
-    """One evaluation, from fresh state. It is made outside the clock and used once."""
+    """One evaluation from fresh state, prepared before the clock starts and used once."""
 
     def work(self) -> float | None:
-        """Evaluate: what the clock sees. Return the processor time if it was spent in another process."""
+        """Evaluate with the clock running; return the processor time if it was spent in another process."""
 
     def counts(self) -> Mapping[str, int]:
-        """Return the facts per predicate that rules derive; those without any may be left out."""
+        """Return the number of derived facts per predicate; predicates without facts may be absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run took."""
+    """The times of one run."""
 
     seconds: float
     cpu_seconds: float
@@ -46,28 +46,28 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What must come out: facts per predicate, or all of them together, or what came out first."""
+    """The expected result: facts per predicate, or their total; unknown if both are None."""
 
     counts: Mapping[str, int] | None = None
     total: int | None = None
 
-    def check(self, what: str, found: Mapping[str, int]) -> None:
-        """Raise if the counts are others."""
+    def check(self, what: str, counts: Mapping[str, int]) -> None:
+        """Raise if the counts differ."""
         if self.counts is not None:
-            names = sorted(self.counts.keys() | found.keys())
+            names = sorted(self.counts.keys() | counts.keys())
             wrong = [
-                f"{name}: {found.get(name, 0):,} instead of {self.counts.get(name, 0):,}"
+                f"{name}: {counts.get(name, 0):,} instead of {self.counts.get(name, 0):,}"
                 for name in names
-                if found.get(name, 0) != self.counts.get(name, 0)
+                if counts.get(name, 0) != self.counts.get(name, 0)
             ]
             if wrong:
                 raise WrongCountError(f"{what} derives wrong facts: {'; '.join(wrong)}")
-        total = sum(found.values())
+        total = sum(counts.values())
         if self.total is not None and total != self.total:
             raise WrongCountError(f"{what} derives {total:,} facts instead of {self.total:,}")
 
     def restricted(self, without: frozenset[str]) -> Expected:
-        """Return what is left to check for an engine that cannot derive some predicates."""
+        """Return the expectation for an engine that cannot derive all predicates."""
         if not without or self.counts is None:
             return self
         return Expected({name: n for name, n in self.counts.items() if name not in without})
@@ -87,7 +87,7 @@ class Measurement:
 
     @property
     def derived(self) -> int:
-        """How many facts were derived."""
+        """The number of derived facts."""
         return sum(self.counts.values())
 
 
@@ -97,25 +97,25 @@ def measure(
     """Run a trial several times.
 
     Args:
-        what: Names the trial where a count is wrong.
+        what: The name of the trial, for errors.
         fresh: Makes a trial in fresh state.
-        expected: What must come out of every run.
-        runs: How many runs; if not given, three, or five short ones.
+        expected: The expected result of every run.
+        runs: The number of runs; if not given, three, or five short ones.
     """
     done: list[Run] = []
     while True:
         trial = fresh()
         gc.collect()
-        run, elsewhere = clocked(trial.work)
+        run, cpu_seconds = clocked(trial.work)
         counts = trial.counts()
         expected.check(what, counts)
-        done.append(run if elsewhere is None else Run(run.seconds, elsewhere))
+        done.append(run if cpu_seconds is None else Run(run.seconds, cpu_seconds))
         if len(done) >= (runs or fewest(done)):
             return Measurement(tuple(done), counts)
 
 
 def clocked(work: Callable[[], _Result]) -> tuple[Run, _Result]:
-    """Do something, and return what it took with what it gave."""
+    """Run a function; return its times and its result."""
     cpu, wall = time.process_time(), time.perf_counter()
     result = work()
     return Run(time.perf_counter() - wall, time.process_time() - cpu), result
@@ -123,7 +123,7 @@ def clocked(work: Callable[[], _Result]) -> tuple[Run, _Result]:
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Keep what there is so far out of every garbage collection: it is the benchmark's own."""
+    """Exclude existing objects, which belong to the benchmark, from garbage collection."""
     gc.collect()
     gc.freeze()
     try:
@@ -133,6 +133,6 @@ def settled() -> Iterator[None]:
 
 
 def fewest(done: Sequence[Run]) -> int:
-    """Return how many runs there must be, as far as those that are done can tell."""
+    """Return the required number of runs, judged by those done so far."""
     short = min(run.seconds for run in done) < SHORT
     return FEWEST_SHORT_RUNS if short else FEWEST_RUNS

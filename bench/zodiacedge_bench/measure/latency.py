@@ -1,4 +1,4 @@
-"""How long each of many small changes takes: not the best of them, but half of them, most, and the worst."""
+"""Percentiles of the times of many small changes."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Latencies:
     change: str
     runs: tuple[Run, ...]
     left_out: int = 0
-    """Changes that were made and do not count, because too much followed from them."""
+    """Changes that do not count, because they have too many consequences."""
     first: bool = False
-    """Whether these are the first changes after loading, which no target is about."""
+    """Whether these are the first changes after loading, which have no target."""
 
     def by_age(self) -> tuple[Latencies, ...]:
-        """Return the first changes and the later ones apart, where there are enough of them."""
+        """Separate the first changes from the later ones, if there are enough."""
         if len(self.runs) < _ENOUGH:
             return (self,)
-        begin = replace(self, change=f"{self.change}, first {FIRST}", runs=self.runs[:FIRST], first=True)
-        return begin, replace(self, runs=self.runs[FIRST:])
+        first = replace(self, change=f"{self.change}, first {FIRST}", runs=self.runs[:FIRST], first=True)
+        return first, replace(self, runs=self.runs[FIRST:])
 
     def percentile(self, percent: int) -> float:
-        """Return the wall time that so many percent of the changes stay within."""
+        """Return a percentile of the wall times."""
         return _percentile([run.seconds for run in self.runs], percent)
 
     def cpu_percentile(self, percent: int) -> float:
-        """Return the processor time that so many percent of the changes stay within."""
+        """Return a percentile of the processor times."""
         return _percentile([run.cpu_seconds for run in self.runs], percent)
 
     @property
@@ -63,5 +63,5 @@ class Latencies:
 
 
 def _percentile(seconds: list[float], percent: int) -> float:
-    # The nearest rank: a time that occurred.
+    # The nearest rank: one of the measured times.
     return sorted(seconds)[ceil(len(seconds) * percent / 100) - 1]

@@ -1,4 +1,4 @@
-"""A knowledge base that holds a task's rules and facts: what changes are timed on."""
+"""A knowledge base with a task's rules and facts, on which changes are timed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def knowledge_base(task: Task, *, modules: bool) -> KnowledgeBase:
     """Open a knowledge base and commit the task's rules and facts to it, as one change.
 
-    The facts come as rows: a relation of millions never becomes as many objects.
+    The facts are given as rows, not as millions of objects.
     """
     kb = KnowledgeBase(EmbeddedEngine(modules=modules), Settings())
     batch = EmbeddedBatch(store_of(kb))

@@ -1,4 +1,4 @@
-"""What a benchmark ran on: processor, memory, Python, and the versions of what was measured."""
+"""The machine of a benchmark: processor, memory, Python, and versions of packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Machine:
     cores: int
     memory_gib: float
     load: float
-    """Processes that wanted to run in the minute before."""
+    """The load average of the last minute."""
     system: str
     python: str
     versions: Mapping[str, str]
@@ -33,7 +33,7 @@ class Machine:
         return asdict(self)
 
     def lines(self) -> tuple[str, str]:
-        """Return the two lines that stand above every table."""
+        """Return the two header lines of every report."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         hardware = f"{self.processor}, {self.cores} cores, {self.memory_gib:.0f} GiB"
         return f"{hardware}, {self.system}, load {self.load:.1f}", f"Python {self.python}, {versions}"
@@ -54,7 +54,7 @@ def this_machine() -> Machine:
 
 
 def installed(package: str) -> str:
-    """Return the version of a package, or nothing where it is not installed."""
+    """Return the version of a package, or an empty string if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

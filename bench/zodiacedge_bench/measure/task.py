@@ -1,4 +1,4 @@
-"""A task: a program, its facts, and what must come out of them."""
+"""A task: a program, its facts, and the expected counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Task:
     published: float | None = None
     """Seconds of the paper's prototype."""
     make_loaded: Callable[[], Loaded] | None = None
-    """Gives the facts as the embedded engine holds them, where that need not go fact by fact."""
+    """Returns the encoded facts, if they can be made without fact objects."""
 
     @cached_property
     def program(self) -> tuple[Rule, ...]:
@@ -61,13 +61,13 @@ class Task:
 
     @cached_property
     def loaded(self) -> Loaded:
-        """The facts as the embedded engine holds them."""
+        """The encoded facts."""
         return self.make_loaded() if self.make_loaded else Loaded.of(self.make_facts())
 
     def without(self, *labels: str) -> Task:
-        """Return the same task without some of its rules; what follows is not known beforehand."""
-        gone = self._labelled(labels)
-        rest = [rule for rule in self.program if rule not in gone]
+        """Return the task without rules of these labels, and with unknown counts."""
+        removed = self._labelled(labels)
+        rest = [rule for rule in self.program if rule not in removed]
         return replace(
             self,
             name=f"{self.name} without {', '.join(labels)}",
@@ -78,7 +78,7 @@ class Task:
         )
 
     def rule_texts(self, *labels: str) -> str:
-        """Return some of the rules as a program text."""
+        """Return the rules of these labels as a program text."""
         return "\n".join(map(format_rule, self._labelled(labels)))
 
     def _labelled(self, labels: Sequence[str]) -> list[Rule]:
@@ -88,16 +88,16 @@ class Task:
 
 def graph_tasks(*, small: bool = False) -> dict[str, Task]:
     """Return the programs over graphs; the small ones are for tests."""
-    found = {}
+    tasks = {}
     for name, make in (graphs.SMALL if small else graphs.WORKLOADS).items():
         workload = make()
         shown = f"{name} (small)" if small else name
-        found[name] = Task(shown, workload.rules, workload.facts, Expected(workload.derived))
-    return found
+        tasks[name] = Task(shown, workload.rules, workload.facts, Expected(workload.derived))
+    return tasks
 
 
 def paper_task(rule_set: int, turbines: int) -> Task:
-    """Return a rule set of the paper on chains of so many turbines."""
+    """Return a rule set of the paper on chains of turbines."""
     text = (files("zodiacedge_bench.measure") / "paper_counts.json").read_text(encoding="utf-8")
     return Task(
         f"rs{rule_set} n={turbines}",
@@ -120,7 +120,7 @@ def lubm_task(universities: int, *, departments: int | None = None) -> Task:
 
 
 def lubm_files_task(folder: Path) -> Task:
-    """Return the 128 rules on a folder of CSV files, with the counts of its `expected.json` if it has one."""
+    """Return the 128 rules on a folder of CSV files, with the counts of its `expected.json`, if any."""
     sources = sorted(folder.glob("*.csv"))
     counts = folder / "expected.json"
     expected = Expected()
@@ -130,6 +130,6 @@ def lubm_files_task(folder: Path) -> Task:
     return Task(
         folder.name,
         lubm.rules(),
-        lambda: (one for source in sources for batch in read(source) for one in batch),
+        lambda: (fact for source in sources for batch in read(source) for fact in batch),
         expected,
     )

@@ -1,4 +1,4 @@
-"""Figures as pictures, PNG and SVG, where matplotlib is installed."""
+"""Draws figures as PNG and SVG, if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from zodiacedge_bench.report.tables import worth_showing
+from zodiacedge_bench.report.tables import worst_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from zodiacedge_bench.changes.changes import ChangeFigure
+    from zodiacedge_bench.changes.experiment import ChangeFigure
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.measure.machine import Machine
@@ -20,43 +20,44 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg")
 _SCRATCH = "from scratch"
+_BEST_SECONDS = "seconds, best run"
 
 
 def can_plot() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def plot(report: Report, folder: Path) -> list[Path]:
-    """Draw what a report holds, a picture for each of its parts, and return the files."""
+    """Draw a plot for each part of a report, and return the files."""
     written: list[Path] = []
     if report.figures:
-        written += saved(times(report.bench, report.machine, report.figures), folder / report.bench)
+        written += save(times(report.bench, report.machine, report.figures), folder / report.bench)
     if len(report.memory) > 1:
-        written += saved(_memory(report.memory), folder / f"{report.bench}-memory")
+        written += save(_memory(report.memory), folder / f"{report.bench}-memory")
     if report.latencies:
-        written += saved(_latencies(report.latencies), folder / report.bench)
-    for experiment in dict.fromkeys(one.experiment for one in report.changes):
-        own = [one for one in report.changes if one.experiment == experiment]
+        written += save(_latencies(report.latencies), folder / report.bench)
+    for experiment in dict.fromkeys(change.experiment for change in report.changes):
+        own = [change for change in report.changes if change.experiment == experiment]
         drawn = _curve(own) if own[0].axis else _bars(own)
-        written += saved(drawn, folder / f"{report.bench}-{experiment}")
+        written += save(drawn, folder / f"{report.bench}-{experiment}")
     return written
 
 
 def times(bench: str, machine: Machine, figures: Sequence[Figure]) -> Any:  # noqa: ANN401 - matplotlib is imported by name
-    """Draw how long each engine takes for each workload."""
-    figure, axes = empty(f"zodiac bench {bench}: {machine.processor}, {machine.cores} cores")
-    workloads = list(dict.fromkeys(one.workload for one in figures))
-    engines = list(dict.fromkeys(one.engine for one in figures))
+    """Draw the time of each engine for each workload."""
+    figure, axes = new_plot(f"zodiac bench {bench}: {machine.processor}, {machine.cores} cores")
+    workloads = list(dict.fromkeys(f.workload for f in figures))
+    engines = list(dict.fromkeys(f.engine for f in figures))
     width = 0.8 / max(len(engines), 1)
     for number, engine in enumerate(engines):
-        own = [one for one in figures if one.engine == engine]
-        places = [workloads.index(one.workload) + (number + 0.5) * width - 0.4 for one in own]
-        axes.bar(places, [one.seconds for one in own], width, label=engine)
+        own = [f for f in figures if f.engine == engine]
+        positions = [workloads.index(f.workload) + (number + 0.5) * width - 0.4 for f in own]
+        axes.bar(positions, [f.seconds for f in own], width, label=engine)
     axes.set_xticks(range(len(workloads)), workloads, rotation=20, ha="right")
     axes.set_yscale("log")
-    axes.set_ylabel("seconds, best run")
-    published = [(workloads.index(one.workload), one.published) for one in figures if one.published]
+    axes.set_ylabel(_BEST_SECONDS)
+    published = [(workloads.index(f.workload), f.published) for f in figures if f.published]
     if published:
         axes.scatter(
             *zip(*published, strict=True), color="black", marker="_", s=400, label="the paper's prototype"
@@ -65,71 +66,88 @@ def times(bench: str, machine: Machine, figures: Sequence[Figure]) -> Any:  # no
 
 
 def _bars(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = empty(f"{changes[0].experiment}: changes and the same from scratch")
-    changes = worth_showing(changes)
-    several = len({one.workload for one in changes}) > 1
-    names = [f"{one.workload}: {one.change}" if several else one.change for one in changes]
-    places = range(len(changes))
-    axes.bar([at - 0.2 for at in places], [one.seconds for one in changes], 0.4, label="change")
-    scratch = [one.scratch.best.seconds for one in changes]
-    axes.bar([at + 0.2 for at in places], scratch, 0.4, label=_SCRATCH)
-    published = [(at, one.published.seconds) for at, one in enumerate(changes) if one.published.seconds]
+    experiment = changes[0].experiment
+    changes = worst_changes(changes)
+    several = len({change.workload for change in changes}) > 1
+    names = [f"{change.workload}: {change.change}" if several else change.change for change in changes]
+    bars = {
+        "change": [change.seconds for change in changes],
+        _SCRATCH: [change.scratch.best.seconds for change in changes],
+    }
+    figure, axes = paired_bars(f"{experiment}: changes and the same from scratch", names, bars)
+    published = [(at, change.published.seconds) for at, change in enumerate(changes)]
+    published = [(at, seconds) for at, seconds in published if seconds]
     if published:
         axes.scatter(
             *zip(*published, strict=True), color="black", marker="_", s=200, label="the paper's change"
         )
-    axes.set_xticks(places, names, rotation=60, ha="right", fontsize="small")
-    axes.set_yscale("log")
-    axes.set_ylabel("seconds, best run")
     return figure
 
 
+def paired_bars(title: str, names: Sequence[str], bars: Mapping[str, Sequence[float]]) -> tuple[Any, Any]:
+    """Draw two bars of seconds side by side for each name; return the figure and its axes."""
+    figure, axes = new_plot(title)
+    positions = range(len(names))
+    for (label, seconds), shift in zip(bars.items(), (-0.2, 0.2), strict=True):
+        axes.bar([at + shift for at in positions], seconds, 0.4, label=label)
+    axes.set_xticks(positions, names, rotation=60, ha="right", fontsize="small")
+    axes.set_yscale("log")
+    axes.set_ylabel(_BEST_SECONDS)
+    return figure, axes
+
+
+def stacked_bars(axes: Any, parts: Mapping[str, Sequence[float]]) -> None:  # noqa: ANN401 - as above
+    """Draw one bar per column, with the parts on top of each other."""
+    (columns,) = {len(heights) for heights in parts.values()}
+    below = [0.0] * columns
+    for label, heights in parts.items():
+        axes.bar(range(columns), heights, 0.6, bottom=below, label=label)
+        below = [low + high for low, high in zip(below, heights, strict=True)]
+
+
 def _curve(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = empty(f"{changes[0].experiment}: changes and the same from scratch, on growing data")
-    for change in dict.fromkeys(one.change for one in changes):
-        own = [one for one in changes if one.change == change]
-        axes.plot([one.at for one in own], [one.seconds for one in own], marker="o", label=change)
-    places = sorted({one.at for one in changes})
-    scratch = [max(one.scratch.best.seconds for one in changes if one.at == at) for at in places]
-    axes.plot(places, scratch, color="black", linestyle="--", marker="s", label=_SCRATCH)
-    axes.set_xticks(places, [f"{at:g}" for at in places])
+    figure, axes = new_plot(f"{changes[0].experiment}: changes and the same from scratch, on growing data")
+    for change in dict.fromkeys(point.change for point in changes):
+        own = [point for point in changes if point.change == change]
+        axes.plot([point.at for point in own], [point.seconds for point in own], marker="o", label=change)
+    positions = sorted({point.at for point in changes})
+    scratch = [max(point.scratch.best.seconds for point in changes if point.at == at) for at in positions]
+    axes.plot(positions, scratch, color="black", linestyle="--", marker="s", label=_SCRATCH)
+    axes.set_xticks(positions, [f"{at:g}" for at in positions])
     axes.set_xlabel(changes[0].axis)
     axes.set_yscale("log")
-    axes.set_ylabel("seconds, best run")
+    axes.set_ylabel(_BEST_SECONDS)
     return figure
 
 
 def _memory(sizes: Sequence[Memory]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = empty("memory of facts and of their indexes")
+    figure, axes = new_plot("memory of facts and of their indexes")
     parts = {
-        "explicit facts": [one.explicit_row_bytes for one in sizes],
-        "their indexes": [one.explicit_index_bytes for one in sizes],
-        "segments": [one.segment_row_bytes for one in sizes],
-        "their indexes, row-sets complete": [one.complete_index_bytes for one in sizes],
+        "explicit facts": [size.explicit_row_bytes for size in sizes],
+        "their indexes": [size.explicit_index_bytes for size in sizes],
+        "segments": [size.segment_row_bytes for size in sizes],
+        "their indexes, row-sets complete": [size.complete_index_bytes for size in sizes],
     }
-    below = [0] * len(sizes)
-    for label, heights in parts.items():
-        axes.bar(range(len(sizes)), heights, 0.6, bottom=below, label=label)
-        below = [low + high for low, high in zip(below, heights, strict=True)]
-    axes.set_xticks(range(len(sizes)), [one.workload for one in sizes], rotation=20, ha="right")
+    stacked_bars(axes, parts)
+    axes.set_xticks(range(len(sizes)), [size.workload for size in sizes], rotation=20, ha="right")
     axes.set_ylabel("bytes")
     return figure
 
 
 def _latencies(latencies: Sequence[Latencies]) -> Any:  # noqa: ANN401 - as above
-    figure, axes = empty("how many changes take at most how long")
-    for one in latencies:
-        ordered = sorted(1e3 * run.seconds for run in one.runs)
+    figure, axes = new_plot("how many changes take at most how long")
+    for kind in latencies:
+        ordered = sorted(1e3 * run.seconds for run in kind.runs)
         shares = [100 * (number + 1) / len(ordered) for number in range(len(ordered))]
-        axes.step(ordered, shares, where="post", label=f"{one.workload}: {one.change}")
+        axes.step(ordered, shares, where="post", label=f"{kind.workload}: {kind.change}")
     axes.set_xscale("log")
     axes.set_xlabel("milliseconds")
     axes.set_ylabel("percent of the changes")
     return figure
 
 
-def empty(title: str) -> tuple[Any, Any]:
-    """Return a picture with nothing in it, and its axes."""
+def new_plot(title: str) -> tuple[Any, Any]:
+    """Return an empty plot and its axes."""
     figure: Any = import_module("matplotlib.figure").Figure(figsize=(10, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.set_title(title)
@@ -137,8 +155,8 @@ def empty(title: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def saved(figure: Any, path: Path) -> list[Path]:  # noqa: ANN401 - as above
-    """Write a picture in all formats, and return the files."""
+def save(figure: Any, path: Path) -> list[Path]:  # noqa: ANN401 - as above
+    """Write a plot in all formats, and return the files."""
     figure.legend(loc="outside right upper")
     written = [path.with_name(f"{path.name}.{form}") for form in FORMATS]
     for form, file in zip(FORMATS, written, strict=True):

@@ -1,4 +1,4 @@
-"""A report: the figures of a benchmark, as tables for people and as plain values for JSON."""
+"""The report of a benchmark: its figures as tables, plots and JSON."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge_bench.report.plots import plot
-from zodiacedge_bench.report.tables import Shown, change_table, latency_table, memory_table, target_table
-from zodiacedge_bench.report.targets import bar
+from zodiacedge_bench.report.tables import TextTable, change_table, latency_table, memory_table, target_table
+from zodiacedge_bench.report.targets import limit_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from zodiacedge_bench.changes.changes import ChangeFigure
+    from zodiacedge_bench.changes.experiment import ChangeFigure
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.harness import Measurement
     from zodiacedge_bench.measure.latency import Latencies
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How long an engine takes for a workload."""
+    """The time of an engine for a workload."""
 
     workload: str
     engine: str
@@ -31,7 +31,7 @@ class Figure:
     published: float | None = None
     """Seconds of the paper's prototype."""
     left_out: tuple[str, ...] = ()
-    """Predicates that the engine cannot derive; their rules were left out."""
+    """Predicates that the engine cannot derive, with rules left out."""
 
     @property
     def seconds(self) -> float:
@@ -55,7 +55,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a benchmark found."""
+    """The results of a benchmark."""
 
     bench: str
     machine: Machine
@@ -73,32 +73,33 @@ class Report:
             "bench": self.bench,
             "machine": self.machine.to_dict(),
             "figures": [figure.to_dict() | {"ratio": self._ratio(figure)} for figure in self.figures],
-            "memory": [asdict(one) | {"bytes_per_row": one.bytes_per_row} for one in self.memory],
+            "memory": [asdict(memory) | {"bytes_per_row": memory.bytes_per_row} for memory in self.memory],
             "changes": [
-                change.to_dict() | {"limit_seconds": bar(change), "met": change.seconds <= bar(change)}
+                change.to_dict()
+                | {"limit_seconds": limit_seconds(change), "met": change.seconds <= limit_seconds(change)}
                 for change in self.changes
             ],
-            "latencies": [one.to_dict() for one in self.latencies],
+            "latencies": [latency.to_dict() for latency in self.latencies],
             "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
 
-    def tables(self) -> Sequence[Shown]:
-        """Return the tables that have something in them: times, changes, memory, targets."""
-        found = (
+    def tables(self) -> Sequence[TextTable]:
+        """Return the tables that are not empty: times, changes, memory, targets."""
+        tables = (
             self._times(),
             change_table(self.changes),
             latency_table(self.latencies),
             memory_table(self.memory),
             target_table(self.verdicts),
         )
-        return [table for table in found if table.rows]
+        return [table for table in tables if table.rows]
 
     def draw(self, folder: Path) -> list[Path]:
-        """Draw pictures into a folder, and return their files."""
+        """Draw plots into a folder, and return their files."""
         return plot(self, folder)
 
-    def _times(self) -> Shown:
+    def _times(self) -> TextTable:
         compared = any(self._ratio(figure) is not None for figure in self.figures)
         published = compared and not self.versions
         columns = ["workload", "engine", "derived", "seconds", "CPU s", "runs"]
@@ -122,7 +123,7 @@ class Report:
                 ratio = self._ratio(figure)
                 row.append("" if ratio is None else f"{ratio:,.1f}")
             rows.append(tuple(row))
-        return Shown(tuple(columns), tuple(rows))
+        return TextTable(tuple(columns), tuple(rows))
 
     def _ratio(self, figure: Figure) -> float | None:
         # How many times our time another engine takes, or the paper's prototype.
@@ -131,5 +132,5 @@ class Report:
         return figure.published / figure.seconds if figure.published else None
 
     def _ours(self, figure: Figure) -> Figure:
-        # Our own figures stand first, the one with modules, if it was asked for, before the other.
-        return next(one for one in self.figures if one.workload == figure.workload)
+        # Our own figures come first, the one with modules, if measured, before the other.
+        return next(own for own in self.figures if own.workload == figure.workload)

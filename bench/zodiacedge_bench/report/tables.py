@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from zodiacedge_bench.measure.embedded import OURS
 from zodiacedge_bench.measure.latency import PERCENTILES
-from zodiacedge_bench.report.targets import bar, word
+from zodiacedge_bench.report.targets import limit_seconds, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from zodiacedge_bench.changes.changes import ChangeFigure
+    from zodiacedge_bench.changes.experiment import ChangeFigure
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.report.targets import Verdict
@@ -23,33 +23,33 @@ _WORST_CHANGES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TextTable:
     """A table as text."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def memory_table(sizes: Iterable[Memory]) -> Shown:
-    """Return what the parts of each store take."""
+def memory_table(sizes: Iterable[Memory]) -> TextTable:
+    """Return the memory of the parts of each store."""
     rows: list[tuple[str, ...]] = []
-    for one in sizes:
-        segments = _shares(one.segment_rows, one.segment_row_bytes, one.segment_index_bytes)
-        complete = _shares(one.segment_rows, one.segment_row_bytes, one.complete_index_bytes)
-        explicit = _shares(one.explicit_rows, one.explicit_row_bytes, one.explicit_index_bytes)
-        dictionary = _shares(one.terms, one.dictionary_bytes, 0)
+    for size in sizes:
+        segments = _cells(size.segment_rows, size.segment_row_bytes, size.segment_index_bytes)
+        complete = _cells(size.segment_rows, size.segment_row_bytes, size.complete_index_bytes)
+        explicit = _cells(size.explicit_rows, size.explicit_row_bytes, size.explicit_index_bytes)
+        dictionary = _cells(size.terms, size.dictionary_bytes, 0)
         rows += [
-            (one.workload, "segments", *segments),
+            (size.workload, "segments", *segments),
             ("", "with all row-sets", *complete),
             ("", "explicit facts", *explicit),
             ("", "dictionary", *dictionary),
         ]
     columns = ("workload", "memory of", "rows", "bytes of rows", "of indexes", "bytes per row")
-    return Shown(columns, tuple(rows))
+    return TextTable(columns, tuple(rows))
 
 
-def change_table(figures: Sequence[ChangeFigure]) -> Shown:
-    """Return changes beside from scratch; of an experiment with many changes, those that stand worst."""
+def change_table(figures: Sequence[ChangeFigure]) -> TextTable:
+    """Return changes beside from scratch; of an experiment with many changes, the worst ones."""
     engines = any(figure.engine != OURS for figure in figures)
     published = any(figure.published.seconds or figure.published.factor for figure in figures)
     columns = ("experiment", "workload", *("engine",) * engines, "change", "facts", "seconds", "CPU s")
@@ -57,7 +57,7 @@ def change_table(figures: Sequence[ChangeFigure]) -> Shown:
     rows: list[tuple[str, ...]] = []
     for experiment in dict.fromkeys(figure.experiment for figure in figures):
         own = [figure for figure in figures if figure.experiment == experiment]
-        for one in worth_showing(own):
+        for one in worst_changes(own):
             scratch = one.scratch.best
             paper = (f"{one.published.seconds:g}" if one.published.seconds else "", one.published.factor)
             rows.append(
@@ -73,17 +73,17 @@ def change_table(figures: Sequence[ChangeFigure]) -> Shown:
                     f"{scratch.cpu_seconds:.4f}",
                     f"{one.factor:,.3g}" if one.factor < 1 else f"{one.factor:,.1f}",
                     *paper * published,
-                    word(met=one.seconds <= bar(one)),
+                    word(met=one.seconds <= limit_seconds(one)),
                 )
             )
-    return Shown(columns, tuple(rows))
+    return TextTable(columns, tuple(rows))
 
 
-def latency_table(latencies: Iterable[Latencies]) -> Shown:
+def latency_table(latencies: Iterable[Latencies]) -> TextTable:
     """Return percentiles in milliseconds."""
-    shares = tuple(f"p{percent} ms" for percent in PERCENTILES)
-    cpu_shares = tuple(f"CPU {share}" for share in shares)
-    columns = ("workload", "change", "changes", "left out", *shares, "worst ms", *cpu_shares)
+    columns_ms = tuple(f"p{percent} ms" for percent in PERCENTILES)
+    cpu_columns = tuple(f"CPU {name}" for name in columns_ms)
+    columns = ("workload", "change", "changes", "left out", *columns_ms, "worst ms", *cpu_columns)
     rows = tuple(
         (
             one.workload,
@@ -96,22 +96,22 @@ def latency_table(latencies: Iterable[Latencies]) -> Shown:
         )
         for one in latencies
     )
-    return Shown(columns, rows)
+    return TextTable(columns, rows)
 
 
-def target_table(verdicts: Iterable[Verdict]) -> Shown:
-    """Return what was wanted and what was measured."""
-    rows = tuple((one.target.text, one.shown, one.target.wanted, one.word) for one in verdicts)
-    return Shown(("target", "measured", "wanted", "verdict"), rows)
+def target_table(verdicts: Iterable[Verdict]) -> TextTable:
+    """Return targets, measurements and verdicts."""
+    rows = tuple((v.target.text, v.shown, v.target.wanted, v.word) for v in verdicts)
+    return TextTable(("target", "measured", "wanted", "verdict"), rows)
 
 
-def worth_showing(figures: Sequence[ChangeFigure]) -> Sequence[ChangeFigure]:
-    """Return the changes of an experiment, or where they are many those that stand worst."""
+def worst_changes(figures: Sequence[ChangeFigure]) -> Sequence[ChangeFigure]:
+    """Return the changes of an experiment, or only the worst ones of many."""
     if len(figures) <= _MOST_CHANGES:
         return figures
-    return sorted(figures, key=lambda figure: bar(figure) / figure.seconds)[:_WORST_CHANGES]
+    return sorted(figures, key=lambda figure: limit_seconds(figure) / figure.seconds)[:_WORST_CHANGES]
 
 
-def _shares(rows: int, row_bytes: int, index_bytes: int) -> tuple[str, str, str, str]:
+def _cells(rows: int, row_bytes: int, index_bytes: int) -> tuple[str, str, str, str]:
     each = (row_bytes + index_bytes) / max(rows, 1)
     return f"{rows:,}", f"{row_bytes:,}", f"{index_bytes:,}", f"{each:.1f}"

@@ -1,7 +1,7 @@
-"""What we want to reach, and whether a report reaches it.
+"""Targets, and verdicts on whether figures reach them.
 
-A speed target is a factor: how many times our time a peer takes for the same workload in the same run. A
-change is held against evaluating the program after it from scratch, in the same run too.
+A speed target is a factor: the time of a peer divided by ours, for the same workload in the same run. A
+change is compared with evaluating the program after it from scratch, in the same run too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zodiacedge_bench.measure.embedded import NO_MODULES, OURS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zodiacedge_bench.changes.changes import ChangeFigure
+    from zodiacedge_bench.changes.experiment import ChangeFigure
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.report.report import Figure
@@ -23,17 +23,17 @@ SCRATCH = "from scratch"
 _MOST_TIMES = 1.1
 _MOST_MORE = 0.005
 _LEAF = "r18"
-# A leaf rule may take this share of from scratch, or so many seconds where that is more.
+# A leaf rule may take this share of the time from scratch, or these seconds if that is more.
 _LEAF_IN = (1 / 50, 0.005)
 _LEAF_OUT = (1 / 500, 0.001)
-# Percentiles in seconds, of a fact that little follows from, and of a rule among thousands.
+# Percentiles in seconds, of a fact with few consequences, and of a rule among thousands.
 _FACT = {50: 0.001, 99: 0.005}
 _RULE = {50: 0.005, 99: 0.01}
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How numbers of a kind are written, and which side of the limit is the good one."""
+    """The format of numbers of a kind, and whether more is better."""
 
     wanted: str
     shown: str
@@ -48,10 +48,10 @@ MILLISECONDS = Unit("at most {:g} ms", "{:.2f} ms")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A number to reach: a factor over a peer, bytes or seconds not to exceed."""
+    """A number to reach: a factor over a peer, or a limit of bytes or seconds."""
 
     text: str
-    """What is compared."""
+    """A description of the comparison."""
     workload: str
     engine: str
     limit: float
@@ -60,13 +60,13 @@ class Target:
 
     @property
     def wanted(self) -> str:
-        """The limit, as people read it."""
+        """The limit as text."""
         return self.unit.wanted.format(self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A target and what was measured."""
+    """A target and the measured number."""
 
     target: Target
     measured: float
@@ -85,7 +85,7 @@ class Verdict:
 
     @property
     def shown(self) -> str:
-        """The number, as people read it."""
+        """The number as text."""
         return self.target.unit.shown.format(self.measured)
 
     def to_dict(self) -> dict[str, object]:
@@ -107,7 +107,8 @@ def word(*, met: bool) -> str:
     return "met" if met else "missed"
 
 
-def _against(peer: str, engine: str, limits: dict[str, float]) -> tuple[Target, ...]:
+def against(peer: str, engine: str, limits: dict[str, float]) -> tuple[Target, ...]:
+    """Return a target of speed over a peer for each workload."""
     return tuple(
         Target(f"{workload}: {engine} against {peer}", workload, engine, limit, TIMES, peer)
         for workload, limit in limits.items()
@@ -117,17 +118,17 @@ def _against(peer: str, engine: str, limits: dict[str, float]) -> tuple[Target, 
 _CLOSURES = ("closure-dense", "closure-sparse")
 _GENERAL = ("same-generation", "points-to")
 SPEED = (
-    *_against("clingo", OURS, {"rs1 n=400": 300, "rs2 n=200": 20, "rs3 n=200": 20}),
-    *_against("nemo", OURS, {"rs2 n=200": 70}),
-    *_against("clingo", NO_MODULES, {"rs1 n=400": 15, "rs2 n=200": 6, "rs3 n=200": 6}),
-    *_against("clingo", OURS, dict.fromkeys(_CLOSURES, 50)),
-    *_against("nemo", OURS, dict.fromkeys(_CLOSURES, 50)),
-    *_against("duckdb", OURS, dict.fromkeys(_CLOSURES, 5)),
-    *_against("clingo", NO_MODULES, dict.fromkeys(_CLOSURES, 10)),
-    *_against("clingo", OURS, dict.fromkeys(_GENERAL, 10)),
-    *_against("nemo", OURS, dict.fromkeys(_GENERAL, 10)),
-    *_against("duckdb", OURS, dict.fromkeys(_GENERAL, 1)),
-    *_against("clingo", OURS, {"lubm-1": 5, "lubm-10": 5}),
+    *against("clingo", OURS, {"rs1 n=400": 300, "rs2 n=200": 20, "rs3 n=200": 20}),
+    *against("nemo", OURS, {"rs2 n=200": 70}),
+    *against("clingo", NO_MODULES, {"rs1 n=400": 15, "rs2 n=200": 6, "rs3 n=200": 6}),
+    *against("clingo", OURS, dict.fromkeys(_CLOSURES, 50)),
+    *against("nemo", OURS, dict.fromkeys(_CLOSURES, 50)),
+    *against("duckdb", OURS, dict.fromkeys(_CLOSURES, 5)),
+    *against("clingo", NO_MODULES, dict.fromkeys(_CLOSURES, 10)),
+    *against("clingo", OURS, dict.fromkeys(_GENERAL, 10)),
+    *against("nemo", OURS, dict.fromkeys(_GENERAL, 10)),
+    *against("duckdb", OURS, dict.fromkeys(_GENERAL, 1)),
+    *against("clingo", OURS, {"lubm-1": 5, "lubm-10": 5}),
 )
 MEMORY = tuple(
     Target(f"{workload}: memory", workload, OURS, 40, BYTES_PER_ROW)
@@ -135,12 +136,12 @@ MEMORY = tuple(
 )
 
 
-def speed_verdicts(figures: Iterable[Figure]) -> tuple[Verdict, ...]:
-    """Return a verdict for each target whose two figures are there."""
+def speed_verdicts(figures: Iterable[Figure], targets: Iterable[Target] = SPEED) -> tuple[Verdict, ...]:
+    """Return a verdict for each target with both of its figures."""
     seconds = {(figure.workload, figure.engine): figure.seconds for figure in figures}
     return tuple(
         Verdict(target, seconds[peer] / seconds[ours])
-        for target in SPEED
+        for target in targets
         if (ours := (target.workload, target.engine)) in seconds
         and (peer := (target.workload, target.peer)) in seconds
     )
@@ -148,11 +149,13 @@ def speed_verdicts(figures: Iterable[Figure]) -> tuple[Verdict, ...]:
 
 def memory_verdicts(sizes: Iterable[Memory]) -> tuple[Verdict, ...]:
     """Return a verdict for each workload that has a target."""
-    found = {one.workload: one.bytes_per_row for one in sizes}
-    return tuple(Verdict(target, found[target.workload]) for target in MEMORY if target.workload in found)
+    measured = {size.workload: size.bytes_per_row for size in sizes}
+    return tuple(
+        Verdict(target, measured[target.workload]) for target in MEMORY if target.workload in measured
+    )
 
 
-def bar(figure: ChangeFigure) -> float:
+def limit_seconds(figure: ChangeFigure) -> float:
     """Return the seconds that a change may take: little more than its result takes from scratch."""
     scratch = figure.scratch.best.seconds
     return max(_MOST_TIMES * scratch, scratch + _MOST_MORE)
@@ -161,19 +164,19 @@ def bar(figure: ChangeFigure) -> float:
 def change_verdicts(figures: Iterable[ChangeFigure]) -> tuple[Verdict, ...]:
     """Return a verdict for each experiment, on its worst change, and for the leaf rule."""
     every = list(figures)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for experiment in dict.fromkeys(figure.experiment for figure in every):
         own = [figure for figure in every if figure.experiment == experiment]
-        worst = max(own, key=lambda figure: figure.seconds / bar(figure))
-        missed = sum(figure.seconds > bar(figure) for figure in own)
+        worst = max(own, key=lambda figure: figure.seconds / limit_seconds(figure))
+        missed = sum(figure.seconds > limit_seconds(figure) for figure in own)
         text = f"{experiment}: {missed} of {len(own)} miss, worst is {worst.change} on {worst.workload}"
-        found.append(_seconds(text, worst, bar(worst)))
+        verdicts.append(_seconds(text, worst, limit_seconds(worst)))
     for figure in every:
         if (figure.experiment, figure.change) == ("insertion", f"{_LEAF} in"):
-            found.append(_seconds(f"leaf rule: {figure.change}", figure, _leaf_limit(figure, *_LEAF_IN)))
+            verdicts.append(_seconds(f"leaf rule: {figure.change}", figure, _leaf_limit(figure, *_LEAF_IN)))
         if (figure.experiment, figure.change) == ("deletion", f"{_LEAF} out"):
-            found.append(_seconds(f"leaf rule: {figure.change}", figure, _leaf_limit(figure, *_LEAF_OUT)))
-    return tuple(found)
+            verdicts.append(_seconds(f"leaf rule: {figure.change}", figure, _leaf_limit(figure, *_LEAF_OUT)))
+    return tuple(verdicts)
 
 
 def _seconds(text: str, figure: ChangeFigure, limit: float) -> Verdict:
@@ -189,11 +192,11 @@ def latency_verdicts(latencies: Iterable[Latencies]) -> tuple[Verdict, ...]:
     return tuple(
         Verdict(
             Target(
-                f"{one.workload}: {one.change}, p{percent}", one.workload, OURS, 1e3 * limit, MILLISECONDS
+                f"{kind.workload}: {kind.change}, p{percent}", kind.workload, OURS, 1e3 * limit, MILLISECONDS
             ),
-            1e3 * one.percentile(percent),
+            1e3 * kind.percentile(percent),
         )
-        for one in latencies
-        if not one.first
-        for percent, limit in (_FACT if one.change.startswith("fact") else _RULE).items()
+        for kind in latencies
+        if not kind.first
+        for percent, limit in (_FACT if kind.change.startswith("fact") else _RULE).items()
     )

@@ -19,7 +19,7 @@ from zodiacedge_bench.measure.harness import Expected, Measurement, Run, clocked
 from zodiacedge_bench.measure.task import lubm_task
 from zodiacedge_bench.spark.clock import Window, timed
 from zodiacedge_bench.spark.measured import measure_on_spark
-from zodiacedge_bench.spark.trial import SparkTrial, ways_text
+from zodiacedge_bench.spark.trial import SparkTrial, strategies_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -82,7 +82,7 @@ class Growth:
 
     stage: Stage
     runs: int | None
-    tell: Callable[[str], None]
+    progress: Callable[[str], None]
     departments: int | None = None
     """The most departments that a university has; one makes small universities for tests."""
 
@@ -91,7 +91,7 @@ class Growth:
         for factor in FACTORS:
             universities = start * factor
             folder = self.stage.folder / f"lubm-{universities}"
-            self.tell(f"lubm-{universities}: writing its facts")
+            self.progress(f"lubm-{universities}: writing its facts")
             lubm.write(folder, universities, form="nt", departments=self.departments)
             try:
                 yield self._size(factor, universities, folder)
@@ -101,9 +101,9 @@ class Growth:
     def _size(self, factor: int, universities: int, folder: Path) -> Size:
         # The facts come from the folder; the task has the rules, and what is known to follow.
         task = lubm_task(universities, departments=self.departments)
-        self.tell(f"{task.name}: embedded")
+        self.progress(f"{task.name}: embedded")
         beside = _Embedded.of(task, folder, self.runs, modules=self.stage.modules)
-        self.tell(f"{task.name}: Spark")
+        self.progress(f"{task.name}: Spark")
         kb = KnowledgeBase(self.stage.engine(), Settings())
         load = timed(lambda: _load(kb, folder))
         base, last = kb.state, [SparkTrial(kb.state, task)]
@@ -125,7 +125,7 @@ class Growth:
             load.window,
             measured,
             windows,
-            ways_text(last[0].how),
+            strategies_text(last[0].how),
             beside.load,
             beside.seconds,
         )

@@ -75,13 +75,13 @@ class LeafFigure:
 class Leaves:
     """Measures leaf rules of a task."""
 
-    def __init__(self, stage: Stage, task: Task, runs: int | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, stage: Stage, task: Task, runs: int | None, progress: Callable[[str], None]) -> None:
         """Materialise the task once; the clock is not running yet."""
         self._task = task
         self._modules = stage.modules
         self._runs = runs
-        self._tell = tell
-        tell(f"{task.name}: loading")
+        self._progress = progress
+        progress(f"{task.name}: loading")
         self._kb = stage.base(task)
         self._base = self._kb.state
         self._kb.apply(Change(add_rules=task.program))
@@ -97,7 +97,7 @@ class Leaves:
             into = _Series(f"{label} in", partial(_added, text=text))
             while not out.runs or len(out.runs) < (self._runs or fewest(out.runs)):
                 for series, after in ((out, less), (into, whole)):
-                    self._tell(f"{self._task.name}: {series.change}")
+                    self._progress(f"{self._task.name}: {series.change}")
                     series.play(self._kb)
                     what = f"{self._task.name} on Spark after {series.change}"
                     Expected(after.counts).check(what, _without_zeros(self._kb.derived()))
@@ -106,7 +106,7 @@ class Leaves:
 
     def _again(self, task: Task) -> Measurement:
         """Materialise on Spark from the facts; counting is outside the clock, as it is for changes."""
-        self._tell(f"{task.name}: materialising again")
+        self._progress(f"{task.name}: materialising again")
         embedded = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
         embedded.work()
         task.expected.check(f"the embedded engine on {task.name}", embedded.counts())

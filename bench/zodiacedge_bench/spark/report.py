@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge_bench.measure.harness import Run
 from zodiacedge_bench.report.tables import target_table
+from zodiacedge_bench.report.targets import speed_verdicts
 from zodiacedge_bench.spark import plots
 from zodiacedge_bench.spark.events import Events
 from zodiacedge_bench.spark.loops import NAIVE, TUNED
@@ -21,10 +22,10 @@ from zodiacedge_bench.spark.tables import (
 )
 from zodiacedge_bench.spark.targets import (
     AGAIN,
+    LOOPS,
     SPARK,
     growth_verdicts,
     leaf_verdicts,
-    loop_verdicts,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge_bench.measure.machine import Machine
-    from zodiacedge_bench.report.tables import Shown
+    from zodiacedge_bench.report.tables import TextTable
     from zodiacedge_bench.report.targets import Verdict
     from zodiacedge_bench.spark.clock import Window
     from zodiacedge_bench.spark.events import Profile
@@ -62,7 +63,7 @@ class SparkReport:
     def verdicts(self) -> tuple[Verdict, ...]:
         """What was wanted, and whether it was reached."""
         return (
-            *loop_verdicts(self.figures),
+            *speed_verdicts(self.figures, LOOPS),
             *leaf_verdicts(self.changes),
             *growth_verdicts(self.growth),
         )
@@ -105,7 +106,7 @@ class SparkReport:
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
 
-    def tables(self) -> Sequence[Shown]:
+    def tables(self) -> Sequence[TextTable]:
         """Return the tables that have something in them."""
         loops = {figure.engine for figure in self.figures} & {NAIVE, TUNED}
         found = (

@@ -48,13 +48,13 @@ class Stage:
         """How many tasks run at the same time."""
         return int(self.session.sparkContext.defaultParallelism)
 
-    def engine(self, way: str = "choose") -> SparkEngine:
+    def engine(self, strategy: str = "choose") -> SparkEngine:
         """Return our engine, with a folder of its own; some way may be asked for."""
-        return SparkEngine(cluster=self.cluster, options=Options(way, policy=Policy(self.modules)))
+        return SparkEngine(cluster=self.cluster, options=Options(strategy, policy=Policy(self.modules)))
 
-    def base(self, task: Task, way: str = "choose") -> KnowledgeBase:
+    def base(self, task: Task, strategy: str = "choose") -> KnowledgeBase:
         """Return a knowledge base with the facts of a task, and no rules."""
-        kb = KnowledgeBase(self.engine(way), Settings())
+        kb = KnowledgeBase(self.engine(strategy), Settings())
         batch = kb.state.batch()
         batch.add(task.make_facts())
         kb.apply(Change(loaded=(batch,)))

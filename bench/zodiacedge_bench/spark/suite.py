@@ -26,7 +26,7 @@ from zodiacedge_bench.spark.measured import SparkFigure, measure_on_spark
 from zodiacedge_bench.spark.report import SparkReport
 from zodiacedge_bench.spark.stage import staged
 from zodiacedge_bench.spark.targets import SPARK
-from zodiacedge_bench.spark.trial import SparkTrial, ways_text
+from zodiacedge_bench.spark.trial import SparkTrial, strategies_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = "zodiac embedded"
 # A way through a closure that is shown beside the one that is chosen.
-_WAYS = {"partitioned": f"{SPARK}, partitioned"}
+_STRATEGIES = {"partitioned": f"{SPARK}, partitioned"}
 _CLOSURES = ("closure-dense", "closure-sparse", "closure")
 
 
@@ -62,17 +62,17 @@ def spark(options: Options, master: str = "local[*]", universities: int = 10, st
         report = SparkReport(machine, settings)
         for figure in bench.figures(universities):
             report = replace(report, figures=(*report.figures, figure))
-            options.keep(report.to_dict())
+            options.save(report.to_dict())
         if options.wants("leaf"):
             task = lubm_task(1 if options.small else universities, departments=departments)
-            for change in Leaves(stage, task, options.runs, options.tell).measure():
+            for change in Leaves(stage, task, options.runs, options.progress).measure():
                 report = replace(report, changes=(*report.changes, change))
-                options.keep(report.to_dict())
+                options.save(report.to_dict())
         if options.wants("growth"):
-            grown = Growth(stage, options.runs, options.tell, departments)
+            grown = Growth(stage, options.runs, options.progress, departments)
             for size in grown.measure(1 if options.small else start):
                 report = replace(report, growth=(*report.growth, size))
-                options.keep(report.to_dict())
+                options.save(report.to_dict())
         return replace(report, events=stage.events())
 
 
@@ -87,7 +87,7 @@ class _Bench:
         small, wants = self._options.small, self._options.wants
         for name, task in graph_tasks(small=small).items():
             if name in _CLOSURES and wants(name):
-                ours, *others = self._own(task, _WAYS)
+                ours, *others = self._own(task, _STRATEGIES)
                 yield ours
                 yield from self._loops(name, task)
                 yield from others
@@ -100,7 +100,7 @@ class _Bench:
 
     def _own(self, task: Task, ways: Iterable[str] = ()) -> Iterator[SparkFigure]:
         """Measure our engines: on Spark first, then embedded, then on Spark by other ways."""
-        self._options.tell(f"{task.name}: {EMBEDDED}")
+        self._options.progress(f"{task.name}: {EMBEDDED}")
         embedded = measure(
             f"{EMBEDDED} on {task.name}",
             lambda: EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._stage.modules),
@@ -110,11 +110,11 @@ class _Bench:
         expected = Expected(embedded.counts)
         yield self._on_spark(task, expected, SPARK)
         yield SparkFigure(task.name, EMBEDDED, embedded)
-        for way in ways:
-            yield self._on_spark(task, expected, _WAYS[way], way)
+        for strategy in ways:
+            yield self._on_spark(task, expected, _STRATEGIES[strategy], strategy)
 
-    def _on_spark(self, task: Task, expected: Expected, engine: str, way: str = "choose") -> SparkFigure:
-        base = self._stage.base(task, way).state
+    def _on_spark(self, task: Task, expected: Expected, engine: str, strategy: str = "choose") -> SparkFigure:
+        base = self._stage.base(task, strategy).state
         last = SparkTrial(base, task)
 
         def fresh() -> SparkTrial:
@@ -123,7 +123,7 @@ class _Bench:
             return last
 
         found, windows = self._measured(task, engine, fresh, expected)
-        return SparkFigure(task.name, engine, found, windows=windows, how=ways_text(last.how))
+        return SparkFigure(task.name, engine, found, windows=windows, how=strategies_text(last.how))
 
     def _loops(self, name: str, task: Task) -> Iterator[SparkFigure]:
         workloads = graphs.SMALL if self._options.small else graphs.WORKLOADS
@@ -140,5 +140,5 @@ class _Bench:
     def _measured(
         self, task: Task, engine: str, fresh: Callable[[], Trial], expected: Expected
     ) -> tuple[Measurement, tuple[Window, ...]]:
-        self._options.tell(f"{task.name}: {engine}")
+        self._options.progress(f"{task.name}: {engine}")
         return measure_on_spark(f"{engine} on {task.name}", fresh, expected, self._options.runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge_bench.report.tables import Shown
+from zodiacedge_bench.report.tables import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +22,14 @@ _MEGABYTE = 1e6
 _MOST_PURPOSES = 4
 
 
-def settings_table(by_loop: Mapping[str, Mapping[str, str]]) -> Shown:
+def settings_table(by_loop: Mapping[str, Mapping[str, str]]) -> TextTable:
     """Return settings of Spark, a column for each loop."""
     names = dict.fromkeys(name for one in by_loop.values() for name in one)
     rows = tuple((name, *(one.get(name, "") for one in by_loop.values())) for name in names)
-    return Shown(("setting", *by_loop), rows)
+    return TextTable(("setting", *by_loop), rows)
 
 
-def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], Run]) -> Shown:
+def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], Run]) -> TextTable:
     """Return how long each engine takes; the ratios are its times divided by ours on Spark."""
     rows = tuple(
         (
@@ -47,10 +47,10 @@ def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], 
         for one in figures
     )
     columns = ("workload", "engine", "derived", "seconds", "CPU s", "first run s", "runs", "CPU ratio")
-    return Shown((*columns, "ratio", "nodes"), rows)
+    return TextTable((*columns, "ratio", "nodes"), rows)
 
 
-def leaf_table(figures: Iterable[LeafFigure], jobs: Mapping[str, int]) -> Shown:
+def leaf_table(figures: Iterable[LeafFigure], jobs: Mapping[str, int]) -> TextTable:
     """Return changes beside materialising again."""
     rows = tuple(
         (
@@ -68,10 +68,10 @@ def leaf_table(figures: Iterable[LeafFigure], jobs: Mapping[str, int]) -> Shown:
         for one in figures
     )
     columns = ("workload", "change", "facts", "nodes", "jobs", "seconds", "CPU s", "again s", "its CPU s")
-    return Shown((*columns, "factor"), rows)
+    return TextTable((*columns, "factor"), rows)
 
 
-def growth_table(sizes: Sequence[Size]) -> Shown:
+def growth_table(sizes: Sequence[Size]) -> TextTable:
     """Return times on growing data; what stands behind a time is how many times the first one it is."""
     rows = []
     for one in sizes:
@@ -91,10 +91,10 @@ def growth_table(sizes: Sequence[Size]) -> Shown:
             )
         )
     columns = ("data", "workload", "facts", "derived", "load s", "seconds", "CPU s", "embedded load s")
-    return Shown((*columns, "embedded s", "nodes"), tuple(rows))
+    return TextTable((*columns, "embedded s", "nodes"), tuple(rows))
 
 
-def profile_table(profiles: Profiles) -> Shown:
+def profile_table(profiles: Profiles) -> TextTable:
     """Return where time went: seconds of wall time, then seconds of tasks over all cores."""
     rows = tuple(
         (
@@ -117,10 +117,10 @@ def profile_table(profiles: Profiles) -> Shown:
     )
     times = ("seconds", "no task runs", "in tasks", "at work in Java", "garbage", "Python or waiting")
     counts = ("jobs", "stages", "tasks", "MB moved", "MB spilled")
-    return Shown(("where time goes", "engine", *times, "around tasks", *counts), rows)
+    return TextTable(("where time goes", "engine", *times, "around tasks", *counts), rows)
 
 
-def purpose_table(profiles: Profiles) -> Shown:
+def purpose_table(profiles: Profiles) -> TextTable:
     """Return what our own jobs were for."""
     rows = []
     for what, who, one in profiles:
@@ -128,7 +128,7 @@ def purpose_table(profiles: Profiles) -> Shown:
         most = ", ".join(f"{count:,} {why}" for why, count in named[:_MOST_PURPOSES])
         others = sum(count for _, count in named[_MOST_PURPOSES:])
         rows.append((what, who, most + (f", {others:,} for something else" if others else "")))
-    return Shown(("jobs of", "engine", "how many for what"), tuple(rows))
+    return TextTable(("jobs of", "engine", "how many for what"), tuple(rows))
 
 
 def _grown(seconds: float, first: float) -> str:

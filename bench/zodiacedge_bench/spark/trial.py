@@ -43,16 +43,16 @@ class SparkTrial:
     @property
     def how(self) -> Mapping[str, int]:
         """By which ways nodes were evaluated, and how many by each."""
-        return ways(self._after.runs)
+        return strategies(self._after.runs)
 
 
-def ways(runs: Iterable[NodeRun]) -> dict[str, int]:
+def strategies(runs: Iterable[NodeRun]) -> dict[str, int]:
     """Count nodes by the way they took; the reasons are left out."""
     means = (run.strategy.partition(":")[0] for run in runs)
     means = (IN_ONE_TASK if one.endswith(IN_ONE_TASK) else one for one in means)
     return dict(Counter(means).most_common())
 
 
-def ways_text(found: Mapping[str, int]) -> str:
+def strategies_text(found: Mapping[str, int]) -> str:
     """Return ways as people read them."""
-    return ", ".join(f"{count:,} {way}" for way, count in found.items())
+    return ", ".join(f"{count:,} {strategy}" for strategy, count in found.items())

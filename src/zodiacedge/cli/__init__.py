@@ -1,14 +1,14 @@
 """The command `zodiac`, one module per command.
 
-    console         standard output and standard error: text, tables, JSON, progress
-    app             the group of commands, exit codes, how errors are shown, plugins
-    options         options that several commands share
-    output          files that commands write
-    rule_files      rule files in, programs with diagnostics out
-    open_store      a store opened for a command
-    session_format  session files: changes and the net changes that they must give
-    program         commands on rule files
-    store           commands on stores
+    console     standard output and standard error: text, tables, JSON, progress
+    app         the group of commands, exit codes, errors, plugins
+    options     options that several commands share
+    output      files that commands write
+    rule_files  reads rule files into a program with diagnostics
+    open_store  opens a store for a command, and shows its contents
+    sessions    session files: changes and the net changes that they must give
+    program     commands on rule files
+    store       commands on stores
 
 Other distributions add commands by entry points of the group `zodiacedge.commands`.
 """
@@ -22,9 +22,9 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line; who loses patience while it loads sees no traceback."""
+    """Run the command line; an interruption while it loads shows no traceback."""
     try:
-        from zodiacedge.cli.app import main as run  # noqa: PLC0415 - what takes time is loaded inside the try
+        from zodiacedge.cli.app import main as run  # noqa: PLC0415 - slow to load, so inside the try
 
         run()
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""The group of commands, their exit codes, and how errors reach the user.
+"""The group of commands: lookup, plugins, exit codes, and messages for errors.
 
-Exit codes: 0 well, 1 an error of the user's program or data, 2 usage, 130 interrupted. A traceback is
+Exit codes: 0 success, 1 an error of the user's program or data, 2 usage, 130 interrupted. A traceback is
 shown only with `--debug`.
 """
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "apply": ("cli.store", "change rules and facts of a store as one transaction"),
-    "check": ("cli.program", "parse and check rule files; all findings at once"),
-    "demo": ("demo", "the wind farm of the paper, with a story a newcomer can follow"),
-    "diff": ("cli.store", "what tells two versions of a store apart"),
-    "export": ("cli.store", "write the facts of a store to files, or a part of it as a store for a device"),
+    "check": ("cli.program", "parse and check rule files; report all errors at once"),
+    "demo": ("demo", "play the wind-farm scenario of the paper step by step"),
+    "diff": ("cli.store", "show the differences between two versions of a store"),
+    "export": ("cli.store", "write the facts of a store to files, or a slice of it as a new store"),
     "generate": ("cli.program", "write the data sets of the benchmarks to files"),
     "graph": ("cli.program", "draw the hyper rule dependency graph"),
-    "init": ("cli.store", "make a durable store"),
-    "log": ("cli.store", "who changed what in a store, version by version"),
+    "init": ("cli.store", "create a durable store"),
+    "log": ("cli.store", "list the versions of a store: who changed what"),
     "plan": ("cli.program", "show the join order of each rule, as a whole and for each change"),
-    "query": ("cli.store", "ask a store, its last version or an earlier one"),
-    "rollback": ("cli.store", "make a new version of a store that equals an earlier one"),
-    "rules": ("cli.store", "the rules in force in a store"),
+    "query": ("cli.store", "query a store, its last version or an earlier one"),
+    "rollback": ("cli.store", "create a new version of a store that equals an earlier one"),
+    "rules": ("cli.store", "list the rules in force in a store"),
     "run": ("cli.program", "load, materialise, answer queries, export"),
-    "stats": ("cli.store", "rows and bytes of a store"),
+    "stats": ("cli.store", "show the rows and bytes of a store"),
     "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
-    "vacuum": ("cli.store", "flush the log of a store, and remove what no version needs"),
-    "verify": ("cli.store", "compare a store with an evaluation from nothing"),
+    "vacuum": ("cli.store", "flush the log of a store, and remove files that no version needs"),
+    "verify": ("cli.store", "compare a store with an evaluation from scratch"),
 }
-# The group of entry points by which other distributions, such as the benchmarks, add commands.
+# The group of entry points of plugins: commands of other distributions, such as the benchmarks.
 _PLUGINS = "zodiacedge.commands"
 _NOT_INSTALLED = {"bench": "Benchmarks come with the sources: `make bench`, or `pip install ./bench`."}
 _Command = TypeVar("_Command", bound="Callable[..., None]")
 
 
 class _Commands(click.Group):
-    # Commands are imported when they are called: `zodiac check` need not load what `zodiac run` needs.
+    # A command is imported when it is called: `zodiac check` does not load what `zodiac run` needs.
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -63,19 +63,19 @@ class _Commands(click.Group):
             command: click.Command = import_module(f"zodiacedge.{folder}.{module}").command
             return command
         plugin = _plugins().get(cmd_name)
-        return plugin.load() if plugin else None
+        return _load(plugin) if plugin else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         described = {name: text for name, (_, text) in _COMMANDS.items()}
-        described |= {name: plugin.load().get_short_help_str(80) for name, plugin in _plugins().items()}
+        described |= {name: _plugin_help(plugin) for name, plugin in _plugins().items()}
         with formatter.section("Commands"):
             formatter.write_dl(sorted(described.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from zodiacedge.errors import nearest  # noqa: PLC0415 - only where a name is wrong
+        from zodiacedge.errors import nearest  # noqa: PLC0415 - only for a wrong name
 
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS and args[0] not in _plugins():
             names = self.list_commands(ctx)
@@ -88,7 +88,26 @@ class _Commands(click.Group):
 def _plugins() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to load, and seldom needed
 
-    return {plugin.name: plugin for plugin in entry_points(group=_PLUGINS)}
+    return {plugin.name: plugin for plugin in entry_points(group=_PLUGINS) if plugin.name not in _COMMANDS}
+
+
+def _load(plugin: EntryPoint) -> click.Command:
+    """Import the command of a plugin; raise one message if that fails, whatever the reason."""
+    try:
+        command = plugin.load()
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{plugin.value} is not a command")  # noqa: TRY301 - one message for all reasons
+    except Exception as problem:
+        reason = f"{type(problem).__name__}: {problem}"
+        raise click.ClickException(f"The plugin {plugin.name!r} cannot be loaded: {reason}") from problem
+    return command
+
+
+def _plugin_help(plugin: EntryPoint) -> str:
+    try:
+        return _load(plugin).get_short_help_str(80)
+    except click.ClickException as problem:
+        return problem.message
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -104,10 +123,10 @@ def zodiac() -> None:
 
 
 def common(function: _Command) -> _Command:
-    """Give a command `--json` and `--debug`, and turn errors into messages and exit codes."""
+    """Add `--json` and `--debug` to a command, and turn errors into messages and exit codes."""
 
     @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-    @click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong.")
+    @click.option("--debug", is_flag=True, help="Show a traceback for errors.")
     @functools.wraps(function)
     def call(*args: object, as_json: bool, debug: bool, **options: object) -> None:
         console = Console(as_json=as_json)
@@ -131,11 +150,11 @@ def common(function: _Command) -> _Command:
         except Exception as problem:
             if debug:
                 raise
-            console.note(f"a mistake of ours: {type(problem).__name__}: {problem}")
-            console.note("run the command again with --debug and send us what it prints")
+            console.note(f"internal error: {type(problem).__name__}: {problem}")
+            console.note("run the command again with --debug and report what it prints")
             sys.exit(1)
 
-    # Raw docstrings cannot hold click's mark for text that it must not wrap.
+    # A raw docstring cannot contain click's mark for text that it must not wrap.
     call.__doc__ = (function.__doc__ or "").replace(r"\b", "\b")
     return call  # type: ignore[return-value]
 
@@ -151,7 +170,7 @@ def main() -> None:
         click.echo("zodiac: interrupted", err=True)
         code = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; what is left in the buffer has nowhere to go.
+        # The reader closed the pipe: discard what is left in the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code)

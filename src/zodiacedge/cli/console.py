@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, findings and progress on standard error.
+"""The output of a command: results on standard output, diagnostics and progress on standard error.
 
 Colours and progress bars are for terminals only. With `--json`, standard output gets one JSON document
 and nothing else.
@@ -25,13 +25,13 @@ _COLOURS = {"error": "red", "warning": "yellow", "hint": "cyan"}
 
 
 class Console:
-    """Where a command's words go."""
+    """The output streams of a command."""
 
     def __init__(self, *, as_json: bool) -> None:
-        """Say whether standard output is for a machine."""
+        """Set whether standard output is JSON."""
         self.as_json = as_json
         self.beside: Mapping[str, object] = {}
-        """What a machine should know of the work until then if the command fails now."""
+        """The JSON of the work done so far, for a command that fails."""
         self._bar: _Bar | None = None
 
     def json(self, document: object) -> None:
@@ -39,7 +39,7 @@ class Console:
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
 
     def text(self, text: str = "") -> None:
-        """Write a line of the result, unless a machine is reading."""
+        """Write a line of the result, unless standard output is JSON."""
         if not self.as_json:
             click.echo(text)
 
@@ -47,21 +47,21 @@ class Console:
         """Write a line to standard error."""
         click.echo(f"zodiac: {text}", err=True)
 
-    def findings(self, found: Iterable[Diagnostic]) -> None:
-        """Write findings to standard error, the word `error` or `warning` in its colour."""
-        for one in found:
-            word = f"{one.severity} {one.code}:"
-            coloured = click.style(word, fg=_COLOURS[one.severity], bold=True)
-            click.echo(one.render().replace(word, coloured, 1), err=True, color=_colour())
+    def findings(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Write diagnostics to standard error, with coloured severities."""
+        for diagnostic in diagnostics:
+            word = f"{diagnostic.severity} {diagnostic.code}:"
+            coloured = click.style(word, fg=_COLOURS[diagnostic.severity], bold=True)
+            click.echo(diagnostic.render().replace(word, coloured, 1), err=True, color=_colour())
 
-    def fail(self, found: Sequence[Diagnostic]) -> None:
-        """Report what ended the command."""
-        self.findings(found)
+    def fail(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """Report the errors that ended the command."""
+        self.findings(diagnostics)
         if self.as_json:
-            self.json(diagnostics_document(found) | dict(self.beside))
+            self.json(diagnostics_document(diagnostics) | dict(self.beside))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Write a table: columns of numbers to the right, others to the left."""
+        """Write a table with numeric columns aligned to the right."""
         if self.as_json:
             return
         body = [list(row) for row in rows]
@@ -81,7 +81,7 @@ class Console:
 
     @contextmanager
     def progress(self) -> Iterator[None]:
-        """Show how far loading and evaluation are, on a terminal. Nothing may be written meanwhile."""
+        """Show a progress bar on a terminal; nothing else may be written in the block."""
         if not sys.stderr.isatty():
             yield
             return
@@ -93,13 +93,13 @@ class Console:
             self._bar = None
 
     def loading(self, progress: LoadProgress) -> None:
-        """Take note of how far a load is."""
+        """Show the progress of a load."""
         if self._bar:
             what = f"{progress.facts:,} facts"
             self._bar.move("loading", progress.bytes_read, progress.bytes_total, what)
 
     def evaluating(self, progress: Progress) -> None:
-        """Take note of the node and round that an engine is at."""
+        """Show the hyper-node and round that an engine has reached."""
         if self._bar:
             rules = ", ".join(progress.rules)
             round_and_facts = f"  round {progress.round}  {progress.facts:,} facts" if progress.nodes else ""
@@ -109,7 +109,7 @@ class Console:
 
 class _Bar:
     def __init__(self) -> None:
-        from rich.console import Console as RichConsole  # noqa: PLC0415 - only terminals need it
+        from rich.console import Console as RichConsole  # noqa: PLC0415 - only for terminals
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
         self.progress = Progress(
@@ -127,14 +127,19 @@ class _Bar:
         self.progress.update(self._task, description=title, completed=done, total=total or 1, what=what)
 
 
-def diagnostics_document(found: Sequence[Diagnostic]) -> dict[str, object]:
-    """Return findings as every command's JSON shows them."""
-    errors = sum(one.severity == "error" for one in found)
+def diagnostics_document(diagnostics: Sequence[Diagnostic]) -> dict[str, object]:
+    """Return diagnostics in the JSON format of all commands."""
+    errors = sum(d.severity == "error" for d in diagnostics)
     return {
         "errors": errors,
-        "warnings": len(found) - errors,
-        "diagnostics": [one.to_dict() for one in found],
+        "warnings": len(diagnostics) - errors,
+        "diagnostics": [d.to_dict() for d in diagnostics],
     }
+
+
+def bold(text: str) -> str:
+    """Return a text in bold type."""
+    return click.style(text, bold=True)
 
 
 def many(count: int, what: str) -> str:
@@ -143,7 +148,7 @@ def many(count: int, what: str) -> str:
 
 
 def _colour() -> bool | None:
-    # None lets click look at the terminal; https://no-color.org tells the rest.
+    # None lets click check the terminal; see https://no-color.org.
     return False if os.environ.get("NO_COLOR") else None
 
 

@@ -1,4 +1,4 @@
-"""What the commands on stores have in common: opening one, and showing what it holds."""
+"""Opens a store for a command, and shows its contents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def reading(
     console: Console, store: str, at: int | None = None, on: Chosen | None = None
 ) -> StoredKnowledgeBase:
-    """Open a store for reading, its last version or an earlier one, and tell what was left out."""
+    """Open a store for reading, its last version or an earlier one, and report skipped log records."""
     on = on or Chosen()
     with console.progress():
         kb = open_kb(
@@ -45,7 +45,7 @@ def reading(
 def writing(
     console: Console, store: str, *, create: bool = False, strict: bool = False, on: Chosen | None = None
 ) -> StoredKnowledgeBase:
-    """Open a store for writing, and tell what was mended."""
+    """Open a store for writing, and report repairs."""
     on = on or Chosen()
     kb = open_kb(
         store,
@@ -62,7 +62,7 @@ def writing(
 
 
 def counts(kb: StoredKnowledgeBase) -> dict[str, object]:
-    """Return how many facts there are, as every command's JSON shows them."""
+    """Return the numbers of facts in the JSON format of all commands."""
     derived = kb.derived()
     return {
         "version": kb.version,
@@ -74,7 +74,7 @@ def counts(kb: StoredKnowledgeBase) -> dict[str, object]:
 
 
 def show_counts(console: Console, kb: StoredKnowledgeBase) -> None:
-    """Tell how many facts there are."""
+    """Print the numbers of rules and facts."""
     explicit, derived = sum(kb.explicit_counts().values()), sum(kb.derived().values())
     console.text(
         f"version {kb.version}: {many(len(kb.rules), 'rule')}, {many(explicit, 'explicit fact')}, "
@@ -83,7 +83,7 @@ def show_counts(console: Console, kb: StoredKnowledgeBase) -> None:
 
 
 def show_bad_lines(console: Console, loads: Sequence[LoadReport]) -> None:
-    """Tell which lines of files were skipped."""
+    """Print the lines of files that were skipped."""
     for load in loads:
         if load.bad:
             console.note(f"{many(load.bad, 'bad line')} skipped:")
@@ -94,13 +94,13 @@ def show_bad_lines(console: Console, loads: Sequence[LoadReport]) -> None:
 
 
 def show_dropped(console: Console, report: ChangeReport) -> None:
-    """Tell which bindings evaluation errors dropped."""
+    """Print the bindings that evaluation errors dropped."""
     for rule, dropped in report.dropped.items():
         console.note(f"rule {rule} dropped {many(dropped.count, 'binding')}: {dropped.example}")
 
 
 def show_answers(console: Console, answers: Answers) -> None:
-    """Show the rows of a query as a table, or yes or no."""
+    """Print the rows of a query as a table, or yes or no."""
     if not answers.columns:
         console.text("yes" if answers else "no")
     else:
@@ -109,7 +109,7 @@ def show_answers(console: Console, answers: Answers) -> None:
 
 
 def show_facts_of(console: Console, sign: str, facts: Sequence[str], most: int) -> None:
-    """List facts that came or went, up to so many."""
+    """Print inserted or deleted facts, up to `most`."""
     for fact in facts[:most]:
         console.text(f"{sign} {fact}")
     if most and len(facts) > most:
@@ -117,6 +117,6 @@ def show_facts_of(console: Console, sign: str, facts: Sequence[str], most: int) 
 
 
 def refuse_binary_on_a_terminal(form: str) -> None:
-    """Raise where bytes would go to somebody's terminal."""
+    """Raise if binary output would go to a terminal."""
     if sys.stdout.isatty():
         raise click.UsageError(f"--format {form} writes bytes: send them to a file with > or a pipe.")

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have, each said once."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
 
 
 class Amount(click.FloatRange):
-    """A number in a range; what is no number at all is in none."""
+    """A finite number in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click has it
         """Return the number, or fail."""
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
-            self.fail(f"{value} is no finite number.", param, ctx)
-        return found
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 store_argument = click.argument("store", metavar="STORE")
 at_option = click.option(
-    "--at", type=int, metavar="VERSION", help="The version to look at; the last if not given."
+    "--at", type=int, metavar="VERSION", help="The version to read; the last if not given."
 )
-message_option = click.option("-m", "--message", default="", help="What the log says about it.")
+message_option = click.option("-m", "--message", default="", help="A message for the log.")
 header_option = click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
 base_option = click.option(
-    "--base", default="", metavar="IRI", help="What relative IRIs in Turtle and so on mean."
+    "--base", default="", metavar="IRI", help="The base of relative IRIs in Turtle and other RDF files."
 )
-strict_option = click.option("--strict", is_flag=True, help="Bad lines and evaluation errors fail it.")
+strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines and evaluation errors.")
 facts_option = click.option(
     "--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, URIs, p=FILE."
 )
 
 
 def show_facts_option(default: int) -> Callable[[Command], Command]:
-    """Give a command `--show-facts N`."""
+    """Return a decorator that adds `--show-facts N`."""
     return click.option(
         "--show-facts",
         type=click.IntRange(min=0),
         default=default,
         show_default=True,
         metavar="N",
-        help="List up to N facts that came, and up to N that went.",
+        help="List up to N inserted and up to N deleted facts.",
     )
 
 
 def files_options(function: Command) -> Command:
-    """Give a command that exports the options which say what the files hold, and how."""
+    """Add `--what` and `--format`, the contents and the format of exported files."""
     what = click.option(
         "--what",
         type=click.Choice(("derived", "all")),
@@ -70,7 +70,7 @@ def files_options(function: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The engine that a command works with."""
+    """The engine options of a command."""
 
     engine: str = "embedded"
     master: str = ""
@@ -79,14 +79,23 @@ class Chosen:
 
 
 def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
-    """Give a command `--engine`, `--master`, `--scratch` and `--seed`, as the one argument `on`."""
+    """Return a decorator that adds `--engine`, `--master`, `--scratch` and `--seed` as the argument `on`."""
 
     def decorated(function: Command) -> Command:
         @click.option("--engine", type=click.Choice(engines), default="embedded", show_default=True)
         @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
-        @click.option("--scratch", default="", metavar="URI", help="A folder for Spark that all of it sees.")
         @click.option(
-            "--seed", type=int, default=0, metavar="N", help="Other fingerprints on Spark, should two clash."
+            "--scratch",
+            default="",
+            metavar="URI",
+            help="A folder that the whole cluster sees.",
+        )
+        @click.option(
+            "--seed",
+            type=int,
+            default=0,
+            metavar="N",
+            help="Seed of Spark's fingerprints, if two collide.",
         )
         @functools.wraps(function)
         def call(*args: object, engine: str, master: str, scratch: str, seed: int, **options: object) -> None:

@@ -1,4 +1,4 @@
-"""Files that commands write: pictures, exports, and folders that must be writable before long work starts."""
+"""Writes the files of commands: pictures and exports; checks folders before long work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, its folder included, or raise a problem that says why not."""
+    """Write a file and create its folder, or raise an error with the reason."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -24,14 +24,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a problem if files could not be written to a folder, there or not; make nothing."""
-    there = folder
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise _problem(folder, f"{there} is a file")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise _problem(folder, f"{there} does not permit it")
+    """Raise an error if files could not be written to a folder, existing or not; create nothing."""
+    existing = folder
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        raise _problem(folder, f"{existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise _problem(folder, f"{existing} does not permit it")
 
 
 def export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> ExportReport:
@@ -49,7 +49,7 @@ def export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> Expor
 
 
 def export_document(report: ExportReport | None) -> dict[str, object]:
-    """Return what machines are told of an export, if there was one."""
+    """Return the JSON of an export, if any."""
     if report is None:
         return {}
     files = [file.path.name for file in report.files]

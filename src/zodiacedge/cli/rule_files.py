@@ -1,4 +1,4 @@
-"""Rule files in, programs with every finding out; and the texts of other files that are named likewise."""
+"""Reads rule files into one program with all diagnostics, and the text of session files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TextFile:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Everything that some rule files say: rules, facts, prefixes, and findings about them."""
+    """The program of rule files: rules, facts, prefixes, with diagnostics and graph."""
 
     files: tuple[TextFile, ...]
     program: Program
@@ -44,16 +44,16 @@ class Reading:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """The findings that are errors."""
+        """The diagnostics that are errors."""
         return tuple(d for d in self.findings if d.severity == "error")
 
 
 def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFile, ...]:
-    """Return the files that files, folders (by their extension) and globs name, each once, in order."""
-    found: dict[Path, None] = {}
+    """Return the files of paths, folders (by extension) and globs, each once, in order."""
+    files: dict[Path, None] = {}
     for path in paths:
-        found |= dict.fromkeys(_expanded(path, extension))
-    return tuple(TextFile(str(path), _text(path)) for path in found)
+        files |= dict.fromkeys(_expanded(path, extension))
+    return tuple(TextFile(str(path), _text(path)) for path in files)
 
 
 def read_rules(paths: Iterable[str]) -> Reading:
@@ -64,11 +64,11 @@ def read_rules(paths: Iterable[str]) -> Reading:
     prefixes: dict[str, str] = {}
     findings: list[Diagnostic] = []
     for file in files:
-        text, found = read_program(file.text, file.name)
-        rules += text.rules
-        facts += text.facts
-        prefixes |= dict(text.prefixes)
-        findings += found
+        program, diagnostics = read_program(file.text, file.name)
+        rules += program.rules
+        facts += program.facts
+        prefixes |= dict(program.prefixes)
+        findings += diagnostics
     findings += check(Subject(tuple(rules), tuple(facts)))
     graph = HyperGraph()
     try:
@@ -77,44 +77,44 @@ def read_rules(paths: Iterable[str]) -> Reading:
         findings += problem.diagnostics
     order = {file.name: n for n, file in enumerate(files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
-    program = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
-    return Reading(files, program, tuple(findings), graph)
+    merged = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
+    return Reading(files, merged, tuple(findings), graph)
 
 
 def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:
-    """Yield the rules without an error: a circle among these is one whatever becomes of the others."""
+    """Yield the rules without an error: a cycle among them stays one when the others are corrected."""
     errors = [d.span for d in findings if d.span and d.severity == "error"]
     if not errors:
         yield from rules
         return
-    places: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for span in errors:
-        places.setdefault(span.source.name, []).append(span.start)
-    for starts in places.values():
+        positions.setdefault(span.source.name, []).append(span.start)
+    for starts in positions.values():
         starts.sort()
     for rule in rules:
         if rule.span:
-            starts = places.get(rule.span.source.name, [])
+            starts = positions.get(rule.span.source.name, [])
             if bisect_left(starts, rule.span.start) == bisect_left(starts, rule.span.end):
                 yield rule
 
 
 def _expanded(path: str, extension: str) -> list[Path]:
-    here = Path(path)
-    if (here / MARKER).exists() or "://" in path:
-        what = "a store" if (here / MARKER).exists() else "an address"
+    named = Path(path)
+    if (named / MARKER).exists() or "://" in path:
+        what = "a store" if (named / MARKER).exists() else "an address"
         note = "look at a store with zodiac query or zodiac rules, and change it with zodiac apply"
         raise _problem(f"{path} is {what}, not a program", note)
-    if here.is_dir():
-        inside = sorted(here.rglob(f"*{extension}"))
+    if named.is_dir():
+        inside = sorted(named.rglob(f"*{extension}"))
         if not inside:
             raise _problem(f"the folder {path} holds no {extension} file", "name the files themselves")
         return inside
-    if here.exists():
-        return [here]
+    if named.exists():
+        return [named]
     matches = sorted(map(Path, glob.glob(path, recursive=True)))  # noqa: PTH207 - a whole pattern
     if matches:
-        return [one for match in matches for one in _expanded(str(match), extension)]
+        return [file for match in matches for file in _expanded(str(match), extension)]
     raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
 
 

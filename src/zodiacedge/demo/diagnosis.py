@@ -1,7 +1,7 @@
-"""The paper's scenario: a farm at the centre, a slice on each turbine, and rules that come and go there.
+"""The paper's scenario: a farm at the centre, a slice on each turbine, and diagnosis rules on two of them.
 
-The centre puts together what sensors observed. A turbine runs a few daily rules on its slice; when one of its
-readings is odd, rule set 1 is added, asked, and dropped again. What is told about all this is left to others.
+The centre collects the observations of the sensors. A turbine runs a few daily rules on its slice; when a
+reading is odd, rule set 1 is inserted, queried, and deleted again. Printing is left to `story`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
 
-# What a turbine needs: its readings and what is usual for each, who stands in its row, and the air there.
+# The slice of a turbine: its readings with their usual ranges, the turbines of its row, and the air there.
 SLICES = (
     "?- farm:reading(T, P, V), farm:usualLow(P, L), farm:usualHigh(P, H), farm:ofComponent(P, C) .",
     "?- farm:inRow(T, R), farm:inRow(X, R), farm:hasNeighbour(X, Y) .",
@@ -35,7 +35,7 @@ _READING = f"{FARM}reading"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a turbine knows: how many facts, and their digest."""
+    """The facts of a turbine: their number and digest."""
 
     version: int
     facts: int
@@ -44,18 +44,18 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What happened on one turbine."""
+    """The diagnosis of one turbine."""
 
     number: int
     degrees: float
-    """What its sensor of the air said at noon."""
+    """The air temperature that its sensor read at noon."""
     opened: float
-    """The seconds that opening its slice took."""
+    """The seconds for opening its slice."""
     rules: int
     facts: int
     noon: ChangeReport
     unusual: tuple[str, ...]
-    """What the daily rules found."""
+    """The properties that the daily rules find unusual."""
     before: State
     added: ChangeReport
     neighbours: int
@@ -67,7 +67,7 @@ class Diagnosis:
 
     @property
     def restored(self) -> bool:
-        """Whether the turbine knows exactly what it knew before the rules came."""
+        """Whether the turbine has exactly the facts that it had before the rules were inserted."""
         return (self.before.facts, self.before.digest) == (self.after.facts, self.after.digest)
 
 
@@ -81,20 +81,20 @@ def load_farm(kb: KnowledgeBase, data: Path, message: str) -> ChangeReport:
 
 
 def devices(turbines: int) -> list[Device]:
-    """Return all turbines, each with what tells its slice from those of others."""
+    """Return all turbines as devices, each with the values of its slice."""
     names = [turbine(number) for number in range(1, turbines + 1)]
     return [Device(short(name), {"T": name}) for name in names]
 
 
 def short(name: IRI) -> str:
-    """Return the name of a thing of the farm without what all have in common."""
+    """Return the local name of an IRI of the farm."""
     return name.value.removeprefix(FARM)
 
 
 def air_nearby(kb: KnowledgeBase, number: int) -> dict[IRI, float]:
     """Return the air temperatures that a knowledge base has for the neighbours of a turbine."""
-    ask = kb.prepare(f"ans(N, V) :- <{_NEARBY}>(T, N, V) .", "T")
-    return {name: float(str(value)) for name, value in ask(T=turbine(number)) if isinstance(name, IRI)}
+    query = kb.prepare(f"ans(N, V) :- <{_NEARBY}>(T, N, V) .", "T")
+    return {name: float(str(value)) for name, value in query(T=turbine(number)) if isinstance(name, IRI)}
 
 
 def diagnose(
@@ -102,16 +102,16 @@ def diagnose(
     number: int,
     degrees: float,
     nearby: Mapping[IRI, float],
-    look: Callable[[KnowledgeBase], None] | None = None,
+    draw: Callable[[KnowledgeBase], None] | None = None,
 ) -> Diagnosis:
-    """Play noon on a turbine: an odd reading, rule set 1 comes, is asked, and goes.
+    """Play noon on a turbine: an odd reading; rule set 1 is inserted, queried, and deleted.
 
     Args:
-        store: Its slice.
-        number: Which turbine it is.
-        degrees: What its own sensor of the air says.
-        nearby: What those of its neighbours say, as the centre sent it.
-        look: Called while the rules are there.
+        store: The slice of the turbine.
+        number: The number of the turbine.
+        degrees: The air temperature that its own sensor reads.
+        nearby: The readings of its neighbours, as the centre sent them.
+        draw: Called while the rules are in force.
     """
     started = time.perf_counter()
     with open_kb(store) as kb:
@@ -123,10 +123,10 @@ def diagnose(
         with kb.change("rule set 1 comes") as change:
             change.add_rules(rule_set(1), "rs1.rules")
         added = change.report
-        if look:
-            look(kb)
-        neighbours = _one(kb, "hasNeighbourAirTemperatureMeasurementNumber", number)
-        median = _one(kb, "hasMedianAirTemperatureMeasurementNearby", number)
+        if draw:
+            draw(kb)
+        neighbours = _value(kb, "hasNeighbourAirTemperatureMeasurementNumber", number)
+        median = _value(kb, "hasMedianAirTemperatureMeasurementNearby", number)
         broken = bool(kb.prepare("?- SensorAnomalyWindTurbine(T) .", "T")(T=turbine(number)))
         with kb.change("rule set 1 goes") as change:
             change.remove_rules(rule_set(1), "rs1.rules")
@@ -148,10 +148,10 @@ def diagnose(
 
 
 def load_kernels() -> None:
-    """Load the compiled kernels that rule set 1 needs: a turbine's process did long before."""
+    """Load the compiled kernels that rule set 1 needs, as a turbine's process did at its start."""
     kb = open_kb()
     with kb.change() as change:
-        change.add_facts([(one.relation, *one.args) for one in ds1(6)])
+        change.add_facts([(fact.relation, *fact.args) for fact in ds1(6)])
     for _ in range(2):
         with kb.change() as change:
             change.add_rules(rule_set(1), "rs1.rules")
@@ -161,8 +161,8 @@ def load_kernels() -> None:
 
 def _noon(kb: KnowledgeBase, number: int, degrees: float, nearby: Mapping[IRI, float]) -> ChangeReport:
     me = turbine(number)
-    was = kb.prepare(f"ans(V) :- <{_READING}>(T, P, V) .", "T", "P")(T=me, P=AMBIENT)
-    old = [(_READING, me, AMBIENT, value) for (value,) in was]
+    previous = kb.prepare(f"ans(V) :- <{_READING}>(T, P, V) .", "T", "P")(T=me, P=AMBIENT)
+    old = [(_READING, me, AMBIENT, value) for (value,) in previous]
     old += [(_NEARBY, me, name, value) for name, value in air_nearby(kb, number).items()]
     with kb.change("noon") as change:
         change.remove_facts(old)
@@ -171,14 +171,14 @@ def _noon(kb: KnowledgeBase, number: int, degrees: float, nearby: Mapping[IRI, f
     return change.report
 
 
-def _one(kb: KnowledgeBase, relation: str, number: int) -> float:
-    """Return the one value that a relation has for a turbine."""
+def _value(kb: KnowledgeBase, relation: str, number: int) -> float:
+    """Return the only value of a relation for a turbine."""
     ((value,),) = kb.prepare(f"ans(V) :- {relation}(T, V) .", "T")(T=turbine(number))
     return float(str(value))
 
 
 def _state(kb: KnowledgeBase) -> State:
-    found = kb.verify()
-    if not found.ok:
-        raise AssertionError(str(found))
-    return State(found.version, found.facts, found.digest)
+    verification = kb.verify()
+    if not verification.ok:
+        raise AssertionError(str(verification))
+    return State(verification.version, verification.facts, verification.digest)

@@ -1,4 +1,4 @@
-"""The folder that `zodiac demo` leaves behind: what is called how, and what is removed for the next one."""
+"""The folder that `zodiac demo` leaves behind: its paths, and its removal before the next demo."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Try:
 
 @dataclass(frozen=True, slots=True)
 class DemoFolder:
-    """The names of what the demo leaves behind."""
+    """The paths of the files that the demo leaves behind."""
 
     root: Path
 
     @property
     def data(self) -> Path:
-        """What the sensors observed in the morning."""
+        """The observations of the morning."""
         return self.root / "farm.nt"
 
     @property
@@ -50,7 +50,7 @@ class DemoFolder:
 
     @property
     def landing(self) -> Path:
-        """Where files arrive at noon."""
+        """The folder that files arrive in at noon."""
         return self.root / "landing"
 
     @property
@@ -60,26 +60,26 @@ class DemoFolder:
 
     @property
     def pictures(self) -> Path:
-        """All pictures."""
+        """The folder of the pictures."""
         return self.root / "pictures"
 
     @property
     def log(self) -> Path:
-        """What Java and Spark said when they started."""
+        """The start messages of Java and Spark."""
         return self.root / "spark.log"
 
     @property
     def notes(self) -> Path:
-        """What there is, and what to try."""
+        """A description of the folder, with commands to try."""
         return self.root / "README.txt"
 
     @property
     def document(self) -> Path:
-        """The story, for machines."""
+        """The results of the story as JSON."""
         return self.root / "story.json"
 
     def prepare(self) -> None:
-        """Make the folder, without what an earlier demo left; raise where something else is."""
+        """Create the folder, and remove the files of an earlier demo; raise if it holds other files."""
         check_folder(self.root)
         if self.root.exists() and any(self.root.iterdir()):
             if not self.notes.is_file() or not self.notes.read_bytes().startswith(_FIRST_LINE.encode()):

@@ -1,7 +1,6 @@
-"""A change worked out: what is asked for, checked, evaluated by the engine, and told in a report.
+"""Checks a change, lets the engine evaluate it, and reports it.
 
-Nothing is in force yet. Who may ask for it, where it is written down and when it is put in force are left to
-`knowledge`.
+Nothing is in force yet: locks, the log of a store and the commit are left to `knowledge_base`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class CurrentVersion(NamedTuple):
 
 
 class EvaluatedChange(NamedTuple):
-    """What a change comes to."""
+    """The result of a change: rules, fact delta, uncommitted state and report."""
 
     program: RuleBase
     effect: FactDelta
@@ -43,39 +42,39 @@ class EvaluatedChange(NamedTuple):
 
 
 def evaluate_change(
-    there: CurrentVersion, change: Change, host: Host, settings: Settings, *, dry: bool
+    current: CurrentVersion, change: Change, host: Host, settings: Settings, *, dry: bool
 ) -> EvaluatedChange:
-    """Work a change out, or raise where it is refused; the version of a dry run stays as it is."""
+    """Evaluate a change, or raise if it is refused; a dry run keeps the version number."""
     start = time.perf_counter()
-    version, program, before = there
+    version, program, before = current
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
     if settings.progress and any(facts):
-        # An engine may put the work off until somebody asks what came of it: `plan_rule_delta` does.
+        # An engine may compute the delta lazily; `plan_rule_delta` asks for it.
         settings.progress(Progress(0, len(program.graph.nodes), (), 0, 0, _COMPARING))
     effect = _effect(change, before)
     settings.turn.yield_to_waiters()
-    prepared = plan_rule_delta(program, change, host, effect, before)
-    attempt = before.attempt(prepared.program.rules, prepared.program.graph, effect, settings)
-    bodies = [conjunct for rule in prepared.rules_added for conjunct in rule.body]
-    warnings = (*prepared.warnings, *mistaken_constants(bodies, effect.holds))
+    delta = plan_rule_delta(program, change, host, effect, before)
+    attempt = before.attempt(delta.program.rules, delta.program.graph, effect, settings)
+    bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
+    warnings = (*delta.warnings, *mistaken_constants(bodies, effect.holds))
     report = ChangeReport(
         version,
         version + (not dry),
-        prepared.rules_added,
-        prepared.rules_removed,
+        delta.rules_added,
+        delta.rules_removed,
         effect.added,
         effect.removed,
         attempt.net,
-        (*dropped_nodes(prepared.dropped, before), *attempt.runs),
-        {_shown(prepared.program.rules[key]): d for key, d in attempt.dropped.items()},
+        (*dropped_nodes(delta.dropped, before), *attempt.runs),
+        {_label(delta.program.rules[key]): d for key, d in attempt.dropped.items()},
         warnings,
         time.perf_counter() - start,
     )
-    return EvaluatedChange(prepared.program, effect, attempt, report)
+    return EvaluatedChange(delta.program, effect, attempt, report)
 
 
 def _effect(change: Change, state: State) -> FactDelta:
-    """Return what a change comes to on the explicit facts."""
+    """Return the effective delta of a change on the explicit facts."""
     add, remove = state.batch(), state.batch()
     for batch in change.loaded:
         add.merge(batch)
@@ -86,5 +85,5 @@ def _effect(change: Change, state: State) -> FactDelta:
     return state.effective_delta(add, remove)
 
 
-def _shown(rule: Rule) -> str:
+def _label(rule: Rule) -> str:
     return rule.label or format_rule(rule)

@@ -1,10 +1,10 @@
 """The knowledge base: the façade that users import.
 
-A knowledge base holds rules and facts and keeps what follows from them. A change is one transaction:
-it is committed whole, or refused and nothing has changed.
+A knowledge base holds rules and explicit facts and maintains the derived facts. A change is one transaction:
+it is committed as a whole, or refused without effect.
 
-Threads may share it. Changes come one after the other; whoever reads meanwhile sees the version before.
-Only one thread works in the engine at a time, the one whose turn it is, and a change passes its turn on.
+Threads may share it. Changes are serialised; concurrent readers see the version before. Only one thread works
+in the engine at a time, and a change yields to waiting readers.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 
 
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
-# What only a knowledge base in a store has: `store.knowledge_base.StoredKnowledgeBase`.
+# Attributes of `store.knowledge_base.StoredKnowledgeBase` only.
 _OF_STORES = frozenset({"at", "diff", "flush", "log", "recovered", "rollback", "store", "streams", "vacuum"})
 
 
 class KnowledgeBase:
-    """Rules, explicit facts, and all that follows from them."""
+    """Rules, explicit facts (EDB) and derived facts (IDB)."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         """Start empty; use `zodiacedge.open` instead."""
@@ -71,7 +71,7 @@ class KnowledgeBase:
         self._subscribers = Subscribers()
 
     def __enter__(self) -> Self:
-        """Return this; the end of the block closes it."""
+        """Return the knowledge base; the end of the block closes it."""
         return self
 
     def __exit__(
@@ -80,19 +80,19 @@ class KnowledgeBase:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the knowledge base."""
         self.close()
 
     def close(self) -> None:
-        """Let go of what is held outside memory; a knowledge base in memory holds nothing."""
+        """Release resources outside memory; a knowledge base in memory has none."""
 
     def matching(self, query: str, /, **values: object) -> frozenset[Fact]:
-        """Return the facts that the atoms of a query match in some answer, explicit or not.
+        """Return the facts that the atoms of a query match in its answers, explicit or derived.
 
             kb.matching("?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
 
         Args:
-            query: `?- body .`; atoms under `not` and in an AGGREGATE only choose.
+            query: `?- body .`; atoms under `not` and in an AGGREGATE only filter.
             values: Values for variables of it.
         """
         given = {name: from_python(value) for name, value in values.items()}
@@ -102,7 +102,7 @@ class KnowledgeBase:
 
     @property
     def version(self) -> int:
-        """How many changes were committed."""
+        """The number of committed changes."""
         return self._version
 
     @property
@@ -123,7 +123,7 @@ class KnowledgeBase:
 
     @property
     def state(self) -> State:
-        """What the engine made of rules and facts; with other threads about, only within `reading`."""
+        """The engine's state; if threads share the knowledge base, use it only within `reading`."""
         return self._state
 
     def graph(self) -> HyperGraph:
@@ -136,13 +136,13 @@ class KnowledgeBase:
             return state.visible()
 
     def derived(self) -> dict[str, int]:
-        """Count derived facts per predicate, explicit too or not; predicates with rules are all named."""
+        """Count derived facts per predicate, also explicit ones; all predicates with rules are listed."""
         with self._asking() as state:
             heads = {rule.head.predicate for rule in self.rules}
             return per_predicate(state.derived_counts(), heads, self._known())
 
     def reading(self) -> AbstractContextManager[object]:
-        """Let all reads of a `with` block see one version: a change of another thread waits meanwhile."""
+        """Let all reads of a `with` block see one version: changes of other threads wait."""
         return self._engine_lock
 
     def change(self, message: str = "") -> Transaction:
@@ -161,19 +161,17 @@ class KnowledgeBase:
         committed: Callable[[ChangeReport], None] | None = None,
         stream: tuple[str, int] | None = None,
     ) -> ChangeReport:
-        """Carry out a change as one transaction, or raise and leave everything as it was.
+        """Commit a change as one transaction, or raise without effect.
 
-        The change of a store is on disk when this returns.
-
-        Subscribers are told before it returns; what they raise comes as one `ExceptionGroup`, and the change
-        is committed all the same.
+        A change of a store is durable when this returns. Subscribers are called before; their exceptions are
+        raised as one `ExceptionGroup`, and the change stays committed.
 
         Args:
-            change: What comes and goes.
-            message: What the log of a store says about it.
-            prefixes: Made known to later texts, once it is committed.
-            committed: Called with the report before subscribers are.
-            stream: The stream that the change came from and its number there, kept with it: see `streams`.
+            change: Rules and facts to insert and to delete.
+            message: A text for the log of a store.
+            prefixes: Prefixes for later texts, once the change is committed.
+            committed: Called with the report, before subscribers are called.
+            stream: The stream and batch number of the change, recorded with it: see `streams`.
         """
         interrupted: KeyboardInterrupt | None = None
         note = ChangeNote(given_message(message), prefixes or {}, stream)
@@ -181,7 +179,7 @@ class KnowledgeBase:
         with self._gate.alone():
             with self._asking():
                 program, effect, attempt, report = self._evaluated(change, dry=False)
-                # Everything that can fail comes first, and nothing can interrupt what follows it.
+                # Steps that can fail come first; the commit itself cannot be interrupted.
                 try:
                     ticket = self._record(effect, attempt, report, note)
                     with uninterrupted():
@@ -197,12 +195,12 @@ class KnowledgeBase:
                         raise
                     if not isinstance(problem, KeyboardInterrupt):
                         raise
-                    # It was put off until now, and the change is in force: all must hear of it first.
+                    # The interruption was deferred and the change is in force: notify subscribers first.
                     interrupted = problem
             self._before_notifying(ticket)
-            self._subscribers.tell(report)
+            self._subscribers.notify(report)
             self._after_notifying()
-        # Outside: threads whose changes come close together wait for the disk together.
+        # Outside the lock, so that concurrent changes share one wait for the disk.
         self._make_durable(ticket)
         if interrupted:
             raise interrupted
@@ -217,10 +215,10 @@ class KnowledgeBase:
         add_facts: Facts | None = None,
         remove_facts: Facts | None = None,
     ) -> ChangeReport:
-        """Find out what a change would do, or why it would be refused; nothing is committed.
+        """Evaluate a change without committing it, or raise if it would be refused.
 
-        The change comes as a whole, or piece by piece as a `Transaction` takes it. The report is that of the
-        change, but for its versions: both are the one there is, and `report.dry_run` is true.
+        The change is given as a whole, or in pieces as for a `Transaction`. The report is that of the change,
+        except that both versions are the current one, and `report.dry_run` is true.
         """
         if change is None:
             collecting = Transaction(self)
@@ -243,25 +241,25 @@ class KnowledgeBase:
     def subscribe(
         self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
     ) -> Subscription:
-        """Be told after each commit which facts of a predicate became visible and which are no more.
+        """Call a function after each commit that changes the visible facts of a predicate.
 
             kb.subscribe("alarm/1", lambda notice: print(notice.version, notice.inserted, notice.deleted))
 
         Args:
-            predicate: `p`, `p/1`, `ex:p`, `<http://e/p>` or an IRI; a name alone is of any arity,
-                `rdf:type` is all classes; None: all.
-            callback: Called by the thread that committed, before the next change, if there are such facts. It
-                may read and change the knowledge base; its own commits are told when this one has been.
+            predicate: `p`, `p/1`, `ex:p`, `<http://e/p>` or an IRI; a bare name means any arity,
+                `rdf:type` all classes, None all predicates.
+            callback: Called by the committing thread, before the next change, if such facts changed. It may
+                read and change the knowledge base; callbacks for its own commits follow later.
         """
         return self._subscribers.add(predicate_name(predicate, self._prefixes), callback)
 
     def verify(self, against: str = "") -> Verification:
-        """Evaluate the program from nothing and compare all visible facts and every segment.
+        """Evaluate the program from scratch and compare all visible facts and every segment.
 
-        Changes wait until it is done, readers do not.
+        Changes wait for the verification, readers do not.
 
         Args:
-            against: The engine that evaluates, `reference` for the definition; this one's own if not given.
+            against: The engine that evaluates, such as `reference`; the current one if not given.
         """
         against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
@@ -272,38 +270,38 @@ class KnowledgeBase:
     def _record(
         self, effect: FactDelta, attempt: UncommittedState, report: ChangeReport, note: ChangeNote
     ) -> int:
-        """Write a change to the log before it is in force, and return its ticket; memory has no log."""
+        """Write a change to the log before it is in force, and return its ticket; 0 without a log."""
         del effect, attempt, report, note
         return 0
 
     def _committed(self, note: ChangeNote) -> None:
-        """Remember what a change that is in force now said about itself."""
+        """Record the metadata of a committed change."""
 
     def _before_notifying(self, ticket: int) -> None:
-        """Make a change durable that subscribers are about to see."""
+        """Make a change durable before subscribers see it."""
 
     def _after_notifying(self) -> None:
-        """Do what is due after a change, while no other one may begin."""
+        """Run maintenance after a change, before the next change begins."""
 
     def _make_durable(self, ticket: int) -> None:
         """Wait until the change of a ticket is on disk."""
 
     def _withdraw(self) -> None:
-        """Take back what the log has beyond this version, if anything: that change did not come about."""
+        """Remove log entries after this version: their change failed."""
 
     def _check_changes(self, *, dry: bool) -> None:
-        """Raise if changes, or dry runs of them, are not possible now."""
+        """Raise if changes, or dry runs, are not possible."""
 
     def _evaluated(self, change: Change, *, dry: bool) -> EvaluatedChange:
         self._check_changes(dry=dry)
-        there = CurrentVersion(self._version, self._program, self._state)
+        current = CurrentVersion(self._version, self._program, self._state)
         return evaluate_change(
-            there, change, self._host(), replace(self._settings, turn=self._engine_lock), dry=dry
+            current, change, self._host(), replace(self._settings, turn=self._engine_lock), dry=dry
         )
 
     @contextmanager
     def _asking(self) -> Iterator[State]:
-        """Work in the engine, when it is this thread's turn."""
+        """Hold the engine's lock and yield the current state."""
         with self._gate.inside():
             yield self._state
 
@@ -318,16 +316,16 @@ class KnowledgeBase:
         return Answers(columns_of(checked.query), answer.rows, tuple(warnings), answer.dropped)
 
     def prepare(self, text: str, *parameters: str) -> Prepared:
-        """Check and plan a query once, to be answered often, given values for some of its variables.
+        """Check and plan a query once, for repeated use with values for its parameters.
 
             near = kb.prepare("?- neighbour(X, Y) .", "X")
             near(X=ze.iri("wt1"))
 
-        The answers are those of the query with the values written in place of the parameters.
+        The answers are those of the query with the values in place of the parameters.
 
         Args:
             text: The query.
-            parameters: The names of variables that get their values with each call.
+            parameters: The names of variables that each call gives values to.
         """
         given = {name: Variable(name) for name in parameters}
         query, _ = self._checked(text, given.values())
@@ -343,13 +341,13 @@ class KnowledgeBase:
         return call
 
     def aggregate(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
-        """Register an aggregate: it gets a group's values as a list, in the total order."""
+        """Register an aggregate function of the list of a group's values, in the total order."""
         named = AggregateFunction(name or call.__name__, call, vectorised)
         self._register(self._settings.registry.with_fold(named))
         return call
 
     def add_prefixes(self, prefixes: Iterable[tuple[str, str]]) -> None:
-        """Make prefixes known to later texts: queries and changes."""
+        """Add prefixes for later queries and changes."""
         self._prefixes.update(prefixes)
 
     @property
@@ -359,7 +357,7 @@ class KnowledgeBase:
 
     @property
     def settings(self) -> Settings:
-        """How the engine evaluates: what is registered, the limits, and so on."""
+        """The engine's settings: registered functions, limits, and so on."""
         return self._settings
 
     def _register(self, registry: Registry) -> None:
@@ -371,28 +369,28 @@ class KnowledgeBase:
 
     @contextmanager
     def loading(self) -> Iterator[tuple[Batch, Callable[[], None]]]:
-        """Hold the engine while files are read: into a batch, with a function that lets other threads in."""
+        """Lock the engine for reading files into a batch; the function yields to waiting threads."""
         with self._engine_lock:
             yield self._state.batch(), self._engine_lock.yield_to_waiters
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Tell a caller that asks for versions that they take a store."""
+            """Raise an error that says which operations need a store."""
             if name in _OF_STORES:
                 raise in_memory()
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def export_slice(self, path: str | os.PathLike[str], /, *slices: str, **values: object) -> Slice:
-        """Write the part that one device needs as a store of its own, for the engine embedded.
+        """Write the part that one device needs as a new store for the embedded engine.
 
             kb.export_slice("wt1.zodiac", "?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
 
         Args:
-            path: The folder of the new store or its address, empty or not there yet.
-            slices: What goes along: for `?- body .`, or an atom alone, the facts that its atoms match; for
-                `about(X) :- body .` the explicit facts that mention what it finds. `docs/store.md` says which
-                rules go with them.
+            path: The folder of the new store or its address, empty or not existing.
+            slices: Texts that select facts: `?- body .`, or an atom alone, the facts that its atoms match;
+                `about(X) :- body .` the explicit facts that mention its answers. `docs/store.md` says which
+                rules the slice holds.
             values: Values for variables of these texts.
         """
         given = {name: from_python(value) for name, value in values.items()}
@@ -401,7 +399,7 @@ class KnowledgeBase:
         with self._asking() as state:
             part = cut(wishes, self._program, state, self._settings)
             message = f"version {self._version}: {' '.join(texts)}"
-        # The store is a layer above, and only who exports to a store loads it.
+        # The store is a layer above, and loads Delta and Arrow.
         from zodiacedge.store.export_slice import write_slice  # noqa: PLC0415
 
         write_slice(path, part, message, self._prefixes, self._settings, self._host())

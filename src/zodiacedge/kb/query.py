@@ -1,4 +1,4 @@
-"""Queries as they are checked, prepared to be answered often, and answered."""
+"""Checks queries, prepares them for repeated use, and holds their answers."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Answers:
         return len(self.rows)
 
     def __bool__(self) -> bool:
-        """Whether there is an answer: yes or no, for a ground query."""
+        """Return whether there is an answer: the truth of a ground query."""
         return bool(self.rows)
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, typed where one type holds a column, else as cells.
+        """Return the rows as an Arrow table, with a type for a column of one type, else as cells.
 
-        A column that stands twice gets another name the second time, because frames want names of their own:
-        `X` and `X_2`. A frame without columns has no rows either: ask a ground query for its truth.
+        A repeated column gets a distinct name, `X` and `X_2`, because data frames require it. A table without
+        columns has no rows either: use the truth value of a ground query.
         """
         from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
 
@@ -70,20 +70,20 @@ class Answers:
 
 
 class Prepared:
-    """A query that was checked and planned: call it with values for its parameters, as often as needed.
+    """A checked and planned query: call it with values for its parameters, as often as needed.
 
-    It follows the knowledge base: after a change it is planned again, the next time it is asked.
+    The first call after a change of the knowledge base plans it again.
     """
 
     def __init__(
         self,
         query: Query,
         parameters: Mapping[str, Variable],
-        asking: Callable[[], AbstractContextManager[State]],
+        read: Callable[[], AbstractContextManager[State]],
         settings: Callable[[], Settings],
     ) -> None:
         """Use `KnowledgeBase.prepare` instead."""
-        self._asking = asking
+        self._read = read
         self._settings = settings
         self._query = query
         self._parameters = parameters
@@ -93,10 +93,10 @@ class Prepared:
     def __call__(self, /, **values: object) -> Answers:
         """Answer the query; a string is a literal, an IRI is made with `zodiacedge.iri`."""
         if values.keys() != self._parameters.keys():
-            wanted = ", ".join(self._parameters) or "no values"
-            raise UsageProblem(Diagnostic("U009", f"this query takes {wanted}", "give each by its name"))
+            expected = ", ".join(self._parameters) or "no values"
+            raise UsageProblem(Diagnostic("U009", f"this query takes {expected}", "give each by its name"))
         given = {self._parameters[name]: from_python(value) for name, value in values.items()}
-        with self._asking() as state:
+        with self._read() as state:
             settings = self._settings()
             if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
                 parameters = tuple(self._parameters.values())
@@ -111,7 +111,7 @@ def columns_of(query: Query) -> tuple[str, ...]:
 
 
 class CheckedQuery(NamedTuple):
-    """A query that was parsed and checked, with the warnings of both."""
+    """A parsed and checked query, with the warnings of both."""
 
     query: Query
     warnings: tuple[Diagnostic, ...]
@@ -124,23 +124,23 @@ def checked_query(
     given: Collection[Variable] = (),
     name: str = "<query>",
 ) -> CheckedQuery:
-    """Parse and check a query, or raise; variables in `given` get their values later."""
+    """Parse and check a query, or raise; variables in `given` are parameters."""
     query = parse_query(text, name, prefixes, given)
-    problems = list(_no_parameters(query, given))
+    problems = list(_bad_parameters(query, given))
     if problems:
         raise UsageProblem(problems)
-    found = check_query(query, host, given)
-    errors = [d for d in found if d.severity == "error"]
+    diagnostics = check_query(query, host, given)
+    errors = [d for d in diagnostics if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
-    return CheckedQuery(query, tuple(d for d in found if d.severity != "error"))
+    return CheckedQuery(query, tuple(d for d in diagnostics if d.severity != "error"))
 
 
-def _no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
-    """Find what cannot get its value with a call: what the query lacks, and what is an aggregate's own."""
+def _bad_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:
+    """Yield errors for parameters that the query lacks or that are local to an aggregate."""
     columns = (c for c in query.columns if isinstance(c, Variable))
-    there = dict.fromkeys((*columns, *(v for c in query.body for v in variables(c))))
-    named = [v.name for v in there if not v.anonymous]
+    candidates = dict.fromkeys((*columns, *(v for c in query.body for v in variables(c))))
+    named = [v.name for v in candidates if not v.anonymous]
     for v in given:
         if v.name not in named:
             near = nearest(v.name, named)
@@ -157,18 +157,18 @@ def _no_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnost
 
 
 def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         new, number = name, 1
-        while new in found:
+        while new in distinct:
             number += 1
             new = f"{name}_{number}"
-        found.append(new)
-    return tuple(found)
+        distinct.append(new)
+    return tuple(distinct)
 
 
 def library(name: str) -> ModuleType:
-    """Load a library that not everybody has."""
+    """Import an optional library, or raise."""
     try:
         return import_module(name)
     except ImportError as problem:

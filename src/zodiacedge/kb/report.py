@@ -1,7 +1,6 @@
-"""What a change did: the report that people, subscribers and machines get.
+"""The report of a change, for people, subscribers and machines.
 
-`str(report)` is for people and only counts, `to_dict` is for machines; who wants the facts asks for
-`inserted` and `deleted`.
+`str(report)` counts facts for people, `to_dict` does for machines; `inserted` and `deleted` list them.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
 
-# A report is a few lines, whatever the change: what goes beyond is counted.
+# A report is a few lines for any change: further items are only counted.
 _MOST = 6
 _LONGEST_RULE = 60
-# Means are told as `how, where: why`, as far as there is something to tell.
-_AFTER_MEANS = re.compile("[,:] ")
+# The strategy of a node is a text `how, where: why`; the last two are optional.
+_AFTER_STRATEGY = re.compile("[,:] ")
 _REASON = ": "
 
 
 @dataclass(frozen=True, repr=False)
 class ChangeReport:
-    """One commit: versions, what came and went, how each node was evaluated, and warnings.
+    """The report of a commit: versions, net change, how each hyper-node was evaluated, and warnings.
 
-    That of a dry run says what a commit would have done; its two versions are the same.
+    The report of a dry run says what a commit would do; its two versions are the same.
     """
 
     version_before: int
@@ -54,7 +53,7 @@ class ChangeReport:
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing was committed: every commit makes a version."""
+        """Whether nothing was committed: every commit creates a version."""
         return self.version_after == self.version_before
 
     @cached_property
@@ -64,23 +63,23 @@ class ChangeReport:
 
     @cached_property
     def deleted(self) -> frozenset[Fact]:
-        """The facts that are visible no more."""
+        """The facts that are no longer visible."""
         return self.net.facts()[1]
 
     def net_counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how many facts became visible and how many are visible no more, per predicate."""
-        came, went = self.net.counts()
-        beside = {*came, *went}
-        return per_predicate(came, beside=beside), per_predicate(went, beside=beside)
+        """Count the facts that became visible and those that are no longer visible, per predicate."""
+        inserted, deleted = self.net.counts()
+        beside = {*inserted, *deleted}
+        return per_predicate(inserted, beside=beside), per_predicate(deleted, beside=beside)
 
     def net_change(self) -> dict[str, int]:
-        """Return by how much the number of visible facts grew or shrank, per predicate; no fact is listed."""
-        came, went = self.net.counts()
-        grown = {p: came.get(p, 0) - went.get(p, 0) for p in {*came, *went}}
+        """Return the growth of the number of visible facts per predicate, without listing facts."""
+        inserted, deleted = self.net.counts()
+        grown = {p: inserted.get(p, 0) - deleted.get(p, 0) for p in {*inserted, *deleted}}
         return per_predicate({p: n for p, n in grown.items() if n}, beside=grown)
 
     def __repr__(self) -> str:
-        """Return what tells this report from others: its states may hold millions of facts."""
+        """Return the versions only: the net change may hold millions of facts."""
         return f"<{type(self).__name__} {self._versions}>"
 
     @property
@@ -91,23 +90,24 @@ class ChangeReport:
 
     def __str__(self) -> str:
         """Return the report as a few lines for people."""
-        came, went = self.net_counts()
-        names = sorted({*came, *went}, key=lambda name: (-came.get(name, 0) - went.get(name, 0), name))
-        predicates = _names(f"{name} {_signed(came.get(name, 0), went.get(name, 0))}" for name in names)
+        inserted, deleted = self.net_counts()
+        counts = {name: (inserted.get(name, 0), deleted.get(name, 0)) for name in {*inserted, *deleted}}
+        by_size = sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0]))
+        predicates = _names(f"{name} {_signed(*count)}" for name, count in by_size)
         added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
             f"{self._versions} in {self.seconds:.3f} s",
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
-            f"visible facts: {_signed(sum(came.values()), sum(went.values()))}{predicates}",
-            f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_means(self.nodes))}",
+            f"visible facts: {_signed(sum(inserted.values()), sum(deleted.values()))}{predicates}",
+            f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_strategy(self.nodes))}",
         ]
         lines += _first(_reasons(self.nodes))
         lines += _first(
-            f"dropped: {number_of(found.count, 'binding')} of rule {_cut(rule)}, for example {found.example}"
-            for rule, found in self.dropped.items()
+            f"dropped: {number_of(lost.count, 'binding')} of rule {_cut(rule)}, for example {lost.example}"
+            for rule, lost in self.dropped.items()
         )
-        lines += _first(f"{found.severity} {found.code}: {found.message}" for found in self.warnings)
+        lines += _first(f"{warning.severity} {warning.code}: {warning.message}" for warning in self.warnings)
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
@@ -129,14 +129,14 @@ class ChangeReport:
                     "strategy": n.strategy,
                     "rounds": n.rounds,
                     "facts": n.facts,
-                    "inserted": moved and moved.gained,
-                    "deleted": moved and moved.lost,
+                    "inserted": change and change.gained,
+                    "deleted": change and change.lost,
                     "derivations": n.derivations,
                     "seconds": n.seconds,
                     "estimate": n.estimate,
                 }
                 for n in self.nodes
-                for moved in [n.counted()]
+                for change in [n.counted()]
             ],
             "dropped": {r: {"count": d.count, "example": d.example} for r, d in self.dropped.items()},
             "warnings": [w.to_dict() for w in self.warnings],
@@ -147,18 +147,18 @@ class ChangeReport:
 def per_predicate(
     counts: Mapping[Predicate, int], known: Iterable[Predicate] = (), beside: Iterable[Predicate] = ()
 ) -> dict[str, int]:
-    """Name the counts of predicates, those in `known` even where there are none.
+    """Return counts by the names of predicates; those in `known` are listed even with a count of zero.
 
-    The key is the bare name, `p/1` and `p/2` only where both exist, here or among those `beside`.
+    The key is the bare name, or `p/1` and `p/2` if both exist, here or in `beside`.
     """
-    # rdf:type with a variable class is no predicate of its own: its facts belong to classes.
-    found = {p: 0 for p in known if p.name != RDF_TYPE} | dict(counts)
-    shared = {name for name, n in Counter(p.name for p in {*found, *beside}).items() if n > 1}
-    return {f"{p.name}/{p.arity}" if p.name in shared else p.name: found[p] for p in sorted(found)}
+    # rdf:type with a variable class is not a predicate of its own: its facts belong to classes.
+    all_counts = {p: 0 for p in known if p.name != RDF_TYPE} | dict(counts)
+    shared = {name for name, n in Counter(p.name for p in {*all_counts, *beside}).items() if n > 1}
+    return {f"{p.name}/{p.arity}" if p.name in shared else p.name: all_counts[p] for p in sorted(all_counts)}
 
 
 def dropped_nodes(dropped: Iterable[Mapping[str, Rule]], before: State) -> Iterator[NodeRun]:
-    """Tell of nodes none of whose rules is left, as of those that were visited."""
+    """Report hyper-nodes that lost all their rules, like those that were visited."""
     for rules in dropped:
         labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         lost = before.segment_size(frozenset(rules))
@@ -170,9 +170,9 @@ def counted(facts: Iterable[Fact]) -> dict[str, int]:
     return per_predicate(Counter(fact.predicate for fact in facts))
 
 
-def _signed(came: int, went: int) -> str:
-    """Return what came and what went, as far as something did."""
-    return " ".join([f"+{came:,}"] * bool(came) + [f"-{went:,}"] * bool(went)) or "none"
+def _signed(inserted: int, deleted: int) -> str:
+    """Return the counts that are not zero, with their signs."""
+    return " ".join([f"+{inserted:,}"] * bool(inserted) + [f"-{deleted:,}"] * bool(deleted)) or "none"
 
 
 def _name(rule: Rule) -> str:
@@ -190,13 +190,13 @@ def _first(items: Iterable[str]) -> list[str]:
     return [*listed[:_MOST], f"and {more:,} more"] if more > 0 else listed
 
 
-def _by_means(nodes: Iterable[NodeRun]) -> Iterator[str]:
-    for strategy, count in Counter(_AFTER_MEANS.split(node.strategy)[0] for node in nodes).most_common():
+def _by_strategy(nodes: Iterable[NodeRun]) -> Iterator[str]:
+    for strategy, count in Counter(_AFTER_STRATEGY.split(node.strategy)[0] for node in nodes).most_common():
         yield f"{strategy} {count:,}"
 
 
 def _reasons(nodes: Iterable[NodeRun]) -> Iterator[str]:
-    """Yield the means for which a reason is told, each once, with the rules that it is about."""
+    """Yield each strategy that has a reason once, with the rules that it concerns."""
     rules: dict[str, list[str]] = {}
     for node in nodes:
         if _REASON in node.strategy:

@@ -1,7 +1,7 @@
-"""The rules in force, their graph, and what finds rules by the names that stand in them.
+"""The rules in force, their graph, and an index of rules by label and predicate name.
 
-A program is a value. The next one shares what it can with it, so that one rule among ten thousand costs
-nothing that looks at every rule.
+A rule base is immutable. Its successor shares data with it, so that the change of one rule among ten thousand
+visits only the rules that it concerns.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuleBase:
-    """The rules in force by key, and their graph."""
+    """The rules in force by key (the program, IDB rules in the paper's terms), and their graph."""
 
     rules: CowDict[str, Rule] = field(default_factory=CowDict)
     graph: HyperGraph = field(default_factory=HyperGraph)
     labels: CowDict[str, str] = field(default_factory=CowDict)
     """The key of the rule that has a label."""
     mentions: CowDict[str, frozenset[str]] = field(default_factory=CowDict)
-    """The keys of the rules that mention a predicate of some name."""
+    """The keys of the rules that mention a predicate name."""
     defined: CowDict[str, int] = field(default_factory=CowDict)
-    """How many rules define predicates of a name."""
+    """The number of rules that define predicates of a name."""
     aggregated: CowDict[str, Rule] = field(default_factory=CowDict)
     """The rules with an aggregate."""
 
     def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> RuleBase:
-        """Return the program with some rules, resolved, and without others; raise if it is not stratified."""
+        """Return the rule base with and without given rules (resolved); raise if it is not stratified."""
         graph, _ = self.graph.update(added, removed)
         rules, labels, aggregated = self.rules.copy(), self.labels.copy(), self.aggregated.copy()
         mentions, defined = self.mentions.copy(), self.defined.copy()
@@ -48,12 +48,12 @@ class RuleBase:
             labels.pop(rule.label, None)
             aggregated.pop(key, None)
             for name in names_in(rule):
-                left = mentions[name] - {key}
-                if left:
-                    mentions[name] = left
+                remaining = mentions[name] - {key}
+                if remaining:
+                    mentions[name] = remaining
                 else:
                     del mentions[name]
-        gained: dict[str, list[str]] = {}
+        mentioned_by: dict[str, list[str]] = {}
         for key, rule in added.items():
             rules[key] = rule
             head = rule.head.predicate.name
@@ -63,16 +63,16 @@ class RuleBase:
             if rule.aggregate:
                 aggregated[key] = rule
             for name in names_in(rule):
-                gained.setdefault(name, []).append(key)
-        for name, keys in gained.items():
+                mentioned_by.setdefault(name, []).append(key)
+        for name, keys in mentioned_by.items():
             mentions[name] = mentions.get(name, frozenset()).union(keys)
         return RuleBase(rules, graph, labels, mentions, defined, aggregated)
 
     def near(self, names: Collection[str], labels: Collection[str]) -> set[str]:
-        """Return the keys of the rules that mention some name or have some label."""
-        found = {key for name in names for key in self.mentions.get(name, ())}
-        found.update(self.labels[label] for label in labels if label in self.labels)
-        return found
+        """Return the keys of the rules that mention one of the names or have one of the labels."""
+        keys = {key for name in names for key in self.mentions.get(name, ())}
+        keys.update(self.labels[label] for label in labels if label in self.labels)
+        return keys
 
 
 def names_in(rule: Rule) -> set[str]:

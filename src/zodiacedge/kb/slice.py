@@ -1,19 +1,20 @@
-"""The part of a knowledge base that one device needs: some of its facts, and the rules that concern them.
+"""Cuts the part of a knowledge base that one device needs: facts, and the rules that concern them.
 
-A slice says which facts go along, in one of two ways:
+A text selects the facts of a slice in one of two ways:
 
     ?- neighbour(wt1, N), reading(N, V) .     the facts that its atoms match: an atom alone is such a query
-    about(S) :- sensor(wt1, S) .              the explicit facts that mention one of the terms it finds
+    about(S) :- sensor(wt1, S) .              the explicit facts that mention one of its answers
 
-What the atoms of a `?-` name is *given*: its facts go along as explicit ones, derived or not, and the rules
-that derive nothing else stay behind. Of the others, those go along that read what goes along, themselves or
-through one another, those that these need, and those that hold without facts. What stays behind then could
-derive nothing from the facts of the slice. Writing the slice as a store is left to `store.export_slice`.
+The predicates of a `?-` are *given*: the slice holds their facts as explicit ones, derived or not, and leaves
+out the rules that derive only them. Of the other rules it holds those that read its facts, directly or
+indirectly, the rules that these depend on, and those that need no facts. The rules left out could derive
+nothing from the facts of the slice. Writing the slice as a store is left to `store.export_slice`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.api import Mentioning
@@ -42,18 +43,18 @@ _RULE = ":-"
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What goes along, and how many rules stay behind."""
+    """The facts and rules of a slice, and the number of rules left out."""
 
     facts: frozenset[Fact]
     rules: tuple[Rule, ...]
     given: tuple[Predicate, ...]
-    """The predicates whose facts go along as explicit ones, whatever they were."""
+    """The predicates whose facts become explicit ones."""
     left_behind: int
     warnings: tuple[Diagnostic, ...] = ()
 
 
 class _Wish(NamedTuple):
-    """One text: a query, whether it asks what facts mention, and which of its variables have values."""
+    """One text: a query, whether it selects facts that mention its answers, and values of its variables."""
 
     query: Query
     mentions: bool
@@ -61,7 +62,7 @@ class _Wish(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """All that a slice is to hold, read and checked, and what is odd about it."""
+    """The parsed and checked texts of a slice, with warnings."""
 
     wishes: tuple[_Wish, ...]
     warnings: tuple[Diagnostic, ...]
@@ -70,39 +71,39 @@ class Wishes(NamedTuple):
 def read_slice(
     texts: Sequence[str], values: Mapping[str, Term], *, prefixes: Mapping[str, str], host: Host
 ) -> Wishes:
-    """Read and check the texts of a slice; a value is for the variable of that name, in whatever text has it.
+    """Parse and check the texts of a slice; values are for the variables of that name in all texts.
 
     Args:
         texts: Queries and atoms.
         values: Values for variables of them.
-        prefixes: What texts may use.
-        host: What the host registered.
+        prefixes: The prefixes that texts may use.
+        host: Functions and aggregates that the host registered.
     """
     if not texts:
         raise _empty("the slice is empty")
     given = {Variable(name): value for name, value in values.items()}
     wishes = [_read(text, given, prefixes) for text in texts]
-    there = {v for wish in wishes for v in wish.values}
+    used = {v for wish in wishes for v in wish.values}
     for v in given:
-        if v not in there:
-            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query) if _has_an_author(x))
+        if v not in used:
+            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query) if _is_written(x))
             near = nearest(v.name, list(named))
             hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
             raise UsageProblem(Diagnostic("U009", f"the slice has no variable {v.name}", hint))
-    found = [d for wish in wishes for d in check_query(wish.query, host, wish.values)]
-    if any(d.severity == "error" for d in found):
-        raise CheckProblem(d for d in found if d.severity == "error")
-    return Wishes(tuple(wishes), tuple(found))
+    diagnostics = [d for wish in wishes for d in check_query(wish.query, host, wish.values)]
+    if any(d.severity == "error" for d in diagnostics):
+        raise CheckProblem(d for d in diagnostics if d.severity == "error")
+    return Wishes(tuple(wishes), tuple(diagnostics))
 
 
 def matched(wishes: Wishes, state: State, settings: Settings) -> frozenset[Fact]:
-    """Find the facts that the atoms of queries match."""
-    found = (_matching(one, _positive(one.query.body), state, settings) for one in wishes.wishes)
-    return frozenset(fact for facts in found for fact in facts)
+    """Return the facts that the atoms of queries match."""
+    matches = (_matching(wish, _positive(wish.query.body), state, settings) for wish in wishes.wishes)
+    return frozenset(chain.from_iterable(matches))
 
 
 def cut(wishes: Wishes, program: RuleBase, state: State, settings: Settings) -> Slice:
-    """Find the facts that a slice wishes for, and the rules that go along."""
+    """Return the facts that the texts of a slice select, and the rules that concern them."""
     rules = program.rules.values()
     known = state.predicates() | {a.predicate for r in rules for a in (r.head, *body_atoms(r.body))}
     warnings = list(wishes.warnings)
@@ -157,28 +158,28 @@ def _positive(body: Iterable[Conjunct]) -> list[Atom]:
 
 
 def _renamed(query: Query) -> Query:
-    """Return a query whose atoms have names for all arguments: whoever wrote `_` wants the whole fact."""
+    """Return a query with named variables instead of `_`, because whole facts are selected."""
     body = tuple(replace(c, args=tuple(map(_name, c.args))) if isinstance(c, Atom) else c for c in query.body)
     return replace(query, body=body)
 
 
 def _name(arg: Argument) -> Argument:
-    # A name that no author can write, and that does not begin as those of anonymous variables do.
+    # A name that no program text can contain, and that is not one of an anonymous variable.
     return Variable(f".{arg.name}") if isinstance(arg, Variable) and arg.anonymous else arg
 
 
-def _has_an_author(one: Variable) -> bool:
-    return not one.name.startswith(".")
+def _is_written(variable: Variable) -> bool:
+    return not variable.name.startswith(".")
 
 
 # Facts
 
 
 def _matching(wish: _Wish, atoms: Iterable[Atom], state: State, settings: Settings) -> Iterator[Fact]:
-    for one in atoms:
-        # One query for each atom: all of them together could have the product of their facts as rows.
-        rows = _rows(Query(one.args, wish.query.body), wish.values, state, settings)
-        yield from (Fact(one.relation, row) for row in rows)
+    for selected in atoms:
+        # One query per atom: a common query could have the product of their facts as rows.
+        rows = _rows(Query(selected.args, wish.query.body), wish.values, state, settings)
+        yield from (Fact(selected.relation, row) for row in rows)
 
 
 def _mentioning(wish: _Wish, program: RuleBase, state: State, settings: Settings) -> Iterator[Fact]:
@@ -187,24 +188,24 @@ def _mentioning(wish: _Wish, program: RuleBase, state: State, settings: Settings
         yield from state.mentioning({term for row in rows for term in row})
         return
     for predicate in state.explicit_counts():
-        places = [Variable(f".{n}") for n in range(predicate.arity)]
-        found: set[Fact] = set()
+        positions = [Variable(f".{n}") for n in range(predicate.arity)]
+        facts: set[Fact] = set()
         for column in dict.fromkeys(wish.query.columns):
             for n in range(predicate.arity):
-                args = tuple(column if n == m else place for m, place in enumerate(places))
+                args = tuple(column if n == m else other for m, other in enumerate(positions))
                 whole = atom(predicate.name, args)
                 rows = _rows(Query(whole.args, (*wish.query.body, whole)), wish.values, state, settings)
-                found.update(Fact(whole.relation, row) for row in rows)
-        yield from _explicit(found, predicate, program, state)
+                facts.update(Fact(whole.relation, row) for row in rows)
+        yield from _explicit(facts, predicate, program, state)
 
 
-def _explicit(found: set[Fact], predicate: Predicate, program: RuleBase, state: State) -> Iterable[Fact]:
-    """Return the explicit ones of some visible facts of a predicate."""
+def _explicit(facts: set[Fact], predicate: Predicate, program: RuleBase, state: State) -> Iterable[Fact]:
+    """Return the explicit facts among visible facts of a predicate."""
     whole = atom(predicate.name, tuple(Variable(f".{n}") for n in range(predicate.arity)))
-    if found and any(True for _ in program.graph.rules.deriving(pattern_of(whole))):
+    if facts and any(True for _ in program.graph.rules.deriving(pattern_of(whole))):
         unchanged = state.effective_delta(state.batch(), state.batch())
-        found.intersection_update(unchanged.matching(whole))
-    return found
+        facts.intersection_update(unchanged.matching(whole))
+    return facts
 
 
 def _rows(
@@ -219,31 +220,31 @@ def _rows(
 # Rules
 
 
-def _widest(one: Atom) -> Pattern:
+def _widest(specific: Atom) -> Pattern:
     """Return the pattern of all facts of an atom's predicate."""
-    variable = tuple(Variable(f".{n}") for n in range(len(one.args)))
-    if one.relation == RDF_TYPE and len(one.args) == 2 and one.predicate.arity == 1:
-        return pattern_of(replace(one, args=(variable[0], one.args[1])))
-    return pattern_of(replace(one, args=variable))
+    variable = tuple(Variable(f".{n}") for n in range(len(specific.args)))
+    if specific.relation == RDF_TYPE and len(specific.args) == 2 and specific.predicate.arity == 1:
+        return pattern_of(replace(specific, args=(variable[0], specific.args[1])))
+    return pattern_of(replace(specific, args=variable))
 
 
 def _rules(program: RuleBase, given: Iterable[Pattern], facts: Iterable[Fact]) -> tuple[str, ...]:
     whole = program.graph.rules
-    behind = [key for key, shape in whole.shapes.items() if any(_covers(one, shape.head) for one in given)]
-    graph = whole.changed({}, behind)
-    one_of_each = {one.predicate: one for one in facts}
-    starts = {*given, *(_widest(Atom(one.relation, one.args)) for one in one_of_each.values())}
-    reading = {key for one in starts for key, _, _ in graph.readers(one)}
+    left_out = [key for key, shape in whole.shapes.items() if any(_covers(p, shape.head) for p in given)]
+    graph = whole.changed({}, left_out)
+    examples = {fact.predicate: fact for fact in facts}
+    starts = {*given, *(_widest(Atom(fact.relation, fact.args)) for fact in examples.values())}
+    reading = {key for pattern in starts for key, _, _ in graph.readers(pattern)}
     reading |= {key for key, shape in graph.shapes.items() if _needs_no_facts(shape.rule)}
     reading = _reached(Walk(graph).forward, reading)
     return graph.in_order(_reached(Walk(graph).backward, reading))
 
 
 def _covers(given: Pattern, head: Pattern) -> bool:
-    """Whether all facts of a head are of a predicate that is given."""
+    """Return whether all facts of a head belong to a given predicate."""
     if given.relation != head.relation or len(given.args) != len(head.args):
         return False
-    return all(isinstance(one, int) or one == other for one, other in zip(given.args, head.args, strict=True))
+    return all(isinstance(a, int) or a == b for a, b in zip(given.args, head.args, strict=True))
 
 
 def _needs_no_facts(rule: Rule) -> bool:
@@ -252,17 +253,17 @@ def _needs_no_facts(rule: Rule) -> bool:
 
 
 def _reached(step: Callable[[Iterable[str]], Iterator[str]], starts: set[str]) -> set[str]:
-    found = set(starts)
+    reached = set(starts)
     waiting = list(starts)
     while waiting:
         for key in step((waiting.pop(),)):
-            if key not in found:
-                found.add(key)
+            if key not in reached:
+                reached.add(key)
                 waiting.append(key)
-    return found
+    return reached
 
 
-# What is wrong
+# Errors
 
 
 def _empty(why: str) -> StoreProblem:

@@ -1,8 +1,8 @@
-"""Subscriptions: who is told what a commit made visible, and what is visible no more.
+"""Subscriptions: callbacks with the net change of a commit.
 
-Subscribers are called one after the other in the order they came, by the thread that committed, before the
-next change begins. Only facts that somebody wants to hear of are listed. What a subscriber raises cannot
-undo the commit and keeps nobody else from being called: all of it is raised together behind the last call.
+The committing thread calls subscribers in the order of their subscriptions, before the next change begins.
+Only facts of predicates with a subscription are listed. The exceptions of callbacks do not undo the commit or
+skip other callbacks: they are raised as one group after the last call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What one commit did to the facts that somebody subscribed to."""
+    """The net change of one commit for one subscription."""
 
     version: int
     inserted: frozenset[Fact]
@@ -34,30 +34,30 @@ class Notice:
 
 @dataclass(frozen=True, eq=False)
 class Subscription:
-    """Somebody who is told of commits, until it is cancelled.
+    """A callback for the commits that concern a predicate, until it is cancelled.
 
-    `name` is that of a predicate, with or without its arity; all predicates if it is empty. A whole IRI
-    stands in angle brackets, so that no number at its end is taken for an arity. `rdf:type` is all classes.
+    `name` is a predicate, with or without its arity; all predicates if it is empty. A full IRI is in angle
+    brackets, so that a number at its end is not read as an arity. `rdf:type` means all classes.
     """
 
     name: str
     callback: Callable[[Notice], object]
-    _among: dict[Subscription, None] = field(repr=False)
+    _registered: dict[Subscription, None] = field(repr=False)
 
     @property
     def active(self) -> bool:
-        """Whether it is still told."""
-        return self in self._among
+        """Whether the callback is still called."""
+        return self in self._registered
 
     def cancel(self) -> None:
-        """Be told no more; once is enough."""
-        self._among.pop(self, None)
+        """Stop the callbacks; further calls have no effect."""
+        self._registered.pop(self, None)
 
     def wants(self, predicate: Predicate) -> bool:
-        """Whether it is to hear of a predicate."""
+        """Return whether the subscription concerns a predicate."""
         if self.name in _spellings(predicate):
             return True
-        # Members of a class are facts of the class, and of rdf:type as well.
+        # Members of a class are facts of the class and of rdf:type.
         return predicate.arity == 1 and self.name in _ALL_CLASSES
 
 
@@ -70,64 +70,64 @@ _ALL_CLASSES = _spellings(Predicate(RDF_TYPE, 2))
 
 
 class Subscribers:
-    """All who are told, and the commits they were not told of yet."""
+    """All subscriptions, and the commits that wait for their callbacks."""
 
     def __init__(self) -> None:
-        """Start with nobody."""
+        """Start without subscriptions."""
         self._all: dict[Subscription, None] = {}
         self._waiting: deque[tuple[ChangeReport, tuple[Subscription, ...]]] = deque()
-        self._telling = False
+        self._notifying = False
 
     def __len__(self) -> int:
-        """Return how many want to be told."""
+        """Return the number of subscriptions."""
         return len(self._all)
 
     def add(self, name: str, callback: Callable[[Notice], object]) -> Subscription:
-        """Let somebody be told of a predicate from the next commit on."""
+        """Add a subscription to a predicate, from the next commit on."""
         _need_callable(callback)
-        found = Subscription(name, callback, self._all)
-        self._all[found] = None
-        return found
+        subscription = Subscription(name, callback, self._all)
+        self._all[subscription] = None
+        return subscription
 
-    def tell(self, report: ChangeReport) -> None:
-        """Tell of a commit. One that a subscriber makes comes when all were told of the one before."""
+    def notify(self, report: ChangeReport) -> None:
+        """Call the callbacks for a commit; a commit made by a callback waits until they have returned."""
         if not self._all:
             return
-        # Who comes while this commit waits is told from the next one on.
+        # A subscription made while this commit waits begins with the next commit.
         self._waiting.append((report, tuple(self._all)))
-        if self._telling:
+        if self._notifying:
             return
         problems: list[BaseException] = []
-        self._telling = True
+        self._notifying = True
         try:
             while self._waiting:
-                _tell_all(*self._waiting.popleft(), problems)
+                _notify_all(*self._waiting.popleft(), problems)
         finally:
-            self._telling = False
+            self._notifying = False
             self._waiting.clear()
         _raise(report, problems)
 
 
-def _tell_all(
+def _notify_all(
     report: ChangeReport, subscriptions: tuple[Subscription, ...], problems: list[BaseException]
 ) -> None:
     notices: dict[str, Notice] = {}
-    for one in subscriptions:
+    for subscription in subscriptions:
         try:
-            notice = notices.get(one.name)
+            notice = notices.get(subscription.name)
             if notice is None:
-                notice = Notice(report.version_after, *report.net.facts(one.wants))
-                notices[one.name] = notice
-            if one.active and (notice.inserted or notice.deleted):
-                one.callback(notice)
-        except BaseException as problem:  # noqa: BLE001 - it is raised when all were told
+                notice = Notice(report.version_after, *report.net.facts(subscription.wants))
+                notices[subscription.name] = notice
+            if subscription.active and (notice.inserted or notice.deleted):
+                subscription.callback(notice)
+        except BaseException as problem:  # noqa: BLE001 - it is raised after the last callback
             problems.append(problem)
 
 
 def _raise(report: ChangeReport, problems: list[BaseException]) -> None:
     for problem in problems:
         if not isinstance(problem, Exception):
-            # Ctrl-C, say: who waits for it does not look into groups.
+            # A handler of KeyboardInterrupt does not look into groups.
             raise problem
     failed = [problem for problem in problems if isinstance(problem, Exception)]
     if failed:
@@ -144,10 +144,10 @@ def _need_callable(given: object) -> None:
 
 
 def predicate_name(given: object, prefixes: Mapping[str, str]) -> str:
-    """Return the full name of what somebody subscribes to, with the arity if there is one.
+    """Return the full name of a predicate to subscribe to, with the arity if given.
 
-    A predicate is given as in a program, `p`, `ex:p` or `<http://e/p>`, with or without `/` and its arity; or
-    as a whole IRI, as counts name it.
+    The predicate is written as in a program, `p`, `ex:p` or `<http://e/p>`, with or without `/` and its
+    arity; or as a full IRI, as in counts.
     """
     match given:
         case None | "":

@@ -1,4 +1,4 @@
-"""A change as it is collected, piece by piece, until it is committed as one transaction."""
+"""Collects a change piece by piece and commits it as one transaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Reading(NamedTuple):
-    """How files are read: `io.read` explains the options."""
+    """Options for reading files; `io.read` explains them."""
 
     header: bool
     base: str
@@ -39,14 +39,14 @@ class _Reading(NamedTuple):
 
 
 class Changeable(Protocol):
-    """What a transaction asks of a knowledge base."""
+    """The interface of a knowledge base that a transaction needs."""
 
     @property
     def prefixes(self) -> dict[str, str]:
         """The prefixes that texts may use."""
 
     def loading(self) -> AbstractContextManager[tuple[Batch, Callable[[], None]]]:
-        """Hold the engine while files are read: into a batch, with a function that lets other threads in."""
+        """Lock the engine for reading files into a batch; the function yields to waiting threads."""
 
     def apply(
         self,
@@ -56,17 +56,17 @@ class Changeable(Protocol):
         prefixes: Mapping[str, str] | None = None,
         committed: Callable[[ChangeReport], None] | None = None,
     ) -> ChangeReport:
-        """Carry out a change."""
+        """Commit a change."""
 
     def dry_run(self, change: Change) -> ChangeReport:
-        """Find out what a change would do."""
+        """Evaluate a change without committing it."""
 
 
 class Transaction:
     """Collects a change; the `with` block commits it, an exception in the block drops it."""
 
     def __init__(self, kb: Changeable, message: str = "") -> None:
-        """Begin with nothing to do."""
+        """Begin with an empty change."""
         self._kb = kb
         self._message = message
         self._add_rules: list[Rule] = []
@@ -101,13 +101,13 @@ class Transaction:
         self._report = report
 
     def dry_run(self) -> ChangeReport:
-        """Find out what the change would do, as collected so far; nothing is committed."""
+        """Evaluate the change collected so far without committing it."""
         self._refuse_if_committed()
         return self._kb.dry_run(self.collected())
 
     @property
     def report(self) -> ChangeReport:
-        """What the change did, once it is committed."""
+        """The report of the change, once it is committed."""
         if self._report is None:
             raise UsageProblem(Diagnostic("U002", "the change is not committed yet", "end the with block"))
         return self._report
@@ -129,10 +129,10 @@ class Transaction:
         self.add_program(self._read(text, name))
 
     def add_program(self, program: Program) -> None:
-        """Add the rules and facts of a program that was parsed before, and its prefixes."""
+        """Add the rules, facts and prefixes of a parsed program."""
         self._refuse_if_committed()
         self._prefixes |= dict(program.prefixes)
-        self._state(program)
+        self._add_facts_of(program)
         self._add_rules += program.rules
 
     def remove_rules(self, text: str, name: str = "<text>") -> None:
@@ -148,11 +148,11 @@ class Transaction:
     def add_facts(self, facts: Facts, relation: str = "") -> None:
         """Add facts.
 
-        They come as program text, as rows `(predicate, value, …)`, as rows `(value, …)` of the relation
-        given, or as an Arrow table of the relation given.
+        They are given as program text, as rows `(predicate, value, …)`, or as rows `(value, …)` or an Arrow
+        table of `relation`.
         """
         if isinstance(facts, str):
-            self._state(self._read(facts, rules=False))
+            self._add_facts_of(self._read(facts, rules=False))
         else:
             self._add_facts += self._rows(facts, relation)
 
@@ -172,9 +172,9 @@ class Transaction:
         progress: ProgressCallback | None = None,
         quarantine: str | os.PathLike[str] | None = None,
     ) -> LoadReport:
-        """Add the facts of files, folders and globs; formats go by extension.
+        """Add the facts of files, folders and globs; the extension is the format.
 
-        All bad lines go to a file in the folder `quarantine`, if one is given, with place and reason.
+        Bad lines are written to a file in the folder `quarantine`, if given, with position and reason.
         """
         reading = _Reading(header, base, strict, progress, quarantine)
         return self._read_files(sources, reading, self._loaded)
@@ -195,19 +195,19 @@ class Transaction:
     def _read_files(
         self, sources: Sequence[str | os.PathLike[str]], reading: _Reading, batches: list[Batch]
     ) -> LoadReport:
-        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
+        from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
 
         self._refuse_if_committed()
         header, base, strict, progress, quarantine = reading
         bad_lines = io.quarantine(quarantine) if quarantine is not None else nullcontext()
-        with bad_lines as take, self._kb.loading() as (batch, let_others_in):
+        with bad_lines as take, self._kb.loading() as (batch, yield_to_waiters):
 
-            def tell(state: io.LoadProgress) -> None:
+            def step(state: io.LoadProgress) -> None:
                 if progress:
                     progress(state)
-                let_others_in()
+                yield_to_waiters()
 
-            load = io.read(sources, header=header, base=base, strict=strict, progress=tell, on_bad_line=take)
+            load = io.read(sources, header=header, base=base, strict=strict, progress=step, on_bad_line=take)
             batch.load(load)
         batches.append(batch)
         self.loads.append(load.report)
@@ -227,13 +227,13 @@ class Transaction:
         self._prefixes |= dict(program.prefixes)
         return program
 
-    def _state(self, program: Program) -> None:
+    def _add_facts_of(self, program: Program) -> None:
         self._add_facts += [ground(atom) for atom in program.facts]
         self._stated += program.facts
 
     def _rows(self, facts: Rows, relation: str) -> list[Fact]:
         self._refuse_if_committed()
-        from zodiacedge import io  # noqa: PLC0415 - only who loads pays for it
+        from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
 
         if hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "schema"):
             return io.facts_of_table(library("pyarrow").table(facts), relation)
@@ -244,7 +244,7 @@ class Transaction:
 
 
 def given_change(value: object) -> Change:
-    """Return a change that was given as one, or raise."""
+    """Return an argument that is a change, or raise."""
     if isinstance(value, Change):
         return value
     hint = "collect it: with kb.change() as c: …"

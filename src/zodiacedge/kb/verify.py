@@ -1,7 +1,7 @@
-"""Verification: what is kept, against the same program evaluated from nothing.
+"""Compares the materialisation with an evaluation of the same program from scratch.
 
-The visible facts and the segment of every hyper-node are compared predicate by predicate, by the engine whose
-state it is. The digest is the sum of the SHA-256 hashes of all visible facts as text: it depends neither on
+The engine of the state compares the visible facts and the segment of every hyper-node predicate by predicate.
+The digest is the sum of the SHA-256 hashes of all visible facts as text: it depends neither on
 their order nor on the engine.
 """
 
@@ -27,14 +27,14 @@ _MOST = 6
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where what is kept is not what it should be: in the visible facts, or in a node's segment."""
+    """A predicate whose facts differ from those expected, in the visible facts or in a node's segment."""
 
     where: str
     predicate: Predicate
     missing: int
-    """Facts that should be there."""
+    """The number of expected facts that are absent."""
     extra: int
-    """Facts that should not."""
+    """The number of facts that are not expected."""
     example: Fact
 
     def __str__(self) -> str:
@@ -48,23 +48,23 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a verification found."""
+    """The result of a verification."""
 
     version: int
     engine: str
-    """The engine that evaluated the program from nothing."""
+    """The engine that evaluated the program from scratch."""
     facts: int
     digest: str
     differences: tuple[Difference, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether there are no differences."""
         return not self.differences
 
     def __str__(self) -> str:
-        """Return what was found as a few lines."""
-        outcome = "as it should be" if self.ok else counted(len(self.differences), "difference")
+        """Return the result as a few lines for people."""
+        outcome = "no differences" if self.ok else counted(len(self.differences), "difference")
         lines = [
             f"version {self.version} against the engine {self.engine}: {outcome}",
             f"visible facts: {self.facts:,}",
@@ -76,7 +76,7 @@ class Verification:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """Return what was found as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {
             "ok": self.ok,
             "version": self.version,
@@ -85,13 +85,13 @@ class Verification:
             "digest": self.digest,
             "differences": [
                 {
-                    "where": one.where,
-                    "predicate": f"{one.predicate.name}/{one.predicate.arity}",
-                    "missing": one.missing,
-                    "extra": one.extra,
-                    "example": format_atom(one.example),
+                    "where": difference.where,
+                    "predicate": f"{difference.predicate.name}/{difference.predicate.arity}",
+                    "missing": difference.missing,
+                    "extra": difference.extra,
+                    "example": format_atom(difference.example),
                 }
-                for one in self.differences
+                for difference in self.differences
             ],
         }
 
@@ -99,20 +99,21 @@ class Verification:
 def verified(
     version: int, state: State, program: RuleBase, engine: Engine, settings: Settings
 ) -> Verification:
-    """Evaluate a program anew over the explicit facts of a state, and compare that with the state."""
+    """Recompute a program from the explicit facts of a state, and compare the result with the state."""
     fresh = engine.recompute(program.rules, program.graph, state, settings)
     count, digest = state.digest(settings.turn)
-    found = tuple(_differences(state, fresh, program, settings.turn))
-    return Verification(version, engine.name, count, f"{digest:0{_DIGEST_BITS // 4}x}", found)
+    differences = tuple(_differences(state, fresh, program, settings.turn))
+    return Verification(version, engine.name, count, f"{digest:0{_DIGEST_BITS // 4}x}", differences)
 
 
 def _differences(kept: State, fresh: State, program: RuleBase, turn: YieldPoint) -> Iterator[Difference]:
-    """Yield where a state is not what it should be: first what is visible, then node by node."""
+    """Yield the differences of the visible facts first, then node by node."""
     nodes = [frozenset(node.rules) for node in program.graph.order]
     order = {node: number for number, node in enumerate((None, *nodes))}
-    for one in sorted(kept.mismatches(fresh, nodes, turn), key=lambda one: (order[one.node], one.predicate)):
-        where = "visible facts" if one.node is None else f"segment of {_names(program, one.node)}"
-        yield Difference(where, one.predicate, one.missing, one.extra, one.example)
+    mismatches = kept.mismatches(fresh, nodes, turn)
+    for found in sorted(mismatches, key=lambda found: (order[found.node], found.predicate)):
+        where = "visible facts" if found.node is None else f"segment of {_names(program, found.node)}"
+        yield Difference(where, found.predicate, found.missing, found.extra, found.example)
 
 
 def _names(program: RuleBase, node: frozenset[str]) -> str:

@@ -1,4 +1,4 @@
-"""Warnings that only the facts can tell: names that nobody knows, strings taken for IRIs."""
+"""Warnings that depend on the facts: unknown predicate names, strings mistaken for IRIs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _MOST_NAMES = 500
 
 
 def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) -> Iterator[Diagnostic]:
-    """Warn of a constant that no explicit fact holds as an IRI, but that some hold as a string.
+    """Warn of a constant that occurs in explicit facts as a string but not as an IRI.
 
     `wt1` is an IRI in a rule and a string in a CSV cell.
     """
-    asked: dict[str, Span | None] = {}
+    spans: dict[str, Span | None] = {}
     for conjunct in _conjuncts(body):
         for name in _names(conjunct):
-            asked.setdefault(name.value, conjunct.span)
-    for value, span in asked.items():
+            spans.setdefault(name.value, conjunct.span)
+    for value, span in spans.items():
         if holds(Literal(value)) and not holds(IRI(value)):
             yield Diagnostic(
                 "W005",
@@ -79,7 +79,7 @@ def _names(node: Conjunct | Expression) -> Iterator[IRI]:
 
 
 def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> Iterator[Diagnostic]:
-    """Warn of predicates that no rule and no fact has, with the nearest name."""
+    """Warn of predicates that no rule and no fact uses, with the nearest name."""
     names = {p.name for p in known}
     for atom in atoms:
         name, arity = atom.predicate
@@ -94,7 +94,7 @@ def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> I
             hint = f"did you mean {format_predicate(near)}?"
         yield Diagnostic(
             "W004",
-            f"nobody knows {format_predicate(name)} with {arity} argument{'' if arity == 1 else 's'}",
+            f"unknown predicate {format_predicate(name)} with {arity} argument{'' if arity == 1 else 's'}",
             hint,
             atom.span,
             "warning",

@@ -1,5 +1,5 @@
-"""The data pipeline around a store: files in by streams, slices out to devices.
+"""The data pipeline around a store: streams of files into it, slices out of it.
 
-stream          files that arrive in a folder, each batch one change, exactly once
-publish_slices  one slice of a store for each device, in parallel
+stream          applies each batch of files that arrives in a folder as one change, exactly once
+publish_slices  writes one slice of a store for each device, in parallel
 """

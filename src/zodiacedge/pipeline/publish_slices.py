@@ -1,7 +1,7 @@
-"""One slice of a store for each device: the same texts, other values. On a cluster, tasks share the work.
+"""Writes one slice of a store for each device: the same texts with other values.
 
-A task opens the store as any reader does, with the embedded engine, and writes the slices of some devices;
-nothing goes through the driver but their names and counts.
+On a cluster, each task opens the store for reading with the embedded engine and writes the slices of a group
+of devices; only their names and counts go through the driver.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _NAME = re.compile(r"(?!\.{1,2}$)[^/\\\0]+")
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device: what its slice is called, and the values that the texts get for it."""
+    """A device: the name of its slice, and the values of variables in its texts."""
 
     name: str
     values: Mapping[str, Term]
 
     def __post_init__(self) -> None:
-        """Raise if it could not be the name of a folder, or would lead out of the one for all."""
+        """Raise if the name is not one of a folder, or leaves the common folder."""
         if not _NAME.fullmatch(self.name):
             raise UsageProblem(
                 Diagnostic(
@@ -50,7 +50,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The slice of a device: where it is, and what went along."""
+    """The slice of a device: its store, and the numbers of its facts and rules."""
 
     name: str
     store: str
@@ -60,7 +60,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _SliceTask:
     store: str
     out: str
     slices: tuple[str, ...]
@@ -70,49 +70,48 @@ class _Work:
 def publish(
     store: Where, out: Where, slices: Sequence[str], devices: Sequence[Device], jobs: Jobs | None = None
 ) -> list[Published]:
-    """Write the slices of some devices, as `KnowledgeBase.export_slice` does: `out/NAME.zodiac`.
+    """Write the slices of devices, as `KnowledgeBase.export_slice` does, to `out/NAME.zodiac`.
 
     Args:
-        store: The store, which may be open elsewhere; its last version is cut.
-        out: A folder for the new stores, or an address that theirs begin with.
-        slices: What goes along, with variables that each device has values for.
+        store: The store, which another process may have open; its last version is used.
+        out: A folder for the new stores, or the prefix of their addresses.
+        slices: The texts of the slices, with variables that each device has values for.
         devices: The devices.
-        jobs: Those of an engine `spark` whose tasks do the work; this process does it if not given.
+        jobs: The jobs of an engine `spark`, for tasks on a cluster; this process if not given.
     """
-    _refuse_twice(devices)
+    _refuse_duplicates(devices)
     groups = min(len(devices), jobs.cores) if jobs else 1
-    work = [
-        _Work(_absolute(store), _absolute(out), tuple(slices), tuple(devices[n::groups]))
+    tasks = [
+        _SliceTask(_absolute(store), _absolute(out), tuple(slices), tuple(devices[n::groups]))
         for n in range(groups)
     ]
-    done = jobs.each(_published, work, "publishing slices") if jobs else [_published(one) for one in work]
-    found = {one.name: one for some in done for one in some}
-    return [found[device.name] for device in devices]
+    done = jobs.each(_publish, tasks, "publishing slices") if jobs else list(map(_publish, tasks))
+    by_name = {slice_.name: slice_ for slices in done for slice_ in slices}
+    return [by_name[device.name] for device in devices]
 
 
-def _refuse_twice(devices: Sequence[Device]) -> None:
-    """Raise before anything is written if two slices would come to one place."""
-    twice = [name for name, count in Counter(device.name for device in devices).items() if count > 1]
-    if twice:
+def _refuse_duplicates(devices: Sequence[Device]) -> None:
+    """Raise before anything is written if two devices have the same name."""
+    duplicates = [name for name, count in Counter(device.name for device in devices).items() if count > 1]
+    if duplicates:
         raise UsageProblem(
             Diagnostic(
-                "U025", f"several devices are called {', '.join(twice)}", "give each a name of its own"
+                "U025", f"several devices are called {', '.join(duplicates)}", "give each a name of its own"
             )
         )
 
 
 def _absolute(path: Where) -> str:
-    """Return where something is, for a process that may work in another folder."""
-    place = location_of(path)
-    return str(place.root.absolute()) if isinstance(place, LocalLocation) else place.uri
+    """Return an absolute path or address, for a process with another working folder."""
+    location = location_of(path)
+    return str(location.root.absolute()) if isinstance(location, LocalLocation) else location.uri
 
 
-def _published(work: _Work) -> list[Published]:
-    found = []
-    with open_kb(work.store, read_only=True) as kb:
-        for device in work.devices:
-            place = f"{work.out}/{device.name}.zodiac"
-            cut = kb.export_slice(place, *work.slices, **device.values)
-            one = Published(device.name, place, len(cut.facts), len(cut.rules), cut.left_behind)
-            found.append(one)
-    return found
+def _publish(task: _SliceTask) -> list[Published]:
+    published = []
+    with open_kb(task.store, read_only=True) as kb:
+        for device in task.devices:
+            path = f"{task.out}/{device.name}.zodiac"
+            part = kb.export_slice(path, *task.slices, **device.values)
+            published.append(Published(device.name, path, len(part.facts), len(part.rules), part.left_behind))
+    return published

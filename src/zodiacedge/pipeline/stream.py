@@ -1,9 +1,8 @@
-"""From files that arrive in a folder to changes of a store: each batch is one change, exactly once.
+"""Applies files that arrive in a folder to a store: each batch is one change, exactly once.
 
-The number of a batch is kept with its change, in the same record. A batch that comes again after a crash is
-known by it: if its change is there, it is passed over, and if it is not, it is made. So nothing is in twice
-and nothing is lost, wherever the process was killed. Finding files and numbering batches is Spark's; the
-change itself is made by whichever engine the store was opened with.
+The number of a batch is recorded with its change, in the same log record. A batch that is delivered again
+after a crash is skipped if its change is recorded, and applied otherwise, wherever the process was killed.
+Spark finds files and numbers batches; the engine of the store applies the change.
 """
 
 from __future__ import annotations
@@ -39,60 +38,60 @@ _NAME_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of a batch: its change, or nothing if that was there already."""
+    """The result of a batch: its change, or none if it was applied before."""
 
     number: int
     files: int
     again: bool
-    """Whether it came again, and its change was there."""
+    """Whether the batch was delivered again after its change was applied."""
     version: int
     facts_added: int = 0
     bad_lines: int = 0
     seconds: float = 0.0
     gone: tuple[str, ...] = ()
-    """Files that arrived and were taken away before they could be read: what was in them is not in."""
+    """Files that were removed from the folder before they could be read; their facts are not in the store."""
 
     def to_dict(self) -> dict[str, object]:
-        """Return it as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read, and which of them."""
+    """Options for selecting and reading files."""
 
     format: str = ""
-    """Files of this format only, by its usual extension; of any if not given."""
+    """Only files of this format, by extension; any if not given."""
     relation: str = ""
-    """What rows of tables state; the name of each file if not given."""
+    """The relation of rows in tables; the name of each file if not given."""
     header: bool = False
     most_files: int | None = None
-    """How many files one change takes at most."""
+    """The maximum of files per change."""
     quarantine: Path | None = None
-    """A folder for bad lines; those of a batch have a folder of their own there."""
+    """A folder for bad lines, with a subfolder for each batch."""
     checkpoint: Path | None = None
-    """A folder for what Spark notes about the files it took; one in the store's own if not given."""
+    """The folder of Spark's checkpoint; in the store's folder if not given."""
 
 
 class Stream:
-    """Follows a folder, and makes a change of each batch of files that arrives in it."""
+    """Follows a folder, and applies each batch of files that arrives in it as one change."""
 
     def __init__(
         self,
         kb: KnowledgeBase,
         folder: str | Path,
         reading: Reading | None = None,
-        told: Callable[[Applied], None] | None = None,
+        applied: Callable[[Applied], None] | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """Take a store that is open for writing, and the folder; nothing starts yet.
+        """Prepare a stream into a store that is open for writing; `follow` starts it.
 
         Args:
             kb: The store.
-            folder: Where files arrive, in it or below: whole, that is moved there under their final names.
-            reading: How files are read.
-            told: Called after each batch.
-            cluster: Where Spark runs: this machine if not given.
+            folder: The folder that complete files are moved into, directly or below.
+            reading: Options for reading files.
+            applied: Called after each batch.
+            cluster: The Spark cluster; this machine if not given.
         """
         if not isinstance(kb, StoredKnowledgeBase):
             raise in_memory()
@@ -106,119 +105,119 @@ class Stream:
         _refuse_own_files(self._folder, kb.store.location, self._reading)
         self._pattern = _pattern(self._reading.format)
         self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
-        self._told = told
+        self._applied = applied
         cluster = cluster or Cluster()
         cluster.refuse_if_missing()
         self._jobs = Jobs(cluster)
-        # Streams from several folders may go into one store, and those of several stores into one folder.
-        names, place = [str(self._folder.resolve())], self._reading.checkpoint
-        if place is None:
-            place = _checkpoints(kb.store.location)
+        # Streams from several folders may share a store, and streams into several stores a checkpoint folder.
+        names, checkpoints = [str(self._folder.resolve())], self._reading.checkpoint
+        if checkpoints is None:
+            checkpoints = _checkpoints(kb.store.location)
         else:
             names.append(_whole_name(kb.store.location))
         name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
-        self._checkpoint = place / name
+        self._checkpoint = checkpoints / name
 
     def follow(self, seconds: float | None = None) -> None:
-        """Take what is there and what comes, looking every so many seconds; without them, what is there.
+        """Apply existing files and those that arrive, looking every `seconds`; if None, existing files only.
 
-        Ctrl-C ends it between two batches.
+        Ctrl-C ends the stream between two batches.
         """
         landing = Landing(self._folder, self._pattern, self._checkpoint, self._reading.most_files)
         FileStream(self._jobs, landing, self._take).follow(seconds)
 
     def _take(self, batch: Batch) -> None:
-        done = self._kb.streams.get(batch.stream, -1)
-        if batch.number <= done:
-            self._tell(Applied(batch.number, len(batch.files), again=True, version=self._kb.version))
+        last = self._kb.streams.get(batch.stream, -1)
+        if batch.number <= last:
+            self._report(Applied(batch.number, len(batch.files), again=True, version=self._kb.version))
             return
         started = time.perf_counter()
         change = self._kb.change()
-        sources = [f"{self._named(path)}{path}" for path in batch.files]
+        sources = [f"{self._relation_prefix(path)}{path}" for path in batch.files]
         bad = 0
         if sources:
             quarantine = self._quarantine(batch)
             bad = change.load(*sources, header=self._reading.header, quarantine=quarantine).bad
         gone = tuple(str(path) for path in batch.gone)
         without = f", without {', '.join(path.name for path in batch.gone)}" if gone else ""
-        made = self._kb.apply(
+        report = self._kb.apply(
             change.collected(),
             message=f"batch {batch.number} of {self._folder}{without}",
             stream=(batch.stream, batch.number),
         )
-        self._tell(
+        self._report(
             Applied(
                 batch.number,
                 len(batch.files),
                 again=False,
-                version=made.version_after,
-                facts_added=made.facts_added,
+                version=report.version_after,
+                facts_added=report.facts_added,
                 bad_lines=bad,
                 seconds=time.perf_counter() - started,
                 gone=gone,
             )
         )
 
-    def _named(self, path: Path) -> str:
-        """Return what is put before a path so that its rows are of the relation that was asked for."""
+    def _relation_prefix(self, path: Path) -> str:
+        """Return the prefix of a path that sets the relation of its rows."""
         return f"<{self._relation}>=" if self._relation and _is_table(path) else ""
 
     def _quarantine(self, batch: Batch) -> Path | None:
         if self._reading.quarantine is None:
             return None
         folder = self._reading.quarantine / f"{batch.stream[:8]}-{batch.number:06d}"
-        # What a process that was killed wrote there is written again.
+        # Remove what a killed process wrote there.
         for left in folder.glob("bad-lines-*.jsonl"):
             left.unlink()
         return folder
 
-    def _tell(self, applied: Applied) -> None:
-        if self._told:
-            self._told(applied)
+    def _report(self, applied: Applied) -> None:
+        if self._applied:
+            self._applied(applied)
 
 
-def _refuse_own_files(folder: Path, place: Location, reading: Reading) -> None:
-    """Raise if what the stream writes would arrive in the folder that it follows."""
+def _refuse_own_files(folder: Path, location: Location, reading: Reading) -> None:
+    """Raise if the stream would write into the folder that it follows."""
     landing = folder.resolve()
-    if isinstance(place, LocalLocation):
-        store = place.root.resolve()
+    if isinstance(location, LocalLocation):
+        store = location.root.resolve()
         if store == landing or landing in store.parents:
-            raise own_files(folder, f"the store {place} is in it")
+            raise own_files(folder, f"the store {location} is in it")
         if store in landing.parents:
-            raise own_files(folder, f"it is in the store {place}")
+            raise own_files(folder, f"it is in the store {location}")
     if reading.quarantine is not None:
         bad = reading.quarantine.resolve()
         if bad == landing or landing in bad.parents:
             raise own_files(folder, f"the folder for bad lines, {reading.quarantine}, is in it")
 
 
-def _whole_name(place: Location) -> str:
-    """Return the one name of a store, whatever it is called here."""
-    return str(place.root.resolve()) if isinstance(place, LocalLocation) else place.uri
+def _whole_name(location: Location) -> str:
+    """Return the unique name of a store."""
+    return str(location.root.resolve()) if isinstance(location, LocalLocation) else location.uri
 
 
-def _checkpoints(place: Location) -> Path:
-    """Return where Spark notes which files it took: in the folder of the store."""
-    if not isinstance(place, LocalLocation):
+def _checkpoints(location: Location) -> Path:
+    """Return the folder of Spark's checkpoints, in the folder of the store."""
+    if not isinstance(location, LocalLocation):
         raise StoreProblem(
             Diagnostic(
                 "D021",
-                f"Spark cannot note in {place} which files it took",
+                f"Spark cannot note in {location} which files it took",
                 "name a folder for that: zodiac stream --checkpoint DIR, or Reading(checkpoint=…)",
             )
         )
-    return place.root / STREAMS
+    return location.root / STREAMS
 
 
 def _pattern(form: str) -> str:
-    """Return the pattern, in Hadoop's words, of the names of files that are meant."""
-    wanted = [name for name, one in EXTENSIONS.items() if not form or one.value == form]
-    names = [*wanted, *(f"{name}.{packed}" for name in wanted for packed in COMPRESSIONS)]
+    """Return the Hadoop glob pattern of the names of files to read."""
+    plain = [name for name, known in EXTENSIONS.items() if not form or known.value == form]
+    names = [*plain, *(f"{name}.{compression}" for name in plain for compression in COMPRESSIONS)]
     return f"*.{{{','.join(map(_in_any_case, names))}}}"
 
 
 def _in_any_case(name: str) -> str:
-    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in name)
+    return "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name)
 
 
 def _is_table(path: Path) -> bool:

@@ -23,15 +23,17 @@ _NAME = re.compile(r"\b[pr]\d+\b")
 
 
 def copied_rules(copies: int) -> str:
-    """Return rule set 2 so many times, each copy with labels and predicates of its own: `r1_7`, `p11_7`."""
+    """Return copies of rule set 2, each with labels and predicates of its own: `r1_7`, `p11_7`."""
     text = paper.rule_set(2)
     return "".join(_NAME.sub(rf"\g<0>_{number}", text) for number in range(copies))
 
 
 def copied_facts(copies: int, turbines: int) -> list[Fact]:
-    """Return data set 2 for each of these copies; all of them are about the same turbines."""
+    """Return data set 2 for each of these copies, all about the same turbines."""
     return [
-        Fact(f"{one.relation}_{number}", one.args) for number in range(copies) for one in paper.ds2(turbines)
+        Fact(f"{fact.relation}_{number}", fact.args)
+        for number in range(copies)
+        for fact in paper.ds2(turbines)
     ]
 
 
@@ -41,9 +43,9 @@ def link_rules() -> str:
 
 
 def links(nodes: int) -> NDArray[np.int64]:
-    """Return ten links of every node, the n-th of them to somewhere in the n-th tenth of all nodes.
+    """Return ten links of every node, the n-th to a random node in the n-th tenth of all nodes.
 
-    So no link comes twice, and no set of millions is needed to know it.
+    So links are distinct without a set of millions.
     """
     tenth = nodes // LINKS_PER_NODE
     start = np.repeat(np.arange(nodes), LINKS_PER_NODE)
@@ -53,5 +55,5 @@ def links(nodes: int) -> NDArray[np.int64]:
 
 
 def watched(nodes: int, count: int) -> NDArray[np.int64]:
-    """Return some of the nodes."""
+    """Return a random choice of nodes."""
     return np.sort(default_rng(SEED).choice(nodes, count, replace=False))

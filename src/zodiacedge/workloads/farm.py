@@ -1,7 +1,7 @@
-"""A wind farm as RDF: turbines in rows, a hundred kinds of measurements, sensors and what they observed.
+"""A wind farm as RDF: turbines in rows, a hundred kinds of measurements, sensors and their observations.
 
-The words are those of SOSA, the values come from a fixed seed. In the morning all is as usual. At noon a cold
-front has reached one row of turbines, and in another row a sensor is broken: both turbines read the same.
+The vocabulary is SOSA, the values are random with a fixed seed. In the morning all values are usual. At noon
+a cold front has reached one row of turbines, and in another row a sensor is broken: both read the same.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SOSA = "http://www.w3.org/ns/sosa/"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 AMBIENT = IRI(f"{FARM}ambientAirTemperature")
 ROW = 6
-"""How many turbines stand in a row, about."""
+"""The approximate number of turbines in a row."""
 MORNING = ("06:00", "07:00", "08:00", "09:00")
 NOON = "12:00"
 COLD, MILD = -11.5, 9.5
 _DAY = "2024-11-16"
 
-# What is measured: in the usual case, how far that varies, and between which values it is nothing unusual.
+# Each quantity with its usual value, its spread, and the bounds of usual values.
 _QUANTITIES = {
     "Temperature": (55.0, 4.0, 10.0, 90.0),
     "Vibration": (2.5, 0.4, 0.0, 7.0),
@@ -57,7 +57,7 @@ _AMBIENT_TEMPERATURE = (MILD, 0.5, -5.0, 35.0)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of measurement: of which component, which quantity, and what is usual."""
+    """A kind of measurement: component, quantity, and usual values."""
 
     component: str
     quantity: str
@@ -68,7 +68,7 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """What the property is called."""
+        """The name of the property."""
         return f"{self.component}{self.quantity}"
 
 
@@ -91,22 +91,22 @@ def turbine(number: int) -> IRI:
 
 
 def row_of(number: int, turbines: int) -> int:
-    """Return the row that a turbine stands in, from 1 on."""
+    """Return the row of a turbine, from 1 on."""
     rows = max(turbines // ROW, 1)
     return (number - 1) * rows // turbines + 1
 
 
 def rows(turbines: int) -> dict[int, list[int]]:
     """Return the turbines of each row."""
-    found: dict[int, list[int]] = {}
+    numbers: dict[int, list[int]] = {}
     for number in range(1, turbines + 1):
-        found.setdefault(row_of(number, turbines), []).append(number)
-    return found
+        numbers.setdefault(row_of(number, turbines), []).append(number)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Noon:
-    """What the air is like at noon, turbine by turbine, as its sensors say."""
+    """The readings of the air temperature at noon."""
 
     cold_row: int
     in_the_front: int
@@ -119,17 +119,17 @@ class Noon:
 def noon(turbines: int) -> Noon:
     """Return the air temperatures at noon: a cold front in the middle row, a broken sensor in the last."""
     chance = random.Random(12)  # noqa: S311 - the same farm every time
-    there = rows(turbines)
-    cold_row, last = sorted(there)[len(there) // 2 - 1], max(there)
-    found = {
+    by_row = rows(turbines)
+    cold_row, last = sorted(by_row)[len(by_row) // 2 - 1], max(by_row)
+    temperatures = {
         number: round((COLD if row == cold_row else MILD + 1.0) + chance.uniform(-0.8, 0.8), 1)
-        for row, numbers in there.items()
+        for row, numbers in by_row.items()
         for number in numbers
     }
-    broken = there[last][len(there[last]) // 2]
-    in_the_front = there[cold_row][len(there[cold_row]) // 2]
-    found[broken] = found[in_the_front]
-    return Noon(cold_row, in_the_front, broken, found)
+    broken = by_row[last][len(by_row[last]) // 2]
+    in_the_front = by_row[cold_row][len(by_row[cold_row]) // 2]
+    temperatures[broken] = temperatures[in_the_front]
+    return Noon(cold_row, in_the_front, broken, temperatures)
 
 
 def triples(turbines: int) -> Iterator[str]:
@@ -144,21 +144,21 @@ def triples(turbines: int) -> Iterator[str]:
                 yield from _observation(number, kind, time, value)
 
 
-def noon_triples(found: Noon) -> Iterator[str]:
-    """Yield what the sensors of the air observed at noon as lines of N-Triples."""
-    (kind,) = (one for one in kinds() if FARM + one.name == AMBIENT.value)
-    for number, value in found.temperatures.items():
+def noon_triples(readings: Noon) -> Iterator[str]:
+    """Yield the readings of the air temperature at noon as lines of N-Triples."""
+    (kind,) = (kind for kind in kinds() if FARM + kind.name == AMBIENT.value)
+    for number, value in readings.temperatures.items():
         yield from _observation(number, kind, NOON, value)
 
 
 def _plan(turbines: int) -> Iterator[str]:
     for row, numbers in rows(turbines).items():
-        for number, behind in zip(numbers, [*numbers[1:], None], strict=True):
-            one = turbine(number).value
-            yield _line(one, RDF_TYPE, _named(f"{FARM}WindTurbine"))
-            yield _line(one, f"{FARM}inRow", _named(f"{FARM}row{row}"))
-            if behind is not None:
-                yield _line(one, f"{FARM}hasNeighbour", _named(turbine(behind).value))
+        for number, neighbour in zip(numbers, [*numbers[1:], None], strict=True):
+            name = turbine(number).value
+            yield _line(name, RDF_TYPE, _named(f"{FARM}WindTurbine"))
+            yield _line(name, f"{FARM}inRow", _named(f"{FARM}row{row}"))
+            if neighbour is not None:
+                yield _line(name, f"{FARM}hasNeighbour", _named(turbine(neighbour).value))
     for quantity in _QUANTITIES:
         yield _line(f"{FARM}{quantity}Sensor", f"{RDFS}subClassOf", _named(f"{SOSA}Sensor"))
     for kind in kinds():

@@ -1,8 +1,8 @@
 """Programs over graphs: transitive closure, same generation, points-to analysis.
 
-The data is drawn from a seed. How many facts follow was counted by means that share nothing with our
-engines: closures over strong components, generations by the levels of the tree, points-to by Boolean
-matrices, and each by clingo again. The small ones are for tests.
+The data is random with a fixed seed. The numbers of derived facts were computed independently of our engines:
+closures over strong components, generations by the levels of the tree, points-to by Boolean matrices, and
+each by clingo. The small workloads are for tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A program by its name, its data, and how many facts it derives per predicate.
+    """The name of a program, its data, and the number of derived facts per predicate.
 
     Nodes are numbers, a fact is a row of its relation.
     """
@@ -59,24 +59,24 @@ def rules(program: str) -> str:
 
 
 def random_graph(nodes: int, edges: int) -> Relations:
-    """Return a graph with edges between any nodes; of equal edges one is kept."""
+    """Return a graph with edges between any nodes; equal edges are merged."""
     return {"edge": _pairs(default_rng(SEED), nodes, edges)}
 
 
 def random_tree(nodes: int) -> Relations:
-    """Return a tree where each node but the first is the child of some earlier one, all equally likely."""
+    """Return a tree where each node but the first is the child of a random earlier node."""
     children = np.arange(1, nodes)
     return {"parent": np.stack([default_rng(SEED).integers(0, children), children], axis=1)}
 
 
 def random_program(variables: int, objects: int, assigns: int, heap: int) -> Relations:
-    """Return the statements of a program that makes objects, each once, and passes them around.
+    """Return the statements of a program that allocates objects and passes them around.
 
     Args:
-        variables: How many variables.
-        objects: How many `v = new O`, no variable twice.
-        assigns: How many `v = w`.
-        heap: How many `v = w.f`, and how many `v.f = w`. A few more make many more facts.
+        variables: The number of variables.
+        objects: The number of `v = new O`, each with another variable.
+        assigns: The number of `v = w`.
+        heap: The number of `v = w.f`, and of `v.f = w`. The derived facts grow fast with it.
     """
     rng = default_rng(SEED)
     return {
@@ -124,7 +124,7 @@ def small_points_to() -> Workload:
     return Workload("points_to", relations, {"holds": 196, "pointsTo": 453})
 
 
-# The workloads of `zodiac bench graphs`, and for each a small one of the same program.
+# The workloads of `zodiac bench graphs`, and small ones of the same programs.
 WORKLOADS: Mapping[str, Callable[[], Workload]] = {
     "closure-dense": closure_dense,
     "closure-sparse": closure_sparse,

@@ -1,9 +1,9 @@
-"""LUBM, the Lehigh University Benchmark: made-up universities, and 128 rules about them.
+"""LUBM, the Lehigh University Benchmark: generated universities, and 128 rules about them.
 
-The rules are those of LUBM's ontology as Datalog. The data follows the published profile of LUBM's own
-generator, with the names and relations of the CSV files in which LUBM-1 is passed around. An entity is a
-string there, as a cell without brackets is, or an IRI if asked for; RDF has no strings as subjects, so
-N-Triples always has IRIs. No rule cares, so the derived facts are as many either way.
+The rules are LUBM's ontology as Datalog. The data follows the published profile of LUBM's own generator, with
+the names and relations of the common CSV files of LUBM-1. An entity is a string, as in these files, or
+optionally an IRI; N-Triples always has IRIs, as subjects in RDF must be. The number of derived facts is the
+same.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from zodiacedge.io import ExportReport
 
-# How many facts the rules derive from so many universities, by the reference evaluator and by clingo.
+# The number of derived facts by the number of universities, from the reference evaluator and clingo.
 DERIVED = {1: 138_710, 10: 1_818_393}
-# What changes while the engine runs, in `bench lubm`.
+# The rules that `bench lubm` inserts and deletes.
 LAST_RULES = tuple(f"r{n}" for n in range(121, 129))
 PUBLICATION_RULES = tuple(
     f"r{n}" for n in (15, 16, 20, 39, 42, 48, 74, 83, 93, 94, 95, 97, 102, 103, 106, 126)
@@ -41,20 +41,20 @@ def rules() -> str:
 def facts(
     count: int, *, departments: int | None = None, iris: bool = False, seed: int = SEED
 ) -> Iterator[Fact]:
-    """Yield the facts of some universities, one university after the other, no fact twice.
+    """Yield the distinct facts of universities, one university after the other.
 
-    The facts of fewer universities are the first ones of more.
+    The facts of fewer universities are a prefix of those of more.
 
     Args:
-        count: How many universities.
-        departments: The most departments that a university has; all of its own if not given.
+        count: The number of universities.
+        departments: The maximum of departments per university; all if not given.
         iris: Whether entities are IRIs; else they are strings.
-        seed: Which universities; the default makes University0 much like LUBM-1.
+        seed: The seed; with the default, University0 is similar to LUBM-1.
     """
-    for one in universities(count, seed=seed, departments=departments):
-        entities: Sequence[Term] = [(IRI if iris else Literal)(name) for name in one.entities]
-        texts: Sequence[Term] = [Literal(text) for text in one.texts]
-        for name, columns in one.columns.items():
+    for university in universities(count, seed=seed, departments=departments):
+        entities: Sequence[Term] = [(IRI if iris else Literal)(name) for name in university.entities]
+        texts: Sequence[Term] = [Literal(text) for text in university.texts]
+        for name, columns in university.columns.items():
             relation = lubm_files.relation(name)
             pools = (entities, texts if name in TEXTS else entities)
             terms = [[pool[at] for at in column] for pool, column in zip(pools, columns, strict=False)]
@@ -82,13 +82,13 @@ def write(  # noqa: PLR0913 - each keyword is an option that users set alone
     """Write the same facts to files, one per relation, a university at a time.
 
     Args:
-        folder: Where to write; made where it does not exist. An earlier export there is replaced.
-        count: How many universities.
+        folder: The target, created if it does not exist. An earlier export there is replaced.
+        count: The number of universities.
         form: `parquet csv nt`.
         compression: `gz bz2 zst` or none; Parquet (gz, zst) compresses inside the file.
-        departments: The most departments that a university has.
-        iris: Whether entities are IRIs in tables too; in N-Triples they are.
-        seed: Which universities.
+        departments: The maximum of departments per university.
+        iris: Whether entities are IRIs in tables too, as in N-Triples.
+        seed: The seed of the random data.
     """
-    made = universities(count, seed=seed, departments=departments)
-    return lubm_files.write(folder, made, form=form, compression=compression, iris=iris)
+    generated = universities(count, seed=seed, departments=departments)
+    return lubm_files.write(folder, generated, form=form, compression=compression, iris=iris)

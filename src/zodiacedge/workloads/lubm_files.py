@@ -1,6 +1,6 @@
-"""Universities as Arrow tables and as files: columns of text from end to end, no terms in between.
+"""Writes universities as Arrow tables and as files, column by column and without terms.
 
-The files are what `zodiacedge.io` would write for the same facts, but for the order of the rows.
+The files equal those of `zodiacedge.io` for the same facts, except for the order of rows.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _NAMES = (*CLASSES, *LINKS, *TEXTS)
 
 
 def relation(name: str) -> str:
-    """Return the relation that holds what the data says about a class or property."""
+    """Return the relation of explicit facts of a class or property."""
     return f"src_{name}"
 
 
 def tables(universities: Iterable[University], *, iris: bool) -> dict[str, pa.Table]:
     """Return the facts of universities as tables of cells, by relation."""
     batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in _NAMES}
-    for one in universities:
-        cells = _Cells(one, iris=iris)
-        for name, found in batches.items():
-            found.append(cells.batch(name))
-    return {relation(n): pa.Table.from_batches(found, _schema(n)) for n, found in batches.items()}
+    for university in universities:
+        cells = _Cells(university, iris=iris)
+        for name, rows in batches.items():
+            rows.append(cells.batch(name))
+    return {relation(n): pa.Table.from_batches(rows, _schema(n)) for n, rows in batches.items()}
 
 
 def write(
@@ -53,15 +53,15 @@ def write(
     compression: str,
     iris: bool,
 ) -> ExportReport:
-    """Write the facts of universities to a folder as they come."""
+    """Write the facts of universities to a folder, one university at a time."""
     extension = _extension(form, compression)
     names = {name: f"{relation(name)}.{extension}" for name in _NAMES}
     rows = dict.fromkeys(_NAMES, 0)
     with staged_export(folder) as export:
         with writing(export.folder), ExitStack() as files:
             open_files = {n: _open(files, export.staged_path(names[n]), n, form, compression) for n in _NAMES}
-            for one in universities:
-                cells = _Cells(one, iris=iris or form == "nt")
+            for university in universities:
+                cells = _Cells(university, iris=iris or form == "nt")
                 for name, file in open_files.items():
                     batch = cells.batch(name)
                     file.add(batch)
@@ -92,7 +92,7 @@ class _File(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    # A file of lines: what stands before, between and after the columns.
+    # A file of lines: `around` holds the text before, between and after the columns.
 
     stream: IO[bytes]
     around: tuple[str, ...]

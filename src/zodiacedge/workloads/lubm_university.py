@@ -1,9 +1,9 @@
 """One university of LUBM, drawn from the published profile of its data generator.
 
 The profile is the one that LUBM's authors publish with their generator UBA. A university is a function of
-the seed and its number, and a department of the seed and both numbers, so each is the same whatever else
-is made. Facts are columns of positions into two lists, names of entities and texts; turning them into
-terms or files is left to `lubm` and `lubm_files`.
+the seed and its number, and a department of the seed and both numbers, so each is independent of the
+others. Facts are columns of positions into two lists, names of entities and texts; `lubm` and `lubm_files`
+turn them into terms and files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int64]
 
-# The first seed with which University0 has 15 departments, as in the LUBM-1 that everybody uses, and as many
-# facts of each class and property, give or take 5 %. Any other seed makes universities of the same profile.
+# The first seed with which University0 has 15 departments, as in the common LUBM-1, and within 5 % the same
+# number of facts of each class and property. Other seeds give universities of the same profile.
 SEED = 221
 
-# How many; both ends included.
+# Ranges of numbers, both ends included.
 DEPARTMENTS = (15, 25)
 FACULTY = {
     "FullProfessor": (7, 10),
@@ -47,11 +47,11 @@ GRADUATES_PER_FACULTY = (3, 4)
 COURSES_OF_UNDERGRADUATE = (2, 4)
 COURSES_OF_GRADUATE = (1, 3)
 PUBLICATIONS_OF_GRADUATE = (0, 5)
-# One in so many.
+# One in this many.
 UNDERGRADUATES_PER_ADVISED = 5
 GRADUATES_PER_TEACHING_ASSISTANT = (5, 4)
 GRADUATES_PER_RESEARCH_ASSISTANT = (4, 3)
-# Out of so many.
+# Out of this many.
 RESEARCH_INTERESTS = 30
 DEGREE_UNIVERSITIES = 1000
 
@@ -75,7 +75,7 @@ class University:
     """A university's facts: columns of positions, per class or property.
 
     A first column points into `entities`, and so does a second column of `LINKS`; one of `TEXTS` points
-    into `texts`. The first of the universities is this one, the others are where people have degrees from.
+    into `texts`. The first entry of `University` is this one, the others are those that gave degrees.
     """
 
     entities: list[str]
@@ -84,38 +84,38 @@ class University:
 
 
 def university(number: int, *, seed: int = SEED, departments: int | None = None) -> University:
-    """Return a university by its number, with all of its departments or at most the first so many."""
+    """Return a university by its number, with all or only the first of its departments."""
     draft = _Draft()
-    # Universities that give degrees stand first: the number of one is its position.
+    # Universities that give degrees come first: their number is their position.
     draft.new(f"University{n}" for n in range(DEGREE_UNIVERSITIES))
-    here = draft.new([f"University{number}"]) if number >= DEGREE_UNIVERSITIES else np.array([number])
-    draft.add_text("name", here, [f"University{number}"])
+    own = draft.new([f"University{number}"]) if number >= DEGREE_UNIVERSITIES else np.array([number])
+    draft.add_text("name", own, [f"University{number}"])
     count = _one(default_rng(SeedSequence(seed, spawn_key=(number,))), DEPARTMENTS)
     for at in range(count if departments is None else min(count, departments)):
         rng = default_rng(SeedSequence(seed, spawn_key=(number, at)))
-        _Department(draft, rng, f"University{number}", f"Department{at}").draw(here)
+        _Department(draft, rng, f"University{number}", f"Department{at}").draw(own)
     degrees = np.unique(np.concatenate([column for name in _DEGREES for _, column in draft.parts[name]]))
-    draft.add("University", np.concatenate([here, degrees[degrees != here]]))
+    draft.add("University", np.concatenate([own, degrees[degrees != own]]))
     return draft.finish()
 
 
 def universities(count: int, *, seed: int = SEED, departments: int | None = None) -> Iterator[University]:
-    """Yield universities one after the other, and no fact twice.
+    """Yield universities one after the other, without duplicate facts.
 
-    Only where degrees come from could be said again: a university is said to be one where it first appears.
+    Only facts of the class `University` could repeat: each is kept where it first appears.
     """
-    said: set[str] = set()
+    seen: set[str] = set()
     for number in range(count):
-        one = university(number, seed=seed, departments=departments)
-        (found,) = one.columns["University"]
-        fresh = found[[one.entities[at] not in said for at in found]]
-        said.update(one.entities[at] for at in fresh)
-        yield University(one.entities, one.texts, {**one.columns, "University": (fresh,)})
+        made = university(number, seed=seed, departments=departments)
+        (members,) = made.columns["University"]
+        fresh = members[[made.entities[at] not in seen for at in members]]
+        seen.update(made.entities[at] for at in fresh)
+        yield University(made.entities, made.texts, {**made.columns, "University": (fresh,)})
 
 
 @dataclass(slots=True)
 class _Draft:
-    # A university in the making: names so far, the position of each text, and columns in pieces.
+    # A university under construction: names, the position of each text, and columns in pieces.
 
     entities: list[str] = field(default_factory=list)
     texts: dict[str, int] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class _Draft:
         return np.arange(start, len(self.entities))
 
     def add(self, name: str, *columns: Ids) -> None:
-        # Add facts; a second column of one entity stands for all rows.
+        # Add facts; a second column of one entity is repeated for all rows.
         self.parts[name].append(tuple(np.broadcast_to(c, len(columns[0])) for c in columns))
 
     def add_text(self, name: str, subjects: Ids, texts: Iterable[str]) -> None:
@@ -147,7 +147,7 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Department:
-    # A department in the making: who is there, and who does what.
+    # A department under construction: its people and their roles.
 
     draft: _Draft
     rng: Generator
@@ -155,7 +155,7 @@ class _Department:
     name: str
 
     def draw(self, university: Ids) -> None:
-        # The order of the draws is part of what a seed means.
+        # The data of a seed depends on the order of the draws.
         here = self.draft.new([f"{self.name}-{self.university}"])
         self.draft.add("Department", here)
         self.draft.add("subOrganizationOf", here, university)
@@ -218,7 +218,7 @@ class _Department:
         return students
 
     def _assist(self, graduates: Ids, courses: Ids) -> None:
-        # Nobody assists in both; a course has one teaching assistant at most.
+        # No student assists in both; a course has at most one teaching assistant.
         few, many = (len(graduates) // n for n in GRADUATES_PER_TEACHING_ASSISTANT)
         teaching = _one(self.rng, (few, many))
         few, many = (len(graduates) // n for n in GRADUATES_PER_RESEARCH_ASSISTANT)
@@ -246,14 +246,14 @@ class _Department:
         self.draft.add(degree, people, self.rng.integers(0, DEGREE_UNIVERSITIES, len(people)))
 
     def _link(self, name: str, subjects: Ids, choice: Ids, *, turned: bool = False) -> None:
-        # Each subject with one of the choice.
+        # Each subject with one random choice.
         chosen = choice[self.rng.integers(0, len(choice), len(subjects))]
         self.draft.add(name, *((chosen, subjects) if turned else (subjects, chosen)))
 
     def _several(
         self, name: str, subjects: Ids, choice: Ids, how_many: tuple[int, int], *, turned: bool = False
     ) -> None:
-        # Each subject with several of the choice, no two the same.
+        # Each subject with several distinct random choices.
         counts = _many(self.rng, how_many, len(subjects))
         drawn = choice[_distinct(self.rng, len(subjects), how_many[1], len(choice))]
         chosen = drawn[np.arange(how_many[1]) < counts[:, None]]
@@ -262,7 +262,7 @@ class _Department:
 
 
 def _nothing(name: str) -> tuple[Ids, ...]:
-    # A piece without rows, for universities where nothing of a kind is found.
+    # A piece without rows, for universities without facts of a kind.
     return tuple(np.empty(0, np.int64) for _ in range(1 if name in CLASSES else 2))
 
 
@@ -275,7 +275,7 @@ def _many(rng: Generator, ends: tuple[int, int], count: int) -> Ids:
 
 
 def _distinct(rng: Generator, rows: int, columns: int, below: int) -> Ids:
-    # Rows of different numbers: the n-th is drawn among those left, and steps over the smaller ones taken.
+    # Rows of distinct numbers: the n-th is drawn among the remaining ones, and skips smaller taken ones.
     drawn = np.empty((rows, columns), np.int64)
     for at in range(columns):
         number = rng.integers(0, below - at, rows)

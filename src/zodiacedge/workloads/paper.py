@@ -20,7 +20,7 @@ def rule_set(number: int) -> str:
 
 
 def ds1(turbines: int) -> list[Fact]:
-    """Return data set 1: neighbours in a row, and everybody measures 25 degrees."""
+    """Return data set 1: neighbours in a row that all measure 25 degrees."""
     near = [fact("hasNeighbour", turbine(i), turbine(i + 1)) for i in range(1, turbines)]
     return near + [temperature(i, USUAL_TEMPERATURE) for i in range(1, turbines + 1)]
 

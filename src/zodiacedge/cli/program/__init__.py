@@ -1,9 +1,8 @@
-"""Commands on rule files: nothing outlives them.
+"""Commands on rule files; their results are in memory.
 
 check     `zodiac check`
 plan      `zodiac plan`
 graph     `zodiac graph`
-sessions  session files of `zodiac run --apply`
 run       `zodiac run`
 generate  `zodiac generate`
 """

@@ -1,4 +1,4 @@
-"""`zodiac generate`: the data of the benchmarks as files, with the rules that go with it."""
+"""`zodiac generate`: the data of the benchmarks as files, with their rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Command = TypeVar("_Command", bound="Callable[..., None]")
 
 @click.group("generate")
 def command() -> None:
-    """Write the data of a benchmark to a folder, with the rules that go with it.
+    """Write the data of a benchmark and its rules to a folder.
 
     The same command writes the same files, byte for byte.
 
@@ -41,10 +41,10 @@ def command() -> None:
 def _files(function: _Command) -> _Command:
     for option in (
         click.option(
-            "--compression", type=click.Choice(_COMPRESSIONS), help="Of the files; Parquet knows no bz2."
+            "--compression", type=click.Choice(_COMPRESSIONS), help="Of the files; Parquet has no bz2."
         ),
         click.option("--format", "form", type=click.Choice(_FORMATS), default=_FORMATS[0], show_default=True),
-        click.option("--out", required=True, metavar="DIR", help="Where the files go."),
+        click.option("--out", required=True, metavar="DIR", help="The folder of the files."),
     ):
         function = option(function)
     return function
@@ -57,9 +57,9 @@ _turbines = click.option(
 
 @command.command("lubm")
 @click.option("--universities", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--departments", type=click.IntRange(min=1), help="The most that a university has.")
-@click.option("--iris", is_flag=True, help="Entities are IRIs in tables too, as they are in N-Triples.")
-@click.option("--seed", type=click.IntRange(min=0), help="Other universities than the usual ones.")
+@click.option("--departments", type=click.IntRange(min=1), help="The maximum of a university.")
+@click.option("--iris", is_flag=True, help="Entities are IRIs in tables too, as in N-Triples.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the random data.")
 @_files
 @common
 def lubm(  # noqa: PLR0913 - one argument per option
@@ -123,7 +123,7 @@ def paper_ds1(console: Console, *, turbines: int, out: str, form: str, compressi
 
 @command.command("paper-ds2")
 @click.option(
-    "--rule-set", type=click.IntRange(2, 3), default=2, show_default=True, help="Which goes with it."
+    "--rule-set", type=click.IntRange(2, 3), default=2, show_default=True, help="The rule set to write."
 )
 @_turbines
 @_files
@@ -182,7 +182,7 @@ def _graph(console: Console, name: str, out: str, form: str, compression: str | 
     from zodiacedge.workloads.graphs import WORKLOADS  # noqa: PLC0415 - loads numpy
 
     workload = WORKLOADS[name]()
-    # RDF has no numbers as subjects.
+    # A subject in RDF is not a number.
     facts = workload.facts(iris=form == "nt")
     _generate(
         console,

@@ -27,16 +27,15 @@ _FORMATS = ("text", "dot", "svg", "json")
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    help="What to make; text, or what the name given with --out ends in.",
+    help="The format; text, or the extension of --out.",
 )
 @click.option("--out", metavar="FILE", help="Write to this file instead of standard output.")
 @common
 def command(console: Console, rules: tuple[str, ...], form: str | None, out: str | None) -> None:
-    r"""Draw the rule graph: which hyper-node feeds which.
+    r"""Draw the hyper rule dependency graph (HRDG): which hyper-node feeds which.
 
-    RULES are files, folders or globs. Rules that feed each other in a circle are one hyper-node; a dashed
-    edge is a negation or an aggregate. With --json, standard output gets the graph as JSON, and --out a
-    picture beside it.
+    RULES are files, folders or globs. Mutually recursive rules are one hyper-node; a dashed edge is a
+    negation or an aggregate. With --json, standard output gets the graph as JSON, and --out a picture.
 
     \b
     Example:

@@ -45,10 +45,10 @@ def command(console: Console, rules: tuple[str, ...], label: str | None, facts: 
     if label and not chosen:
         raise _no_rule(label, reading)
     statistics = _sizes(console, reading, facts) if facts else NoStatistics()
-    found = [p for rule in chosen for p in plans(rule, _recursive(rule, reading), statistics)]
-    console.text(to_text(found))
+    shown = [p for rule in chosen for p in plans(rule, _recursive(rule, reading), statistics)]
+    console.text(to_text(shown))
     if console.as_json:
-        console.json({"plans": to_dicts(found)})
+        console.json({"plans": to_dicts(shown)})
 
 
 def _sizes(console: Console, reading: Reading, facts: tuple[str, ...]) -> Sizes:
@@ -63,8 +63,8 @@ def _sizes(console: Console, reading: Reading, facts: tuple[str, ...]) -> Sizes:
 
 def _recursive(rule: Rule, reading: Reading) -> list[int]:
     graph = reading.graph
-    home = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
-    return recursive_positions(rule, [graph.rule(key).head for key in home.rules])
+    node = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
+    return recursive_positions(rule, [graph.rule(key).head for key in node.rules])
 
 
 def _no_rule(label: str, reading: Reading) -> UsageProblem:

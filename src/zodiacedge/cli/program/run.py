@@ -1,4 +1,4 @@
-"""`zodiac run`: one shot. Load, materialise, print counts, play changes, answer queries, export."""
+"""`zodiac run`: load, materialise, print counts, play changes, answer queries, export."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from zodiacedge.cli.options import (
     strict_option,
 )
 from zodiacedge.cli.output import check_folder, export, export_document
-from zodiacedge.cli.program.sessions import play, read_sessions
 from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.cli.sessions.play import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.kb.query import checked_query
@@ -48,27 +48,27 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
             "--max-memory",
             type=click.IntRange(min=1),
             default=defaults.memory,
-            help="The most bytes of the process; four fifths of the machine's if not given.",
+            help="Memory limit of the process in bytes; 80 % of the machine's if not given.",
         ),
         click.option(
             "--max-seconds",
             type=click.FloatRange(min=0),
             default=defaults.seconds,
             show_default=True,
-            help="The longest an evaluation may take.",
+            help="Time limit of an evaluation.",
         ),
         click.option(
             "--max-rounds",
             type=click.IntRange(min=1),
             default=defaults.rounds,
-            help="The most rounds of one hyper-node; any number if not given.",
+            help="Limit of rounds of one hyper-node; none if not given.",
         ),
         click.option(
             "--max-facts",
             type=click.IntRange(min=0),
             default=defaults.facts,
             show_default=True,
-            help="The most derived facts.",
+            help="Limit of derived facts.",
         ),
     ):
         function = option(function)
@@ -85,13 +85,13 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
     "sessions",
     multiple=True,
     metavar="FILE",
-    help="Changes to play after that: session files, folders, globs.",
+    help="Changes to play afterwards: session files, folders, globs.",
 )
 @click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
 @files_options
 @header_option
 @base_option
-@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
+@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason.")
 @strict_option
 @_limit_options
 @common
@@ -115,14 +115,14 @@ def command(  # noqa: PLR0913 - one argument per option
     max_seconds: float | None,
     max_memory: int | None,
 ) -> None:
-    r"""Load rules and facts, materialise, and show what follows.
+    r"""Load rules and facts, materialise, and show the results.
 
     RULES are files, folders or globs. The table shows derived facts per predicate. The changes of a
-    session are committed one by one, each with its report; queries and the export see what is there at
-    the end. The exit code is 1 if a change is refused or does not come to what its session expects.
+    session are committed one by one, each with its report; queries and the export use the final version.
+    The exit code is 1 if a change is refused or differs from what its session expects.
 
-    Everything is in memory, and gone afterwards: `zodiac init` makes a store of rules and facts, and
-    `zodiac apply` and `zodiac query` work on it.
+    Everything is in memory: `zodiac init` creates a durable store of rules and facts, and `zodiac apply` and
+    `zodiac query` work on it.
 
     \b
     Example:
@@ -189,7 +189,7 @@ def command(  # noqa: PLR0913 - one argument per option
 
 
 def _checked_queries(queries: Sequence[str], prefixes: dict[str, str]) -> list[CheckedQuery]:
-    """Parse and check all queries before the long work, or raise with every error of all of them."""
+    """Parse and check all queries before the long work, or raise with all errors of all queries."""
     checked: list[CheckedQuery] = []
     errors: list[Diagnostic] = []
     for number, text in enumerate(queries, 1):
@@ -209,14 +209,14 @@ def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequ
     _show_counts(console, kb, f", {report.seconds:.3f} s")
 
 
-def _show_counts(console: Console, kb: KnowledgeBase, behind: str = "") -> None:
+def _show_counts(console: Console, kb: KnowledgeBase, suffix: str = "") -> None:
     derived = kb.derived()
     if derived:
         console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
     explicit = sum(kb.explicit_counts().values())
     console.text(
         f"{many(explicit, 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
-        f"{many(len(kb.graph()), 'hyper-node')}{behind}"
+        f"{many(len(kb.graph()), 'hyper-node')}{suffix}"
     )
 
 

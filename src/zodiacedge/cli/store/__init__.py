@@ -1,15 +1,15 @@
-"""Commands on stores, a module each.
+"""Commands on stores, one module each.
 
-init      make a store
-apply     change it
-stream    change it by files that arrive
-query     ask it
-rules     list its rules
-stats     rows and bytes
-log       its versions
-diff      two versions compared
-rollback  a new version that equals an earlier one
-verify    compare it with an evaluation from scratch
-export    its facts or a slice of it, out
-vacuum    flush, and remove unused files
+init      create a store
+apply     change a store
+stream    change a store with each batch of files that arrives
+query     answer a query
+rules     list the rules
+stats     show rows and bytes
+log       list the versions
+diff      compare two versions
+rollback  create a new version that equals an earlier one
+verify    compare a store with an evaluation from scratch
+export    write facts to files, or a slice to a new store
+vacuum    flush the log, and remove unused files
 """

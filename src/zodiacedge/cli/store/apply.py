@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--add-facts", multiple=True, metavar="FILE", help="Data to add: files, globs, URIs, p=FILE.")
 @click.option("--remove-facts", multiple=True, metavar="FILE", help="Data to remove.")
 @header_option
-@click.option("--dry-run", is_flag=True, help="Tell what the change would do; commit nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the report of the change; commit nothing.")
 @strict_option
 @show_facts_option(0)
 @message_option
@@ -56,9 +56,9 @@ def command(  # noqa: PLR0913 - one argument per option
     message: str,
     on: Chosen,
 ) -> None:
-    r"""Change rules and facts of a store as one transaction, and tell what became of it.
+    r"""Change rules and facts of a store as one transaction, and print its report.
 
-    Where something is added and removed, it is added.
+    If a rule or fact is both added and removed, it is added.
 
     \b
     Example:
@@ -71,8 +71,8 @@ def command(  # noqa: PLR0913 - one argument per option
         change = kb.change(message)
         for file in text_files(add_rules):
             change.add_rules(file.text, file.name)
-        for one in remove_rules:
-            _remove(change, one)
+        for rule in remove_rules:
+            _remove(change, rule)
         if add_facts:
             change.load(*add_facts, header=header, strict=strict, progress=console.loading)
         if remove_facts:
@@ -83,25 +83,25 @@ def command(  # noqa: PLR0913 - one argument per option
             with change:
                 pass
             report = change.report
-        came = listed(report.inserted) if show_facts else []
-        went = listed(report.deleted) if show_facts else []
+        inserted = listed(report.inserted) if show_facts else []
+        deleted = listed(report.deleted) if show_facts else []
     console.findings(report.warnings)
     show_bad_lines(console, change.loads)
     console.text(str(report))
-    show_facts_of(console, "+", came, show_facts)
-    show_facts_of(console, "-", went, show_facts)
+    show_facts_of(console, "+", inserted, show_facts)
+    show_facts_of(console, "-", deleted, show_facts)
     if console.as_json:
         facts_listed = {
-            "facts_inserted": came[:show_facts],
-            "facts_deleted": went[:show_facts],
+            "facts_inserted": inserted[:show_facts],
+            "facts_deleted": deleted[:show_facts],
         }
-        loads = {"loads": [one.to_dict() for one in change.loads]}
+        loads = {"loads": [load.to_dict() for load in change.loads]}
         console.json(counts(kb) | report.to_dict() | loads | (facts_listed if show_facts else {}))
 
 
-def _remove(change: Transaction, one: str) -> None:
-    if one.endswith(EXTENSION) or Path(one).exists():
-        for file in text_files([one]):
+def _remove(change: Transaction, rule: str) -> None:
+    if rule.endswith(EXTENSION) or Path(rule).exists():
+        for file in text_files([rule]):
             change.remove_rules(file.text, file.name)
     else:
-        change.remove_rules(one)
+        change.remove_rules(rule)

@@ -1,4 +1,4 @@
-"""`zodiac diff`: what tells two versions apart."""
+"""`zodiac diff`: the differences between two versions."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def command(  # noqa: PLR0913 - one argument per option
     show_facts: int,
     on: Chosen,
 ) -> None:
-    r"""Show the rules and visible facts that one version has and the other has not.
+    r"""Show the rules and visible facts that only one of two versions has.
 
     \b
     Example:
       zodiac diff farm.zodiac 3 5
     """
     with reading(console, store, on=on) as kb, console.progress():
-        found = kb.diff(before, after)
-    for sign, rules in (("+", found.rules_added), ("-", found.rules_removed)):
+        difference = kb.diff(before, after)
+    for sign, rules in (("+", difference.rules_added), ("-", difference.rules_removed)):
         for rule in rules:
             console.text(f"{sign} {format_rule(rule)}")
-    came, went = found.counts()
-    names = sorted({*came, *went})
+    inserted, deleted = difference.counts()
+    names = sorted({*inserted, *deleted})
     if names:
-        rows = [(name, f"+{came.get(name, 0):,}", f"-{went.get(name, 0):,}") for name in names]
+        rows = [(name, f"+{inserted.get(name, 0):,}", f"-{deleted.get(name, 0):,}") for name in names]
         console.table(("predicate", "inserted", "deleted"), rows)
     else:
-        console.text("no fact came or went")
-    show_facts_of(console, "+", listed(found.inserted), show_facts)
-    show_facts_of(console, "-", listed(found.deleted), show_facts)
+        console.text("no fact was inserted or deleted")
+    show_facts_of(console, "+", listed(difference.inserted), show_facts)
+    show_facts_of(console, "-", listed(difference.deleted), show_facts)
     if console.as_json:
-        console.json(found.to_dict(show_facts))
+        console.json(difference.to_dict(show_facts))

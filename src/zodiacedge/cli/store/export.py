@@ -1,4 +1,4 @@
-"""`zodiac export`: the facts of a store as files, or a part of it as a store for a device."""
+"""`zodiac export`: the facts of a store as files, or a slice of it as a store for a device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @store_argument
-@click.option("--out", required=True, metavar="DIR", help="Where to: a folder, for a slice a new store.")
+@click.option("--out", required=True, metavar="DIR", help="A folder; for a slice, a new store.")
 @click.option(
     "--slice",
     "slices",
@@ -52,9 +52,9 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Write the facts of a store to files, one per predicate; or the part that one device needs.
 
-    That part is a store of its own, which the engine embedded opens. A slice is a query, whose atoms say
-    which facts go along, or about(X) :- body, for the explicit facts that mention what it finds. The
-    rules that read these facts go with them.
+    That part, a slice, is a new store for the embedded engine. It is given as a query, for the facts that its
+    atoms match, or as about(X) :- body, for the explicit facts that mention its answers. The slice holds
+    the rules that read these facts, too.
 
     \b
     Example:
@@ -81,36 +81,36 @@ def _slice(
     console: Console, kb: KnowledgeBase, out: str, slices: Iterable[str], values: Mapping[str, Term]
 ) -> None:
     with console.progress():
-        found = kb.export_slice(out, *slices, **values)
-    console.findings(found.warnings)
+        part = kb.export_slice(out, *slices, **values)
+    console.findings(part.warnings)
     console.text(
-        f"wrote {many(len(found.facts), 'fact')} and {many(len(found.rules), 'rule')} to {out}, "
-        f"{many(found.left_behind, 'rule')} left behind"
+        f"wrote {many(len(part.facts), 'fact')} and {many(len(part.rules), 'rule')} to {out}, "
+        f"{many(part.left_behind, 'rule')} left behind"
     )
     if console.as_json:
         console.json(
             {
                 "version": kb.version,
                 "store": out,
-                "facts": len(found.facts),
-                "rules": len(found.rules),
-                "left_behind": found.left_behind,
-                "given": [f"{format_predicate(name)}/{arity}" for name, arity in found.given],
-                "warnings": [one.to_dict() for one in found.warnings],
+                "facts": len(part.facts),
+                "rules": len(part.rules),
+                "left_behind": part.left_behind,
+                "given": [f"{format_predicate(name)}/{arity}" for name, arity in part.given],
+                "warnings": [warning.to_dict() for warning in part.warnings],
             }
         )
 
 
 def _values(given: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, Term]:
-    found: dict[str, Term] = {}
-    for one in given:
-        name, equals, text = one.partition("=")
+    values: dict[str, Term] = {}
+    for option in given:
+        name, equals, text = option.partition("=")
         if not equals or not name.strip() or not text.strip():
-            raise click.UsageError(f"--given takes the name of a variable and a term, T=wt1, not {one!r}.")
-        # A term is read as an argument of a fact is: names are IRIs, strings have quotes.
+            raise click.UsageError(f"--given takes the name of a variable and a term, T=wt1, not {option!r}.")
+        # A term is parsed as an argument of a fact: names are IRIs, strings have quotes.
         term, *others = parse_fact(f"<given>({text.strip()}, 0)", "<given>", prefixes).args
         variable = name.strip().removeprefix("?")
-        if len(others) > 1 or variable in found:
-            raise click.UsageError(f"--given takes one term for each variable: {one!r} is another.")
-        found[variable] = term
-    return found
+        if len(others) > 1 or variable in values:
+            raise click.UsageError(f"--given takes one term for each variable: {option!r} is another.")
+        values[variable] = term
+    return values

@@ -1,4 +1,4 @@
-"""`zodiac init`: make a durable store."""
+"""`zodiac init`: create a durable store."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def command(  # noqa: PLR0913 - one argument per option
     message: str,
     on: Chosen,
 ) -> None:
-    r"""Make a store in a folder that is empty or not there yet.
+    r"""Create a store in a folder that is empty or does not exist.
 
-    The rules and facts given are its first version. A store that has none yet, because it was made without
-    any or because whoever made it failed, is taken over.
+    The rules and facts given are its first version. A store without a version, because it was created without
+    rules and facts or because its creation failed, is reused.
 
     \b
     Example:
@@ -64,14 +64,14 @@ def command(  # noqa: PLR0913 - one argument per option
     reading = read_rules(rules)
     if reading.errors:
         raise CheckProblem(reading.findings)
-    place = location_of(store)
-    if place.has(MARKER):
-        check(place)
-        if not is_blank(place):
+    location = location_of(store)
+    if location.has(MARKER):
+        check(location)
+        if not is_blank(location):
             raise already_a_store(store)
     with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:
         if kb.version:
-            # Somebody else was quicker.
+            # Another process was faster.
             raise already_a_store(store)
         loads = []
         if rules or facts:
@@ -87,5 +87,5 @@ def command(  # noqa: PLR0913 - one argument per option
         show_dropped(console, change.report)
     show_counts(console, kb)
     if console.as_json:
-        told = {name: made[name] for name in ("seconds", "dropped", "warnings")}
-        console.json(counts(kb) | told | {"loads": [one.to_dict() for one in loads]})
+        report = {name: made[name] for name in ("seconds", "dropped", "warnings")}
+        console.json(counts(kb) | report | {"loads": [load.to_dict() for load in loads]})

@@ -1,4 +1,4 @@
-"""`zodiac log`: who changed what."""
+"""`zodiac log`: the versions of a store, who changed what."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ def command(console: Console, *, store: str, last: int | None) -> None:
     """
     with reading(console, store) as kb:
         entries = kb.log()[-last if last else None :]
-    for one in reversed(entries):
+    for entry in reversed(entries):
         console.text(
-            _on_one_line(f"version {one.version}  {one.moment}  {one.author}  {one.message}".rstrip())
+            _on_one_line(f"version {entry.version}  {entry.moment}  {entry.author}  {entry.message}".rstrip())
         )
         console.text(
-            f"  rules +{len(one.rules_added):,} -{len(one.rules_removed):,}, "
-            f"facts +{one.facts_added:,} -{one.facts_removed:,}, then {many(one.explicit, 'explicit fact')}"
+            f"  rules +{len(entry.rules_added):,} -{len(entry.rules_removed):,}, "
+            f"facts +{entry.facts_added:,} -{entry.facts_removed:,}, "
+            f"then {many(entry.explicit, 'explicit fact')}"
         )
-        for sign, rules in (("+", one.rules_added), ("-", one.rules_removed)):
+        for sign, rules in (("+", entry.rules_added), ("-", entry.rules_removed)):
             for rule in rules:
                 console.text(_on_one_line(f"  {sign} {rule}"))
     if console.as_json:
-        console.json({"version": kb.version, "versions": [one.to_dict() for one in entries]})
+        console.json({"version": kb.version, "versions": [entry.to_dict() for entry in entries]})
 
 
 def _on_one_line(text: str) -> str:
-    """Return what somebody wrote as it may be shown: nothing in it ends a line or steers a terminal."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    """Return a text with escapes for newlines and control characters."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

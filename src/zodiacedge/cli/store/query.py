@@ -1,4 +1,4 @@
-"""`zodiac query`: ask a store."""
+"""`zodiac query`: answer a query on a store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     type=click.Choice(("table", "csv", "json", "arrow", "nt")),
     default="table",
     show_default=True,
-    help="How to write the rows.",
+    help="The format of the rows.",
 )
 @engine_options
 @common
@@ -49,8 +49,8 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Answer a query on the last version of a store, or an earlier one.
 
-    Somebody else may be writing meanwhile. With --format nt the rows of `p(X, Y) :- body .` are written as
-    triples of p; of `?- body .` the facts are written that its atoms match.
+    Another process may write to the store. With --format nt, the rows of `p(X, Y) :- body .` are written as
+    triples of p; for `?- body .`, the facts that its atoms match.
 
     \b
     Example:
@@ -93,13 +93,13 @@ def _arrow(answers: Answers) -> None:
 
 
 def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
-    """Return what a query says as facts: those of its head, or those that its atoms match."""
+    """Return the facts of a query's head, or those that its atoms match."""
     if not has_head(query):
         return kb.matching(query)
     head = parse_head(query, prefixes=kb.prefixes)
     if len(answers.columns) == len(head.args):
         return [Fact(head.relation, row) for row in answers.rows]
-    # A class that is written as a predicate.
+    # The head is a class written as a predicate.
     return [fact(head.predicate.name, *row) for row in answers.rows]
 
 

@@ -1,4 +1,4 @@
-"""`zodiac rollback`: a new version that undoes."""
+"""`zodiac rollback`: a new version that equals an earlier one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @engine_options
 @common
 def command(console: Console, *, store: str, version: int, message: str, on: Chosen) -> None:
-    r"""Make a new version that has the rules and explicit facts of an earlier one.
+    r"""Create a new version with the rules and explicit facts of an earlier one.
 
-    Nothing is lost: the versions between stay in the log.
+    The versions in between stay in the log.
 
     \b
     Example:

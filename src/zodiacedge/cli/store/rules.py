@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @at_option
 @common
 def command(console: Console, *, store: str, at: int | None) -> None:
-    r"""List the rules in force, as text that can be read again.
+    r"""List the rules in force, as text that can be parsed again.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`zodiac stats`: what a store holds, and what that takes."""
+"""`zodiac stats`: facts and bytes of a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @engine_options
 @common
 def command(console: Console, *, store: str, on: Chosen) -> None:
-    r"""Count facts per predicate, and the bytes that the store takes.
+    r"""Count facts per predicate, and the bytes of the store.
 
     \b
     Example:
@@ -30,19 +30,19 @@ def command(console: Console, *, store: str, on: Chosen) -> None:
     with reading(console, store, on=on) as kb, console.progress():
         seconds = time.perf_counter() - started
         explicit, derived = kb.explicit_counts(), kb.derived()
-        taken = kb.store.sizes()
+        size = kb.store.sizes()
     names = sorted({*explicit, *derived})
     if names:
         rows = [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]
         console.table(("predicate", "explicit", "derived"), rows)
     show_counts(console, kb)
     console.text(
-        f"table {taken.table:,} bytes, log {taken.log:,} bytes, in use {taken.files:,} files; "
+        f"table {size.table:,} bytes, log {size.log:,} bytes, in use {size.files:,} files; "
         f"opened in {seconds:.3f} s"
     )
     if console.as_json:
         console.json(
             counts(kb)
             | {"explicit_per_predicate": explicit, "rules": len(kb.rules), "seconds": seconds}
-            | {"table_bytes": taken.table, "log_bytes": taken.log, "files": taken.files}
+            | {"table_bytes": size.table, "log_bytes": size.log, "files": size.files}
         )

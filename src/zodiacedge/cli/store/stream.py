@@ -25,8 +25,8 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 
 @click.command("stream")
 @store_argument
-@click.option("--from", "folder", required=True, metavar="DIR", help="Where files arrive, in it or below.")
-@click.option("--once", is_flag=True, help="Take what is there, then end.")
+@click.option("--from", "folder", required=True, metavar="DIR", help="The folder that files arrive in.")
+@click.option("--once", is_flag=True, help="Apply the files that exist, then end.")
 @click.option(
     "--trigger",
     type=Amount(min=0, min_open=True),
@@ -35,13 +35,16 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 )
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="Only files of this format.")
 @click.option(
-    "--relation", default="", metavar="NAME", help="What rows of tables state, whatever the file's name."
+    "--relation",
+    default="",
+    metavar="NAME",
+    help="The relation of rows in tables, not the file's name.",
 )
 @header_option
-@click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="The most files of one change.")
-@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with place and reason.")
+@click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="Limit of files per change.")
+@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason.")
 @click.option(
-    "--checkpoint", metavar="DIR", help="Where Spark notes what it took, if not in the store's folder."
+    "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint, if not in the store's folder."
 )
 @engine_options
 @common
@@ -62,9 +65,9 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
 
-    Spark finds the files; the change is made by the engine that is chosen. Move files into the folder when
-    they are whole. Ctrl-C ends it after the change that is under way; started again, it goes on where it
-    was, and what is in is not taken twice.
+    Spark finds the files; the chosen engine applies the change. Move files into the folder when they are
+    complete. Ctrl-C ends the stream after the current change; started again, it continues with the next
+    file, and applies no file twice.
 
     \b
     Example:
@@ -78,17 +81,17 @@ def command(  # noqa: PLR0913 - one argument per option
 
     batches: list[Applied] = []
 
-    def told(applied: Applied) -> None:
+    def report(applied: Applied) -> None:
         batches.append(applied)
         console.text(_line(applied))
-        console.findings(map(_gone, applied.gone))
+        console.findings(map(_missing_file, applied.gone))
 
-    # Spark finds the files in any case.
+    # Spark finds the files for either engine.
     kb = writing(console, store, on=on if on.engine == "spark" else Chosen())
     try:
-        folders = (Path(one) if one else None for one in (quarantine, checkpoint))
+        folders = (Path(path) if path else None for path in (quarantine, checkpoint))
         reading = Reading(form or "", relation, header, most_files, *folders)
-        stream = Stream(kb, folder, reading, told, Cluster(on.master))
+        stream = Stream(kb, folder, reading, report, Cluster(on.master))
     except ZodiacError:
         kb.close()
         raise
@@ -107,10 +110,10 @@ def command(  # noqa: PLR0913 - one argument per option
 
 
 def _document(kb: KnowledgeBase, batches: Sequence[Applied]) -> dict[str, object]:
-    return {"version": kb.version, "batches": [one.to_dict() for one in batches]}
+    return {"version": kb.version, "batches": [batch.to_dict() for batch in batches]}
 
 
-def _gone(path: str) -> Diagnostic:
+def _missing_file(path: str) -> Diagnostic:
     return Diagnostic(
         "W016",
         f"{path} arrived, and was taken away before it could be read: what was in it is not in the store",
@@ -121,7 +124,7 @@ def _gone(path: str) -> Diagnostic:
 
 def _line(applied: Applied) -> str:
     if applied.again:
-        return f"batch {applied.number}: {many(applied.files, 'file')}, there already"
+        return f"batch {applied.number}: {many(applied.files, 'file')}, already applied"
     bad = f", {many(applied.bad_lines, 'bad line')} skipped" if applied.bad_lines else ""
     bad += f", {many(len(applied.gone), 'file')} gone" if applied.gone else ""
     return (

@@ -1,4 +1,4 @@
-"""`zodiac vacuum`: flush the log, and remove files that no version needs."""
+"""`zodiac vacuum`: flush the log, and remove unused files."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     default=7.0,
     show_default=True,
     metavar="DAYS",
-    help="Versions of this time stay.",
+    help="Versions younger than this are kept.",
 )
-@click.option("--dry-run", is_flag=True, help="Tell what there is to remove; remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed; remove nothing.")
 @engine_options
 @common
 def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on: Chosen) -> None:
-    r"""Remove files that no version needs, and versions that are older than wanted.
+    r"""Flush the log, remove old versions, and remove files that no version needs.
 
-    The last version always stays.
+    The last version is always kept.
 
     \b
     Example:
       zodiac vacuum farm.zodiac --keep-days 30
     """
     with writing(console, store, on=on) as kb:
-        report = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
-    done, left = ("would remove", "would be kept") if dry_run else ("removed", "are kept")
+        removed = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
+    verb, kept = ("would remove", "would be kept") if dry_run else ("removed", "are kept")
     console.text(
-        f"{done} {many(report.files, 'file')}, {report.bytes:,} bytes; "
-        f"versions {report.first_version} to {kb.version} {left}"
+        f"{verb} {many(removed.files, 'file')}, {removed.bytes:,} bytes; "
+        f"versions {removed.first_version} to {kb.version} {kept}"
     )
     if console.as_json:
         console.json(
             {
                 "version": kb.version,
-                "first_version": report.first_version,
-                "files": report.files,
-                "bytes": report.bytes,
+                "first_version": removed.first_version,
+                "files": removed.files,
+                "bytes": removed.bytes,
                 "dry_run": dry_run,
             }
         )

@@ -1,4 +1,4 @@
-"""`zodiac verify`: a store against an evaluation from nothing."""
+"""`zodiac verify`: compares a store with an evaluation from scratch."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 @engine_options
 @common
 def command(console: Console, *, store: str, at: int | None, against: str | None, on: Chosen) -> None:
-    r"""Evaluate the rules of a store from nothing and compare all facts; print their digest.
+    r"""Evaluate the rules of a store from scratch and compare all facts; print their digest.
 
-    The exit code is 1 if anything differs.
+    The exit code is 1 if there are differences.
 
     \b
     Example:
       zodiac verify farm.zodiac
     """
     with reading(console, store, at, on) as kb, console.progress():
-        found = kb.verify(against or "")
-    console.text(str(found))
+        result = kb.verify(against or "")
+    console.text(str(result))
     if console.as_json:
-        console.json(found.to_dict())
-    if not found.ok:
+        console.json(result.to_dict())
+    if not result.ok:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""A picture of the farm: turbines in their rows, coloured by the air temperature that they read."""
+"""Draws the farm: turbines in their rows, coloured by the air temperature that they read."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def farm_map(
 
     Args:
         rows: The turbines of each row.
-        temperatures: What each reads, in degrees.
-        marked: The turbines that stand out: a class of the style sheet, `found` or `front`, and a word.
+        temperatures: The reading of each turbine, in degrees.
+        marked: The highlighted turbines: a class of the style sheet, `found` or `front`, and a caption.
     """
     longest = max(map(len, rows.values()))
     width, height = _LEFT + longest * _STEP + 10, _TOP + len(rows) * _STEP
     body = [
         f'<text class="title" x="12" y="28">Air temperature at noon, as {_total(rows)} sensors say</text>'
     ]
-    for place, (row, numbers) in enumerate(rows.items()):
-        y = _TOP + place * _STEP
+    for line, (row, numbers) in enumerate(rows.items()):
+        y = _TOP + line * _STEP
         body.append(f'<text class="row" x="12" y="{y + 4}">row {row}</text>')
         for column, number in enumerate(numbers):
             x = _LEFT + _RADIUS + column * _STEP
@@ -55,22 +55,22 @@ def farm_map(
 
 
 def _turbine(x: int, y: int, number: int, degrees: float, mark: tuple[str, str] | None) -> list[str]:
-    found = [
+    shapes = [
         f'<circle cx="{x}" cy="{y}" r="{_RADIUS}" fill="{_colour(degrees)}" stroke="#cbd5e1"/>',
         f'<text class="value" x="{x}" y="{y + 4}">{degrees:.1f}°</text>',
     ]
     word = f"wt{number:02d}"
     if mark is not None:
-        style, said = mark
-        found.append(f'<circle class="{style}" cx="{x}" cy="{y}" r="{_RADIUS + 3}"/>')
-        word = f"{word}: {said}"
-    return [*found, f'<text x="{x}" y="{y + _RADIUS + 18}">{word}</text>']
+        style, caption = mark
+        shapes.append(f'<circle class="{style}" cx="{x}" cy="{y}" r="{_RADIUS + 3}"/>')
+        word = f"{word}: {caption}"
+    return [*shapes, f'<text x="{x}" y="{y + _RADIUS + 18}">{word}</text>']
 
 
 def _colour(degrees: float) -> str:
     end = _RED if degrees > 0 else _BLUE
-    share = min(abs(degrees) / (_WARMEST if degrees > 0 else -_COLDEST), 1.0)
-    mixed = (round(a + (b - a) * share) for a, b in zip(_WHITE, end, strict=True))
+    saturation = min(abs(degrees) / (_WARMEST if degrees > 0 else -_COLDEST), 1.0)
+    mixed = (round(a + (b - a) * saturation) for a, b in zip(_WHITE, end, strict=True))
     return f"rgb({','.join(map(str, mixed))})"
 
 

@@ -1,7 +1,7 @@
-"""Changes against from scratch: what an edit takes, beside evaluating the program after it from nothing.
+"""Measures edits beside an evaluation of the changed program from scratch.
 
-A trial opens a knowledge base, commits its edits one after the other with the clock running, and is back
-where it began. After each edit every table must hold what the evaluation from nothing gives.
+A trial opens a knowledge base, commits its edits one after the other with the clock running, and returns to
+its start. After each edit all tables are compared with the evaluation from scratch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper gives for its prototype: seconds, or how many times faster than from scratch."""
+    """The paper's figures of its prototype: seconds, or the factor over an evaluation from scratch."""
 
     seconds: float | None = None
     factor: str = ""
@@ -34,14 +34,14 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An edit, and the task that it leads to."""
+    """An edit, and the task after it."""
 
     name: str
     edit: Edit
     result: Task
     published: Published = field(default_factory=Published)
     shown: bool = True
-    """Whether it is measured, or only leads back to the start."""
+    """Whether the edit is measured, or only returns to the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class Experiment:
     start: Task
     steps: tuple[Step, ...]
     at: float = 0
-    """Where it stands on the curve, if it is one of several that make a curve."""
+    """The position on a curve, if the experiment is a point of one."""
     axis: str = ""
-    """What the places on the curve count."""
+    """The label of the positions on the curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFigure:
-    """How long a change takes, and how long its result takes from scratch."""
+    """The time of a change, beside the time of its result from scratch."""
 
     experiment: str
     workload: str
@@ -68,9 +68,9 @@ class ChangeFigure:
     engine: str
     runs: tuple[Run, ...]
     grown: int
-    """By how much the number of visible facts grew or shrank."""
+    """The growth of the number of visible facts."""
     strategy: tuple[str, ...]
-    """How each hyper-node that was visited was brought up to date."""
+    """The strategy of each visited hyper-node."""
     scratch: Measurement
     published: Published
     at: float = 0
@@ -88,7 +88,7 @@ class ChangeFigure:
 
     @property
     def factor(self) -> float:
-        """How many times faster than from scratch the change is."""
+        """The speed-up over the evaluation from scratch."""
         return self.scratch.best.seconds / self.seconds
 
     def to_dict(self) -> dict[str, object]:
@@ -115,17 +115,17 @@ class ChangeFigure:
 
 
 class Changes:
-    """Measures experiments. A change is timed next to its rival: a machine's speed changes by the minute."""
+    """Measures experiments: each change next to its evaluation from scratch, as a machine's speed varies."""
 
-    def __init__(self, tell: Callable[[str], None], *, runs: int | None, modules: bool) -> None:
-        """Say how.
+    def __init__(self, progress: Callable[[str], None], *, runs: int | None, modules: bool) -> None:
+        """Set the options.
 
         Args:
-            tell: Called with what is being measured.
+            progress: Called with the name of each measurement.
             runs: Runs per figure, instead of the usual number.
-            modules: Whether nodes of a known shape go to the algorithm made for it.
+            modules: Whether modules evaluate nodes of a known shape.
         """
-        self._tell = tell
+        self._progress = progress
         self._runs = runs
         self._modules = modules
         self._results: dict[str, _Result] = {}
@@ -146,40 +146,40 @@ class Changes:
                 experiment.workload,
                 step.name,
                 OURS if self._modules else NO_MODULES,
-                tuple(one.committed.run for one in timed),
+                tuple(edit.committed.run for edit in timed),
                 last.grown,
                 last.strategy,
-                Measurement(tuple(one.scratch for one in timed), self._result_of(step.result).counts),
+                Measurement(tuple(edit.scratch for edit in timed), self._result_of(step.result).counts),
                 step.published,
                 experiment.at,
                 experiment.axis,
             )
 
     def _trial(self, experiment: Experiment) -> list[_Timed]:
-        """Go through all edits once; return what those that are shown took."""
+        """Commit all edits once; return the times of those that are shown."""
         task = experiment.start
         kb = knowledge_base(task, modules=self._modules)
-        found: list[_Timed] = []
+        timed: list[_Timed] = []
 
         def check(when: str, result: Task) -> None:
-            kept = fingerprint(store_of(kb), task.loaded)
+            actual = fingerprint(store_of(kb), task.loaded)
             expected = self._result_of(result).fingerprint
-            kept.check(f"{experiment.name}, {experiment.workload}, {when}", expected)
+            actual.check(f"{experiment.name}, {experiment.workload}, {when}", expected)
 
         check("before any change", task)
         for step in experiment.steps:
-            self._tell(f"{experiment.name}: {experiment.workload}, {step.name}")
+            self._progress(f"{experiment.name}: {experiment.workload}, {step.name}")
             scratch = self._from_scratch(step.result) if step.shown else None
             gc.collect()
             committed = step.edit.commit(kb)
             if scratch:
-                found.append(_Timed(step, committed, scratch))
+                timed.append(_Timed(step, committed, scratch))
             check(f"after {step.name}", step.result)
         check("after all changes", task)
-        return found
+        return timed
 
     def _from_scratch(self, task: Task) -> Run:
-        """Evaluate a task from nothing, with the clock running."""
+        """Evaluate a task from scratch, with the clock running."""
         trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
         gc.collect()
         run, _ = clocked(trial.work)
@@ -197,7 +197,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    # A step that was taken once, and its rival right before it.
+    # One run of a step, and the evaluation from scratch right before it.
     step: Step
     committed: Committed
     scratch: Run
@@ -205,10 +205,12 @@ class _Timed:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    # What evaluating a task from nothing must come to.
+    # The expected result of evaluating a task from scratch.
     counts: Mapping[str, int]
     fingerprint: Fingerprint
 
 
 def _fewest(done: list[list[_Timed]]) -> int:
-    return max((fewest([one.committed.run for one in timed]) for timed in zip(*done, strict=True)), default=1)
+    return max(
+        (fewest([edit.committed.run for edit in timed]) for timed in zip(*done, strict=True)), default=1
+    )

@@ -1,25 +1,23 @@
-"""Session files: changes to play one after the other, each with the net change that is expected.
+"""Session files: a sequence of changes, each with its expected net change.
 
     # a comment
     @prefix ex: <http://example.org/> .
     begin
-    + r1: p(X) :- q(X) .        a rule or a fact comes
-    - q(a) .                    a fact goes
-    - r4                        a rule goes, by its label, alone on its line
+    + r1: p(X) :- q(X) .        insert a rule or a fact
+    - q(a) .                    delete a fact
+    - r4                        delete a rule by its label, alone on its line
     - p(X) :- s(X) .            or by its text
     commit
     + p(b) .                    expected: these facts become visible,
-    - p(a) .                    these are visible no more, and nothing else changes
+    - p(a) .                    these are no longer visible, and nothing else changes
     count p 3                   expected: p has this many visible facts
 
-`commit` may be followed by nothing: then nothing is checked but the counts. `commit none` expects that
-nothing visible changes, and `refuse CODE` in the place of `commit` that the change is refused with that
-code and nothing changes.
+A `commit` without expected facts checks only the counts. `commit none` expects that nothing visible changes,
+and `refuse CODE` instead of `commit` that the change is refused with that code.
 
-A session is cut into entries by the scanner of the language, so a statement may go over several lines
-and hold whatever a program may. All statements are then read in one go by the parser of the language.
-Playing a session is left to whoever has a knowledge base; `shortfalls` compares, and `findings` says the
-same with places.
+The scanner of the language splits a session into entries, so a statement may span several lines and contain
+whatever a program may. The parser then reads all statements in one pass. `shortfalls` compares a result with
+the expectation, and `findings` adds the spans; playing a session is left to `play`.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.language.ast import Predicate
 
-    # What a line expects: a sign and a fact, or a predicate's name and how many facts it has.
+    # The expectation of a line: a sign and a fact, or a predicate's name and its number of facts.
     Expected = tuple[str, Fact | int]
 
 _WORD = re.compile(r"(begin|commit|refuse|count)(?![\w(:])")
@@ -60,10 +58,10 @@ _Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count",
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a step should come to: a net change, a refusal, counts; None is not checked.
+    """The expected result of a step: a net change, a refusal, counts; None is not checked.
 
-    Counts are of visible facts by the name of a predicate, or by name and arity as in `p/2`. A whole IRI
-    stands in angle brackets, so that no number at its end is taken for an arity.
+    Counts are of visible facts by the name of a predicate, or by name and arity as in `p/2`. A full IRI is in
+    angle brackets, so that a number at its end is not read as an arity.
     """
 
     inserted: frozenset[Fact] | None = None
@@ -74,36 +72,36 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One transaction of a session, with the places of its `begin`, its end and what it expects."""
+    """One transaction of a session, with the spans of its `begin`, its end and its expectations."""
 
     change: Change
     expected: Expectation
     span: Span
     end: Span
-    places: Mapping[Expected, Span] = field(default_factory=dict, compare=False)
+    spans: Mapping[Expected, Span] = field(default_factory=dict, compare=False)
 
 
 def parse_session(
     text: str, name: str = "<session>", prefixes: Mapping[str, str] | None = None
 ) -> tuple[Step, ...]:
-    """Read a session, or raise with every finding."""
-    cutter = _Cutter(Source(name, text))
-    entries = tuple(cutter.entries())
+    """Parse a session, or raise with all errors."""
+    splitter = _Splitter(Source(name, text))
+    entries = tuple(splitter.entries())
     reader = _Reader(Source(name, text), prefixes or {})
     steps = reader.steps(entries)
-    found = cutter.found + reader.found
-    if found:
-        raise SyntaxProblem(sorted(found, key=lambda d: d.span.start if d.span else 0))
+    errors = splitter.errors + reader.errors
+    if errors:
+        raise SyntaxProblem(sorted(errors, key=lambda d: d.span.start if d.span else 0))
     return steps
 
 
 def shortfalls(
     expected: Expectation, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
 ) -> list[str]:
-    """Return in words how a step differs from what was expected.
+    """Return the differences between the result of a step and its expectation, as texts.
 
-    The outcome is the report of a commit, or the findings that a change was refused with; `visible` are
-    all facts after it.
+    The outcome is the report of a commit, or the errors of a refused change; `visible` are all
+    facts after it.
     """
     return [text for _, text in _differences(expected, outcome, visible)]
 
@@ -111,13 +109,13 @@ def shortfalls(
 def findings(
     step: Step, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
 ) -> list[Diagnostic]:
-    """Return how a step differs from what was expected, each at the line that expects it, or at its end."""
+    """Return the differences as diagnostics, each at the line that expects it or at the end of the step."""
     return [
         Diagnostic(
             "S002",
             text,
-            "the change did not come to what the session expects",
-            step.places.get(which, step.end) if which else step.end,
+            "the result differs from what the session expects",
+            step.spans.get(which, step.end) if which else step.end,
         )
         for which, text in _differences(step.expected, outcome, visible)
     ]
@@ -129,29 +127,29 @@ def _differences(
     if not isinstance(outcome, ChangeReport):
         codes = sorted({d.code for d in outcome if d.severity == "error"})
         if expected.refused not in codes:
-            wish = f"with {expected.refused}" if expected.refused else "not at all"
-            yield None, f"refused with {', '.join(codes)}, expected {wish}"
+            wanted = f"with {expected.refused}" if expected.refused else "not at all"
+            yield None, f"refused with {', '.join(codes)}, expected {wanted}"
     elif expected.refused:
         yield None, f"committed, expected to be refused with {expected.refused}"
     else:
-        # A net change may be millions of facts: it is listed only where it is expected.
-        for sign, wanted in (("+", expected.inserted), ("-", expected.deleted)):
-            if wanted is not None:
-                got = outcome.inserted if sign == "+" else outcome.deleted
-                for fact in sorted(wanted - got, key=format_atom):
+        # A net change may be millions of facts: list it only if the step expects facts.
+        for sign, facts in (("+", expected.inserted), ("-", expected.deleted)):
+            if facts is not None:
+                actual = outcome.inserted if sign == "+" else outcome.deleted
+                for fact in sorted(facts - actual, key=format_atom):
                     yield (sign, fact), f"missing: {sign} {format_atom(fact)}"
-                for fact in sorted(got - wanted, key=format_atom):
+                for fact in sorted(actual - facts, key=format_atom):
                     yield None, f"not expected: {sign} {format_atom(fact)}"
     if expected.counts:
         predicates = Counter(fact.predicate for fact in visible)
         for name, number in expected.counts:
-            found = sum(n for predicate, n in predicates.items() if _is_named(predicate, name))
-            if found != number:
-                yield (name, number), f"{name} has {found:,} facts, expected {number:,}"
+            actual_number = sum(n for predicate, n in predicates.items() if _is_named(predicate, name))
+            if actual_number != number:
+                yield (name, number), f"{name} has {actual_number:,} facts, expected {number:,}"
 
 
 def _is_named(predicate: Predicate, name: str) -> bool:
-    """Whether `p`, `p/2`, `<iri>` or `<iri>/2` is the name of a predicate."""
+    """Return whether `p`, `p/2`, `<iri>` or `<iri>/2` names a predicate."""
     match = _NAME.fullmatch(name)
     if match is None:
         return False
@@ -161,7 +159,7 @@ def _is_named(predicate: Predicate, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    # `text` is the label, code or predicate; the statement of + and - stands from `body` to `end`.
+    # `text` is the label, code or predicate; the statement of + and - is from `body` to `end`.
     kind: _Kind
     start: int
     body: int
@@ -170,13 +168,13 @@ class _Entry:
     number: int = 0
 
 
-class _Cutter:
-    """Cuts a session into entries, without reading the statements."""
+class _Splitter:
+    """Splits a session into entries, without parsing the statements."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._scanner = Scanner(source)
-        self.found: list[Diagnostic] = []
+        self.errors: list[Diagnostic] = []
 
     def entries(self) -> Iterator[_Entry]:
         text = self._source.text
@@ -186,7 +184,7 @@ class _Cutter:
             if entry is None:
                 line = _LINE.match(text, start)
                 scanner.position = line.end() if line else len(text)
-                self.found.append(
+                self.errors.append(
                     Diagnostic(
                         "S001",
                         "expected `begin`, `+`, `-`, `commit`, `commit none`, `refuse CODE` or `count p N`",
@@ -244,11 +242,11 @@ class _Draft:
     inserted: list[Fact] = field(default_factory=list)
     deleted: list[Fact] = field(default_factory=list)
     counts: list[tuple[str, int]] = field(default_factory=list)
-    places: dict[Expected, Span] = field(default_factory=dict)
+    spans: dict[Expected, Span] = field(default_factory=dict)
     end: _Entry | None = None
 
     def step(self) -> Step:
-        """Return the step that was read."""
+        """Return the parsed step."""
         change = Change(
             tuple(self.add_rules),
             tuple(self.remove_rules),
@@ -265,16 +263,16 @@ class _Draft:
             tuple(self.counts),
         )
         end = Span(self.span.source, self.end.start, self.end.end) if self.end else self.span
-        return Step(change, expected, self.span, end, self.places)
+        return Step(change, expected, self.span, end, self.spans)
 
 
 class _Reader:
-    """Makes steps of entries."""
+    """Builds steps from entries."""
 
     def __init__(self, source: Source, prefixes: Mapping[str, str]) -> None:
         self._source = source
         self._prefixes = dict(prefixes)
-        self.found: list[Diagnostic] = []
+        self.errors: list[Diagnostic] = []
 
     def steps(self, entries: tuple[_Entry, ...]) -> tuple[Step, ...]:
         statements = self._read(entries)
@@ -284,18 +282,18 @@ class _Reader:
                 continue
             span = Span(self._source, entry.start, entry.end)
             if entry.kind == "begin":
-                self._ended(drafts)
+                self._check_ended(drafts)
                 drafts.append(_Draft(span))
                 continue
             if not drafts:
                 self._problem("a session starts with `begin`", "put it before this line", span)
                 drafts.append(_Draft(span))
             self._add(drafts[-1], entry, statements[entry.start], span)
-        self._ended(drafts)
+        self._check_ended(drafts)
         return tuple(draft.step() for draft in drafts)
 
     def _read(self, entries: tuple[_Entry, ...]) -> dict[int, list[Rule | Atom]]:
-        """Read all statements at once, each where it stands, and return them by entry."""
+        """Parse all statements in one pass, at their positions in the file, and return them by entry."""
         text = self._source.text
         kept: list[str] = []
         at = 0
@@ -303,18 +301,18 @@ class _Reader:
             if entry.kind in {"+", "-", "prefix"}:
                 kept += [_blank(text[at : entry.body]), text[entry.body : entry.end]]
                 at = entry.end
-        program, found = read_program("".join(kept), self._source.name, self._prefixes)
+        program, errors = read_program("".join(kept), self._source.name, self._prefixes)
         self._prefixes |= dict(program.prefixes)
-        self.found += [replace(d, span=d.span and replace(d.span, source=self._source)) for d in found]
+        self.errors += [replace(d, span=d.span and replace(d.span, source=self._source)) for d in errors]
         starts = [entry.start for entry in entries]
         statements: dict[int, list[Rule | Atom]] = {start: [] for start in starts}
         read: list[Rule | Atom] = [*program.rules, *program.facts]
-        for one in read:
-            if one.span:
-                statements[starts[bisect_right(starts, one.span.start) - 1]].append(one)
+        for statement in read:
+            if statement.span:
+                statements[starts[bisect_right(starts, statement.span.start) - 1]].append(statement)
         return statements
 
-    def _ended(self, drafts: list[_Draft]) -> None:
+    def _check_ended(self, drafts: list[_Draft]) -> None:
         if drafts and drafts[-1].end is None:
             self._problem(
                 "this step has no `commit`",
@@ -332,10 +330,10 @@ class _Reader:
                 self._problem("a count is expected after `commit`", "move it there", span)
             count = (self._name(entry.text, span), entry.number)
             draft.counts.append(count)
-            draft.places[count] = span
+            draft.spans[count] = span
         elif draft.end is None:
             self._change(draft, entry, statements)
-        elif entry.kind == "label" or any(isinstance(one, Rule) for one in statements):
+        elif entry.kind == "label" or any(isinstance(statement, Rule) for statement in statements):
             self._problem(
                 "only facts may be expected", "start the next change with `begin`, or write a fact", span
             )
@@ -346,21 +344,21 @@ class _Reader:
                 span,
             )
         else:
-            facts = [ground(one) for one in statements if isinstance(one, Atom)]
+            facts = [ground(atom) for atom in statements if isinstance(atom, Atom)]
             (draft.inserted if entry.kind == "+" else draft.deleted).extend(facts)
-            draft.places |= {(entry.kind, fact): span for fact in facts}
+            draft.spans |= {(entry.kind, fact): span for fact in facts}
 
     def _change(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom]) -> None:
         if entry.kind == "label":
             draft.remove_rules.append(entry.text)
-        for one in statements:
-            if isinstance(one, Rule):
-                (draft.add_rules if entry.kind == "+" else draft.remove_rules).append(one)
+        for statement in statements:
+            if isinstance(statement, Rule):
+                (draft.add_rules if entry.kind == "+" else draft.remove_rules).append(statement)
             elif entry.kind == "+":
-                draft.add_facts.append(ground(one))
-                draft.stated.append(one)
+                draft.add_facts.append(ground(statement))
+                draft.stated.append(statement)
             else:
-                draft.remove_facts.append(ground(one))
+                draft.remove_facts.append(ground(statement))
 
     def _name(self, text: str, span: Span) -> str:
         if text.startswith("<"):
@@ -377,7 +375,7 @@ class _Reader:
         return f"<{base}{local}>{slash}{arity}"
 
     def _problem(self, message: str, note: str, span: Span) -> None:
-        self.found.append(Diagnostic("S001", message, note, span))
+        self.errors.append(Diagnostic("S001", message, note, span))
 
 
 def _blank(text: str) -> str:
