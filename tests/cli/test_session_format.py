@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from zodiacedge.cli.sessions.format import Expectation, Step, findings, parse_session, shortfalls
+from zodiacedge.cli.sessions.format import Expectation, SessionStep, findings, parse_session, shortfalls
 from zodiacedge.errors import Diagnostic, SyntaxProblem
 from zodiacedge.language.ast import Fact, Rule, fact
 from zodiacedge.language.printer import format_rule
@@ -15,7 +15,7 @@ from zodiacedge.terms import IRI, string
 A, B = IRI("a"), IRI("b")
 
 
-def only(text: str) -> Step:
+def only(text: str) -> SessionStep:
     (step,) = parse_session(text)
     return step
 
@@ -224,7 +224,7 @@ def test_counts_are_by_name_or_by_name_and_arity() -> None:
     assert shortfalls(Expectation(refused="C001", counts=counts), [Diagnostic("C001", "")], visible) == []
 
 
-def told(step: Step, outcome: list[Diagnostic], visible: list[Fact]) -> list[tuple[str, int, str]]:
+def told(step: SessionStep, outcome: list[Diagnostic], visible: list[Fact]) -> list[tuple[str, int, str]]:
     found = []
     for one in findings(step, outcome, visible):
         assert one.span

@@ -19,7 +19,7 @@ from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.select import ENGINES
 from zodiacedge.errors import EvaluationProblem, LimitReached
 from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.plan.algebra import Read
+from zodiacedge.plan.algebra import RelationVersion
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_tables_of_other_classes_need_not_be_looked_at() -> None:
     typed = TableView(_table([[1, 2]]), NO_CLASS)
     reads = NodeReads(lambda _: [*parts, typed], lambda _: [], lambda _: typed.table)
     sources = reads.sources(
-        Atom("t", (Variable("X"), Variable("C"))), Read.NEW, exact=True, distinct_rows=True
+        Atom("t", (Variable("X"), Variable("C"))), RelationVersion.NEW, exact=True, distinct_rows=True
     )
     assert len(sources) == 51
     assert max(len(s.excluded) for s in sources if s.part.member_of != NO_CLASS) <= 1

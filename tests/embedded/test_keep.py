@@ -13,7 +13,7 @@ from zodiacedge.engine.embedded.maintain import patch_segment, propagate
 from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.relation import Relation
 from zodiacedge.engine.embedded.storage.segment import Segment
-from zodiacedge.engine.embedded.versions.difference import Difference
+from zodiacedge.engine.embedded.versions.difference import TableDifference
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -96,7 +96,7 @@ def test_how_much_differs_is_not_asked_where_looking_is_too_dear(monkeypatch: py
     def refuse(*_args: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(Difference, "estimate", property(refuse))
+    monkeypatch.setattr(TableDifference, "estimate", property(refuse))
     assert not patch_segment.can_patch(old, new, lambda _seconds: False)
     with pytest.raises(AssertionError):
         patch_segment.can_patch(old, new, lambda _seconds: True)

@@ -12,57 +12,57 @@ from zodiacedge.kb.locks import FairLock
 from zodiacedge.util.uninterrupted import uninterrupted
 
 
-def held(turn: FairLock) -> bool:
-    return turn.mine
+def held(yield_point: FairLock) -> bool:
+    return yield_point.mine
 
 
 def test_nobody_has_it_at_first() -> None:
-    turn = FairLock()
-    assert not held(turn)
-    assert not turn.wanted
-    with turn:
-        assert held(turn)
-    assert not held(turn)
+    yield_point = FairLock()
+    assert not held(yield_point)
+    assert not yield_point.wanted
+    with yield_point:
+        assert held(yield_point)
+    assert not held(yield_point)
 
 
 def test_it_is_given_back_when_the_block_fails() -> None:
-    turn = FairLock()
-    with pytest.raises(ZeroDivisionError), turn:
+    yield_point = FairLock()
+    with pytest.raises(ZeroDivisionError), yield_point:
         _ = 1 / 0
-    assert not held(turn)
+    assert not held(yield_point)
 
 
 def test_those_who_wait_get_it_in_the_order_they_came() -> None:
-    turn, served = FairLock(), list[int]()
+    yield_point, served = FairLock(), list[int]()
 
     def work(number: int) -> None:
-        with turn:
+        with yield_point:
             served.append(number)
 
-    with ThreadPoolExecutor(8) as pool, turn:
+    with ThreadPoolExecutor(8) as pool, yield_point:
         for number in range(8):
             pool.submit(work, number)
-            until(lambda: len(turn._queue) > number)  # noqa: B023 - it is asked at once
+            until(lambda: len(yield_point._queue) > number)  # noqa: B023 - it is asked at once
         assert served == []
     assert served == list(range(8))
 
 
 def test_its_holder_may_take_it_again() -> None:
-    turn = FairLock()
-    with turn:
-        with turn:
-            assert held(turn)
-        assert held(turn)
-    assert not held(turn)
+    yield_point = FairLock()
+    with yield_point:
+        with yield_point:
+            assert held(yield_point)
+        assert held(yield_point)
+    assert not held(yield_point)
 
 
 def test_only_one_has_it() -> None:
-    turn, inside, most = FairLock(), 0, 0
+    yield_point, inside, most = FairLock(), 0, 0
 
     def work() -> None:
         nonlocal inside, most
         for _ in range(200):
-            with turn:
+            with yield_point:
                 inside += 1
                 most = max(most, inside)
                 inside -= 1
@@ -74,29 +74,29 @@ def test_only_one_has_it() -> None:
 
 
 def test_passing_on_serves_all_who_wait_and_comes_back_behind_them() -> None:
-    turn, served = FairLock(), list[str]()
+    yield_point, served = FairLock(), list[str]()
 
     def work(name: str) -> None:
-        with turn:
+        with yield_point:
             served.append(name)
 
     with ThreadPoolExecutor(3) as pool:
-        with turn, turn:
+        with yield_point, yield_point:
             for number, name in enumerate(("first", "second")):
                 pool.submit(work, name)
-                until(lambda: len(turn._queue) > number)  # noqa: B023 - it is asked at once
-            turn.yield_to_waiters()
+                until(lambda: len(yield_point._queue) > number)  # noqa: B023 - it is asked at once
+            yield_point.yield_to_waiters()
             served.append("holder")
-            assert held(turn)
-        assert not held(turn)
+            assert held(yield_point)
+        assert not held(yield_point)
     assert served == ["first", "second", "holder"]
 
 
 def test_passing_on_to_nobody_keeps_it() -> None:
-    turn = FairLock()
-    with turn:
-        turn.yield_to_waiters()
-        assert held(turn)
+    yield_point = FairLock()
+    with yield_point:
+        yield_point.yield_to_waiters()
+        assert held(yield_point)
 
 
 class _Interrupted:
@@ -130,45 +130,45 @@ class _InterruptedTurn(FairLock):
 
 
 def test_who_is_interrupted_while_waiting_leaves_the_queue() -> None:
-    turn = _InterruptedTurn()
+    yield_point = _InterruptedTurn()
     taken, done = threading.Event(), threading.Event()
 
     def work() -> None:
-        with turn:
+        with yield_point:
             taken.set()
             done.wait(SECONDS)
 
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(work)
         taken.wait(SECONDS)
-        turn.interrupting = True
-        with pytest.raises(KeyboardInterrupt), turn:
+        yield_point.interrupting = True
+        with pytest.raises(KeyboardInterrupt), yield_point:
             pass
-        turn.interrupting = False
-        assert not turn.wanted
+        yield_point.interrupting = False
+        assert not yield_point.wanted
         done.set()
         other.result(SECONDS)
-    with turn:
-        assert held(turn)
+    with yield_point:
+        assert held(yield_point)
 
 
 def test_who_is_interrupted_while_passing_on_has_it_again() -> None:
-    turn, served = _InterruptedTurn(), list[str]()
+    yield_point, served = _InterruptedTurn(), list[str]()
 
     def work() -> None:
-        with turn:
+        with yield_point:
             served.append("other")
 
-    with ThreadPoolExecutor(1) as pool, turn:
+    with ThreadPoolExecutor(1) as pool, yield_point:
         other = pool.submit(work)
-        until(lambda: turn.wanted)
-        turn.interrupting = True
+        until(lambda: yield_point.wanted)
+        yield_point.interrupting = True
         with pytest.raises(KeyboardInterrupt):
-            turn.yield_to_waiters()
-        assert held(turn)
+            yield_point.yield_to_waiters()
+        assert held(yield_point)
         other.result(SECONDS)
     assert served == ["other"]
-    assert not held(turn)
+    assert not held(yield_point)
 
 
 @pytest.mark.usefixtures("heard")

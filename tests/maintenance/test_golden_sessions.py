@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from strategies.beside import EMBEDDED
-from zodiacedge.cli.sessions.format import Step, parse_session, shortfalls
+from zodiacedge.cli.sessions.format import SessionStep, parse_session, shortfalls
 from zodiacedge.engine.api import Settings
 from zodiacedge.errors import ZodiacError
 from zodiacedge.kb.change import Change
@@ -32,11 +32,11 @@ PAPER = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads"
 SESSIONS = sorted((GOLDEN / "sessions").glob("*.session"))
 
 
-def steps_of(path: Path) -> tuple[Step, ...]:
+def steps_of(path: Path) -> tuple[SessionStep, ...]:
     return parse_session(path.read_text(encoding="utf-8"), path.name)
 
 
-def play(kb: KnowledgeBase, step: Step) -> list[str]:
+def play(kb: KnowledgeBase, step: SessionStep) -> list[str]:
     outcome: ChangeReport | Iterable[Diagnostic]
     before = (kb.facts(), kb.explicit, kb.rules, kb.version, kb.graph())
     try:

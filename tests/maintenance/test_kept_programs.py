@@ -146,14 +146,14 @@ class Assemblies:
             self.assembled += 1
             return Assembly(store, reads, registry)
 
-        run = delta_query.Program.run
+        run = delta_query.AssembledQuery.run
 
-        def counted_run(program: delta_query.Program, draft: Draft, rows: NDArray[np.int32]) -> object:
+        def counted_run(program: delta_query.AssembledQuery, draft: Draft, rows: NDArray[np.int32]) -> object:
             self.evaluated += 1
             return run(program, draft, rows)
 
         monkeypatch.setattr(delta_query, "Assembly", counted_assembly)
-        monkeypatch.setattr(delta_query.Program, "run", counted_run)
+        monkeypatch.setattr(delta_query.AssembledQuery, "run", counted_run)
 
 
 def path(deletion: str) -> KnowledgeBase:
@@ -215,7 +215,7 @@ def test_a_rule_change_that_fails_leaves_no_program_for_its_tables() -> None:
         gc.collect()
         store = kb._state.store  # type: ignore[attr-defined]
         known = {id(t) for one in (store.explicit, *store.segments.values()) for t in one.tables.values()}
-        programs = [one for one in gc.get_objects() if isinstance(one, delta_query.Program)]
+        programs = [one for one in gc.get_objects() if isinstance(one, delta_query.AssembledQuery)]
         return len({id(t) for one in programs for t in one.tables.bases} - known)
 
     before = unknown_tables()

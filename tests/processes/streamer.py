@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import zodiacedge as ze
 from zodiacedge.engine.spark.cluster.session import Cluster
-from zodiacedge.pipeline.stream import Reading, Stream
+from zodiacedge.pipeline.stream import FileSelection, Stream
 from zodiacedge.store.log.local import FileLog
 from zodiacedge.store.store import DurableStore
 
@@ -51,7 +51,7 @@ def main(store: str, landing: str, moment: str) -> None:
     if moment == "written":
         # The record is in the file, and nobody knows whether it is on disk.
         FileLog.sync = die  # type: ignore[assignment, method-assign]
-    reading = Reading(most_files=1) if moment == "one by one" else None
+    reading = FileSelection(most_files=1) if moment == "one by one" else None
     Stream(kb, landing, reading, told, QUICK).follow()
     kb.close()
 

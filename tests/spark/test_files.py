@@ -10,7 +10,7 @@ from spark.test_spark_terms import entries
 from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.storage import compaction
 from zodiacedge.engine.spark.storage.compaction import compacted
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, columns_of, write_terms
 from zodiacedge.engine.yield_point import ALONE
@@ -28,7 +28,7 @@ EDGE = Relation("edge", 2)
 
 def rows_of(content: SignedFiles) -> list[list[int]]:
     translation = Translation({}, Hashing())
-    table = Reader().read(EDGE, content).table(translation)
+    table = SignedFileReader().read(EDGE, content).table(translation)
     return sorted(translation.keys(table.rows.ravel()).reshape(-1, 2).tolist())
 
 

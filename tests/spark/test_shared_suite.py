@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.test_effects import ATOMS, tell_instances
+from engine.test_fact_deltas import ATOMS, tell_instances
 from engine.test_golden_programs import PROGRAMS, differences
 from maintenance.test_golden_sessions import SESSIONS, play, steps_of
 from maintenance.test_random_sessions import changes_of

@@ -13,7 +13,7 @@ from spark.conftest import jobs_so_far
 from spark.test_shared_suite import follow
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.spark.lookup.by_key import Slice, TooManyError, matching
+from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.workspace import Options, Workspace
@@ -173,7 +173,7 @@ def test_a_slice_knows_what_it_was_asked_for(tmp_path: Path, spark: SparkEngine)
     base = written(tmp_path, [(1, 1), (1, 2), (2, 1), (3, 3)])
     gone = written(tmp_path, [(1, 2)])
     content = base.then((), tuple(gone.parts))
-    one = Slice(place, Settings().turn, lambda _: [content], lambda _: 2)
+    one = RowSlice(place, Settings().yield_point, lambda _: [content], lambda _: 2)
     assert not one.covers(PAIRS, (0,), (1,))
     one.fetch({PAIRS: {(0,): {(1,)}}})
     assert one.covers(PAIRS, (0,), (1,))
@@ -204,7 +204,7 @@ def test_many_small_files_come_to_what_moved_in_the_end(spark: SparkEngine) -> N
             if rows
         ]
         content = content.then(parts[: bool(came)], parts[bool(came) :])
-    found = compacted(place, PAIRS, content, Settings().turn)
+    found = compacted(place, PAIRS, content, Settings().yield_point)
     assert len(found.layers) == 1
     (part,) = found.parts
     assert set(zip(*(c.tolist() for c in read_file(part, 2)), strict=True)) == there

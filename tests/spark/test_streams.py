@@ -17,18 +17,18 @@ from store.conftest import bucket, code, endpoint
 from zodiacedge.cli.app import zodiac
 from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
 from zodiacedge.errors import LoadProblem, StoreProblem, UsageProblem
-from zodiacedge.pipeline.stream import Applied, Reading, Stream
+from zodiacedge.pipeline.stream import Applied, FileSelection, Stream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.engine.spark.streaming.file_stream import Batch
+    from zodiacedge.engine.spark.streaming.file_stream import FileBatch
 
 __all__ = ["bucket", "endpoint", "farm", "landing"]
 
 
-def follow(kb: ze.KnowledgeBase, folder: Path, reading: Reading | None = None) -> list[Applied]:
+def follow(kb: ze.KnowledgeBase, folder: Path, reading: FileSelection | None = None) -> list[Applied]:
     """Take what is there; return what became of it."""
     found: list[Applied] = []
     Stream(kb, folder, reading, found.append, CLUSTER).follow()
@@ -54,7 +54,7 @@ def test_every_format_arrives_once(engine: str, spark: SparkEngine, farm: Path, 
         assert follow(kb, landing) == []
         (landing / "later.nt.gz").write_bytes(b"")
         (landing / "more.nt").write_text(reading(6, 80))
-        (second,) = follow(kb, landing, Reading(format="nt", most_files=10))
+        (second,) = follow(kb, landing, FileSelection(format="nt", most_files=10))
         assert (second.number, second.version, second.facts_added) == (1, 3, 1)
         assert [(entry.batch, bool(entry.stream)) for entry in kb.log()] == [
             (-1, False),
@@ -71,7 +71,7 @@ def test_rows_of_tables_state_the_relation_that_is_named(
     for number in range(3):
         (landing / f"2024-06-0{number + 1}.csv").write_text(f"turbine,value\n<wt{number}>,{number * 30}\n")
     with ze.open(farm) as kb:
-        found = follow(kb, landing, Reading(relation="reading", header=True, most_files=1))
+        found = follow(kb, landing, FileSelection(relation="reading", header=True, most_files=1))
         assert [(one.number, one.files, one.facts_added) for one in found] == [(n, 1, 1) for n in range(3)]
         assert kb.explicit_counts() == {"reading": 3}
 
@@ -83,7 +83,7 @@ def test_bad_lines_of_a_batch_have_a_folder_of_their_own(
     bad = tmp_path / "bad"
     (landing / "a.nt").write_text("one\ntwo\n")
     with ze.open(farm) as kb:
-        (first,) = follow(kb, landing, Reading(quarantine=bad))
+        (first,) = follow(kb, landing, FileSelection(quarantine=bad))
         assert (first.facts_added, first.bad_lines) == (0, 2)
     (folder,) = bad.iterdir()
     assert folder.name.endswith("-000000")
@@ -116,7 +116,7 @@ def test_a_batch_that_comes_when_nobody_takes_one_any_more_comes_again(
     spark: SparkEngine, landing: Path, tmp_path: Path
 ) -> None:
     (landing / "a.nt").write_text(reading(1, 40))
-    taken: list[Batch] = []
+    taken: list[FileBatch] = []
     place = Landing(landing.resolve(), "*.nt", tmp_path / "noted")
     stopped = FileStream(spark.jobs, place, taken.append)
     # As Ctrl-C leaves it for a moment, before Spark hears of it.
@@ -132,7 +132,7 @@ def test_a_store_is_known_to_a_stream_whatever_it_is_called(
 ) -> None:
     assert spark.jobs.cores == 2
     (landing / "a.nt").write_text(reading(1, 40))
-    noted = Reading(checkpoint=tmp_path / "noted")
+    noted = FileSelection(checkpoint=tmp_path / "noted")
     monkeypatch.chdir(farm.parent)
     with ze.open(farm.name) as kb:
         assert len(follow(kb, landing, noted)) == 1
@@ -188,7 +188,7 @@ def test_a_stream_into_an_object_store_notes_elsewhere_what_it_took(
         with pytest.raises(StoreProblem) as found:
             Stream(kb, landing)
         assert code(found.value) == "D021"
-        noted = Reading(checkpoint=tmp_path / "noted")
+        noted = FileSelection(checkpoint=tmp_path / "noted")
         (taken,) = follow(kb, landing, noted)
         assert (taken.version, taken.facts_added) == (1, 1)
     with ze.open(f"{bucket}/farm") as kb, ze.open(f"{bucket}/other", create=True) as other:

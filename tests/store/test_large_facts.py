@@ -39,11 +39,11 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     in_record = EmbeddedPersistence.explicit_delta
 
     def written(
-        self: EmbeddedPersistence, effect: EmbeddedFactDelta, write: PartitionWriter
+        self: EmbeddedPersistence, fact_delta: EmbeddedFactDelta, write: PartitionWriter
     ) -> tuple[Side, ...]:
         return tuple(
             [(key, facts if isinstance(facts, PartitionFile) else write(key, facts)) for key, facts in side]
-            for side in in_record(self, effect, write)
+            for side in in_record(self, fact_delta, write)
         )
 
     monkeypatch.setattr(EmbeddedPersistence, "explicit_delta", written)

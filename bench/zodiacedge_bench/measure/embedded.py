@@ -102,7 +102,7 @@ class EmbeddedTrial:
     def work(self) -> None:
         """Evaluate all nodes, and count."""
         nothing = EmbeddedFactDelta(self.store, Segment(), Segment())
-        self._state = self._state.attempt(self._rules, self._graph, nothing, Settings()).commit()
+        self._state = self._state.maintain(self._rules, self._graph, nothing, Settings()).commit()
         self._counts = self._state.derived_counts()
 
     def counts(self) -> dict[str, int]:

@@ -31,7 +31,7 @@ class SparkTrial:
         """Evaluate node after node, and count."""
         base, task = self._base, self._task
         nothing = base.effective_delta(base.batch(), base.batch())
-        self._after = base.attempt(task.rules, task.graph, nothing, Settings()).commit()
+        self._after = base.maintain(task.rules, task.graph, nothing, Settings()).commit()
         if self._counting:
             self._counts = self._after.derived_counts()
 

@@ -34,7 +34,7 @@ class TextFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CheckedProgram:
     """The program of rule files: rules, facts, prefixes, with diagnostics and graph."""
 
     files: tuple[TextFile, ...]
@@ -56,7 +56,7 @@ def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFi
     return tuple(TextFile(str(path), _text(path)) for path in files)
 
 
-def read_rules(paths: Iterable[str]) -> Reading:
+def read_rules(paths: Iterable[str]) -> CheckedProgram:
     """Read and check rule files as one program: syntax, checks and stratification."""
     files = text_files(paths)
     rules: list[Rule] = []
@@ -78,7 +78,7 @@ def read_rules(paths: Iterable[str]) -> Reading:
     order = {file.name: n for n, file in enumerate(files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
     merged = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
-    return Reading(files, merged, tuple(findings), graph)
+    return CheckedProgram(files, merged, tuple(findings), graph)
 
 
 def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:

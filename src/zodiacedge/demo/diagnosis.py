@@ -34,7 +34,7 @@ _READING = f"{FARM}reading"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TurbineState:
     """The facts of a turbine: their number and digest."""
 
     version: int
@@ -56,14 +56,14 @@ class Diagnosis:
     noon: ChangeReport
     unusual: tuple[str, ...]
     """The properties that the daily rules find unusual."""
-    before: State
+    before: TurbineState
     added: ChangeReport
     neighbours: int
     median: float
     broken: bool
     """Whether rule set 1 says that the sensor is off the median of its neighbours."""
     dropped: ChangeReport
-    after: State
+    after: TurbineState
 
     @property
     def restored(self) -> bool:
@@ -177,8 +177,8 @@ def _value(kb: KnowledgeBase, relation: str, number: int) -> float:
     return float(str(value))
 
 
-def _state(kb: KnowledgeBase) -> State:
+def _state(kb: KnowledgeBase) -> TurbineState:
     verification = kb.verify()
     if not verification.ok:
         raise AssertionError(str(verification))
-    return State(verification.version, verification.facts, verification.digest)
+    return TurbineState(verification.version, verification.facts, verification.digest)

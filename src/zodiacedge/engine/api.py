@@ -1,7 +1,7 @@
 """The interface of an engine: materialisation of rules over explicit facts, its maintenance, and queries.
 
 A `State` is one version (the paper's DataStore): explicit facts (EDB) and the derived facts (IDB) of each
-hyper-node, its segment. `attempt` evaluates the next version beside it, or fails without effect; `commit`
+hyper-node, its segment. `maintain` evaluates the next version beside it, or fails without effect; `commit`
 makes it the current one. Facts are inserted and deleted as a `Batch` in the engine's own representation, so
 that a file of millions of triples never becomes millions of Python objects.
 
@@ -60,7 +60,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     strict: bool = False
     progress: Callable[[Progress], None] | None = None
-    turn: YieldPoint = ALONE
+    yield_point: YieldPoint = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +246,12 @@ class State(Materialisation, Protocol):
     def effective_delta(self, add: Batch, remove: Batch) -> FactDelta:
         """Return the facts that are really inserted and deleted; both batches must be of this engine."""
 
-    def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    def maintain(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, fact_delta: FactDelta, settings: Settings
     ) -> UncommittedState:
         """Evaluate a change to checked and resolved rules, given by key, and to explicit facts."""
 
-    def digest(self, turn: YieldPoint) -> tuple[int, int]:
+    def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Return the number of visible facts and the sum of their SHA-256 hashes: equal on all engines."""
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
@@ -261,7 +261,7 @@ class State(Materialisation, Protocol):
         """
 
     def mismatches(
-        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+        self, other: State, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
     ) -> Iterator[Mismatch]:
         """Yield the mismatches with a state of the same program, of any engine.
 
@@ -342,7 +342,7 @@ def materialised(
     """Return the state after adding rules and facts to an empty one, as an ordinary change."""
     batch = state.batch()
     batch.add(facts)
-    return state.attempt(rules, graph, state.effective_delta(batch, state.batch()), settings).commit()
+    return state.maintain(rules, graph, state.effective_delta(batch, state.batch()), settings).commit()
 
 
 def refuse_errors(rules: Mapping[str, Rule], dropped: Mapping[str, Dropped]) -> None:

@@ -44,10 +44,10 @@ class Meter:
 
     _last_check = 0.0
 
-    def __init__(self, limits: Limits, turn: YieldPoint = ALONE) -> None:
+    def __init__(self, limits: Limits, yield_point: YieldPoint = ALONE) -> None:
         """Start the clock."""
         self._limits = limits
-        self._turn = turn
+        self._yield_point = yield_point
         self._start = time.perf_counter()
         self._steps = 0
         self._next_check = _SECONDS_TO_FIRST_CHECK
@@ -57,7 +57,7 @@ class Meter:
         self._steps += 1
         if self._steps % _STEPS_BETWEEN_CHECKS == 0:
             self.look(rule, span)
-            self._turn.yield_to_waiters()
+            self._yield_point.yield_to_waiters()
 
     def look(self, rule: str, span: Span | None) -> None:
         """Compare wall time and memory with their limits."""

@@ -143,14 +143,16 @@ class StatePersistence(Protocol[_State, _Batch_contra, _FactDelta_contra, _Uncom
     def counts(self, state: _State) -> tuple[int, int]:
         """Return the number of explicit facts, and that of the facts of all segments together."""
 
-    def counts_after(self, effect: _FactDelta_contra, attempt: _Uncommitted_contra) -> tuple[int, int]:
+    def counts_after(
+        self, fact_delta: _FactDelta_contra, uncommitted: _Uncommitted_contra
+    ) -> tuple[int, int]:
         """Return the same of the state that a change leads to."""
 
     def seconds(self, state: _State) -> Mapping[frozenset[str], float]:
         """Return the seconds of evaluating each node from scratch, as far as known."""
 
     def explicit_delta(
-        self, effect: _FactDelta_contra, write: PartitionWriter
+        self, fact_delta: _FactDelta_contra, write: PartitionWriter
     ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
 
@@ -163,7 +165,7 @@ class StatePersistence(Protocol[_State, _Batch_contra, _FactDelta_contra, _Uncom
         now: Mapping[PartitionKey, _Signature],
         before: Mapping[PartitionKey, _Signature | None],
         write: PartitionWriter,
-        turn: AbstractContextManager[object],
+        engine_lock: AbstractContextManager[object],
     ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
         """Yield the partitions whose signatures changed: as tables, or as files that were written.
 

@@ -167,18 +167,18 @@ class ReferenceMaterialisation:
         """Return the facts that are really inserted and deleted."""
         return ReferenceFactDelta(self.explicit_facts, _facts(add), _facts(remove))
 
-    def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    def maintain(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, fact_delta: FactDelta, settings: Settings
     ) -> ReferenceUncommitted:
         """Evaluate the changed program from scratch."""
-        if not isinstance(effect, ReferenceFactDelta):
-            raise TypeError(effect)
-        after = ReferenceEngine().materialise(rules, graph, effect.after, settings)
+        if not isinstance(fact_delta, ReferenceFactDelta):
+            raise TypeError(fact_delta)
+        after = ReferenceEngine().materialise(rules, graph, fact_delta.after, settings)
         return ReferenceUncommitted(self, after, rules)
 
-    def digest(self, turn: YieldPoint) -> tuple[int, int]:
+    def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Return the number of visible facts and the sum of their hashes."""
-        return state_compare.digest(self, turn)
+        return state_compare.digest(self, yield_point)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible in this version only, and in another version only."""
@@ -186,10 +186,10 @@ class ReferenceMaterialisation:
         return ours - theirs, theirs - ours
 
     def mismatches(
-        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+        self, other: State, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
     ) -> Iterator[Mismatch]:
         """Yield the mismatches with a state of the same program."""
-        return state_compare.mismatches(self, other, nodes, turn)
+        return state_compare.mismatches(self, other, nodes, yield_point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +348,7 @@ class ReferenceEngine:
         """Evaluate checked and resolved rules, given by key, over explicit facts."""
         explicit = frozenset(facts)
         visible = FactSet(explicit)
-        meter = Meter(settings.limits, settings.turn)
+        meter = Meter(settings.limits, settings.yield_point)
         segments: dict[frozenset[str], frozenset[Fact]] = {}
         dropped: dict[str, Dropped] = {}
         runs: list[NodeRun] = []
@@ -376,7 +376,7 @@ class ReferenceEngine:
                     _record(dropped, key, errors)
                 if settings.progress:
                     settings.progress(Progress(index, len(order), labels, rounds, total))
-                settings.turn.yield_to_waiters()
+                settings.yield_point.yield_to_waiters()
             if settings.strict:
                 refuse_errors(rules, {key: dropped[key] for key in keys if key in dropped})
             segments[frozenset(keys)] = frozenset(segment)

@@ -47,17 +47,17 @@ def added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return count, total % _DIGEST
 
 
-def digest(state: Materialisation, turn: YieldPoint) -> tuple[int, int]:
+def digest(state: Materialisation, yield_point: YieldPoint) -> tuple[int, int]:
     """Count the visible facts of a state, and add up the hashes of their texts."""
-    return added(summed(_pausing(facts, turn)) for _, facts in state.each())
+    return added(summed(_pausing(facts, yield_point)) for _, facts in state.each())
 
 
 def mismatches(
-    ours: Materialisation, theirs: Materialisation, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ours: Materialisation, theirs: Materialisation, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
 ) -> Iterator[Mismatch]:
     """Yield the mismatches of two states of the same program."""
     for node in (None, *nodes):
-        left, right = _tally(ours, node, turn), _tally(theirs, node, turn)
+        left, right = _tally(ours, node, yield_point), _tally(theirs, node, yield_point)
         for predicate in {*left, *right}:
             if left.get(predicate) != right.get(predicate):
                 mine, others = (_facts(state, node, predicate) for state in (ours, theirs))
@@ -95,12 +95,12 @@ def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fac
 
 
 def _tally(
-    state: Materialisation, node: frozenset[str] | None, turn: YieldPoint
+    state: Materialisation, node: frozenset[str] | None, yield_point: YieldPoint
 ) -> dict[Predicate, tuple[int, int]]:
     tally: dict[Predicate, tuple[int, int]] = {}
     for predicate, facts in state.each(node):
         count, total = tally.get(predicate, (0, 0))
-        for fact in _pausing(facts, turn):
+        for fact in _pausing(facts, yield_point):
             count += 1
             total += hash(fact)
         tally[predicate] = (count, total % _WORD)
@@ -111,8 +111,8 @@ def _facts(state: Materialisation, node: frozenset[str] | None, predicate: Predi
     return frozenset(fact for name, facts in state.each(node) if name == predicate for fact in facts)
 
 
-def _pausing(facts: Iterator[Fact], turn: YieldPoint) -> Iterator[Fact]:
+def _pausing(facts: Iterator[Fact], yield_point: YieldPoint) -> Iterator[Fact]:
     for number, fact in enumerate(facts, 1):
         yield fact
         if number % _TOGETHER == 0:
-            turn.yield_to_waiters()
+            yield_point.yield_to_waiters()

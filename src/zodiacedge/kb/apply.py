@@ -36,8 +36,8 @@ class EvaluatedChange(NamedTuple):
     """The result of a change: rules, fact delta, uncommitted state and report."""
 
     program: RuleBase
-    effect: FactDelta
-    attempt: UncommittedState
+    fact_delta: FactDelta
+    uncommitted: UncommittedState
     report: ChangeReport
 
 
@@ -51,29 +51,29 @@ def evaluate_change(
     if settings.progress and any(facts):
         # An engine may compute the delta lazily; `plan_rule_delta` asks for it.
         settings.progress(Progress(0, len(program.graph.nodes), (), 0, 0, _COMPARING))
-    effect = _effect(change, before)
-    settings.turn.yield_to_waiters()
-    delta = plan_rule_delta(program, change, host, effect, before)
-    attempt = before.attempt(delta.program.rules, delta.program.graph, effect, settings)
+    fact_delta = _fact_delta(change, before)
+    settings.yield_point.yield_to_waiters()
+    delta = plan_rule_delta(program, change, host, fact_delta, before)
+    uncommitted = before.maintain(delta.program.rules, delta.program.graph, fact_delta, settings)
     bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
-    warnings = (*delta.warnings, *mistaken_constants(bodies, effect.holds))
+    warnings = (*delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
     report = ChangeReport(
         version,
         version + (not dry),
         delta.rules_added,
         delta.rules_removed,
-        effect.added,
-        effect.removed,
-        attempt.net,
-        (*dropped_nodes(delta.dropped, before), *attempt.runs),
-        {_label(delta.program.rules[key]): d for key, d in attempt.dropped.items()},
+        fact_delta.added,
+        fact_delta.removed,
+        uncommitted.net,
+        (*dropped_nodes(delta.dropped, before), *uncommitted.runs),
+        {_label(delta.program.rules[key]): d for key, d in uncommitted.dropped.items()},
         warnings,
         time.perf_counter() - start,
     )
-    return EvaluatedChange(delta.program, effect, attempt, report)
+    return EvaluatedChange(delta.program, fact_delta, uncommitted, report)
 
 
-def _effect(change: Change, state: State) -> FactDelta:
+def _fact_delta(change: Change, state: State) -> FactDelta:
     """Return the effective delta of a change on the explicit facts."""
     add, remove = state.batch(), state.batch()
     for batch in change.loaded:

@@ -67,7 +67,7 @@ class RuleDelta:
 
 
 def plan_rule_delta(
-    program: RuleBase, change: Change, host: Host, effect: FactDelta, state: State
+    program: RuleBase, change: Change, host: Host, fact_delta: FactDelta, state: State
 ) -> RuleDelta:
     """Compute the rule delta of a change; raise with all diagnostics if it must be refused.
 
@@ -78,7 +78,7 @@ def plan_rule_delta(
         program: The rules in force.
         change: The request.
         host: Functions and aggregates that the host registered.
-        effect: The delta of the change on the explicit facts.
+        fact_delta: The delta of the change on the explicit facts.
         state: The version that the change starts from.
     """
     inserted = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
@@ -87,9 +87,9 @@ def plan_rule_delta(
     if (
         only_facts
         and inserted <= known
-        and not any(_forbidden_facts(_aggregating(program, inserted), effect, ()))
+        and not any(_forbidden_facts(_aggregating(program, inserted), fact_delta, ()))
     ):
-        return RuleDelta(program, (), (), tuple(_idle_facts(effect)))
+        return RuleDelta(program, (), (), tuple(_idle_facts(fact_delta)))
     diagnostics: list[Diagnostic] = []
     added: dict[str, Rule] = {}
     resolved: dict[str, Rule] = {}
@@ -105,13 +105,13 @@ def plan_rule_delta(
     removed = dict.fromkeys(
         key for rule in change.remove_rules for key in _keys_of(program, rule, diagnostics) if key not in kept
     )
-    diagnostics += _idle_facts(effect)
+    diagnostics += _idle_facts(fact_delta)
     atoms = {ground(atom): atom for atom in change.stated}
-    diagnostics += check(_subject(program, _Delta(added, removed, atoms, change, effect), state, host))
+    diagnostics += check(_subject(program, _Delta(added, removed, atoms, change, fact_delta), state, host))
     deleted = [program.rules[key] for key in removed]
     aggregated = [rule for rule in _aggregating(program, inserted) if rule not in deleted]
     aggregated += [rule for rule in resolved.values() if rule.aggregate]
-    diagnostics += _forbidden_facts(aggregated, effect, atoms)
+    diagnostics += _forbidden_facts(aggregated, fact_delta, atoms)
     errors = [d for d in diagnostics if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
@@ -137,12 +137,12 @@ class _Delta(NamedTuple):
     removed: Collection[str]
     atoms: Mapping[Fact, Atom]
     change: Change
-    effect: FactDelta
+    fact_delta: FactDelta
 
 
 def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subject:
     """Return the rules and facts to check: those inserted, and those that share a name with them."""
-    added, removed, atoms, change, effect = delta
+    added, removed, atoms, change, fact_delta = delta
     deleted = [program.rules[key] for key in removed]
     names = {name for rule in (*added.values(), *deleted) for name in names_in(rule)}
     loaded = {f.predicate for f in change.add_facts if f not in atoms}
@@ -154,7 +154,7 @@ def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subj
         names |= {RDF_TYPE, *(head.predicate.name for head in classes if head.relation == RDF_TYPE)}
     near = program.near(names, [rule.label for rule in added.values()])
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
-    explicit = _remaining(state.explicit_predicates(names), (*added.values(), *passed), change, effect)
+    explicit = _remaining(state.explicit_predicates(names), (*added.values(), *passed), change, fact_delta)
 
     def every_name() -> Iterable[str]:
         return state.predicate_names().union(program.defined)
@@ -170,7 +170,7 @@ def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subj
 
 
 def _remaining(
-    explicit: frozenset[Predicate], rules: Collection[Rule], change: Change, effect: FactDelta
+    explicit: frozenset[Predicate], rules: Collection[Rule], change: Change, fact_delta: FactDelta
 ) -> frozenset[Predicate]:
     """Return the predicates of explicit facts without those that lose their last fact.
 
@@ -187,14 +187,14 @@ def _remaining(
         predicate
         for predicate in doubtful
         if any(other.name == predicate.name and other != predicate for other in inserted)
-        and not _has_facts(predicate, effect)
+        and not _has_facts(predicate, fact_delta)
     )
 
 
-def _has_facts(predicate: Predicate, effect: FactDelta) -> bool:
+def _has_facts(predicate: Predicate, fact_delta: FactDelta) -> bool:
     pattern = atom(predicate.name, tuple(Variable(f"V{n}") for n in range(predicate.arity)))
     # Members of classes that are not IRIs are stored with the members of all classes.
-    facts = effect.matching(pattern, None if predicate.name == RDF_TYPE else 1)
+    facts = fact_delta.matching(pattern, None if predicate.name == RDF_TYPE else 1)
     return any(fact.predicate == predicate for fact in facts)
 
 
@@ -241,10 +241,12 @@ def _duplicate(rule: Rule, existing: Rule) -> Diagnostic:
     )
 
 
-def _idle_facts(effect: FactDelta) -> Iterator[Diagnostic]:
-    if effect.idle:
-        yield Diagnostic("W012", f"facts to add that are there already: {effect.idle:,}", severity="warning")
-    missing, example = effect.missing
+def _idle_facts(fact_delta: FactDelta) -> Iterator[Diagnostic]:
+    if fact_delta.idle:
+        yield Diagnostic(
+            "W012", f"facts to add that are there already: {fact_delta.idle:,}", severity="warning"
+        )
+    missing, example = fact_delta.missing
     if example:
         yield Diagnostic(
             "W013",
@@ -255,11 +257,11 @@ def _idle_facts(effect: FactDelta) -> Iterator[Diagnostic]:
 
 
 def _forbidden_facts(
-    aggregated: Iterable[Rule], effect: FactDelta, atoms: Collection[Fact]
+    aggregated: Iterable[Rule], fact_delta: FactDelta, atoms: Collection[Fact]
 ) -> Iterator[Diagnostic]:
     for head in [rule.head for rule in aggregated]:
         # The checks report facts of program texts, with their spans.
-        facts = effect.matching(head, len(atoms) + _MOST_EXAMPLES)
+        facts = fact_delta.matching(head, len(atoms) + _MOST_EXAMPLES)
         for fact in sorted((fact for fact in facts if fact not in atoms), key=format_atom)[:_MOST_EXAMPLES]:
             yield Diagnostic(
                 "C013",

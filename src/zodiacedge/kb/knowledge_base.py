@@ -178,12 +178,12 @@ class KnowledgeBase:
         change = given_change(change)
         with self._gate.alone():
             with self._asking():
-                program, effect, attempt, report = self._evaluated(change, dry=False)
+                program, fact_delta, uncommitted, report = self._evaluated(change, dry=False)
                 # Steps that can fail come first; the commit itself cannot be interrupted.
                 try:
-                    ticket = self._record(effect, attempt, report, note)
+                    ticket = self._record(fact_delta, uncommitted, report, note)
                     with uninterrupted():
-                        self._program, self._state = program, attempt.commit()
+                        self._program, self._state = program, uncommitted.commit()
                         self._version = report.version_after
                         self._prefixes.update(note.prefixes)
                         self._committed(note)
@@ -264,14 +264,14 @@ class KnowledgeBase:
         against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
         with self._gate.alone(), self._asking() as state:
-            settings = replace(self._settings, turn=self._engine_lock)
+            settings = replace(self._settings, yield_point=self._engine_lock)
             return verified(self._version, state, self._program, engine, settings)
 
     def _record(
-        self, effect: FactDelta, attempt: UncommittedState, report: ChangeReport, note: ChangeNote
+        self, fact_delta: FactDelta, uncommitted: UncommittedState, report: ChangeReport, note: ChangeNote
     ) -> int:
         """Write a change to the log before it is in force, and return its ticket; 0 without a log."""
-        del effect, attempt, report, note
+        del fact_delta, uncommitted, report, note
         return 0
 
     def _committed(self, note: ChangeNote) -> None:
@@ -296,7 +296,7 @@ class KnowledgeBase:
         self._check_changes(dry=dry)
         current = CurrentVersion(self._version, self._program, self._state)
         return evaluate_change(
-            current, change, self._host(), replace(self._settings, turn=self._engine_lock), dry=dry
+            current, change, self._host(), replace(self._settings, yield_point=self._engine_lock), dry=dry
         )
 
     @contextmanager

@@ -101,16 +101,18 @@ def verified(
 ) -> Verification:
     """Recompute a program from the explicit facts of a state, and compare the result with the state."""
     fresh = engine.recompute(program.rules, program.graph, state, settings)
-    count, digest = state.digest(settings.turn)
-    differences = tuple(_differences(state, fresh, program, settings.turn))
+    count, digest = state.digest(settings.yield_point)
+    differences = tuple(_differences(state, fresh, program, settings.yield_point))
     return Verification(version, engine.name, count, f"{digest:0{_DIGEST_BITS // 4}x}", differences)
 
 
-def _differences(kept: State, fresh: State, program: RuleBase, turn: YieldPoint) -> Iterator[Difference]:
+def _differences(
+    kept: State, fresh: State, program: RuleBase, yield_point: YieldPoint
+) -> Iterator[Difference]:
     """Yield the differences of the visible facts first, then node by node."""
     nodes = [frozenset(node.rules) for node in program.graph.order]
     order = {node: number for number, node in enumerate((None, *nodes))}
-    mismatches = kept.mismatches(fresh, nodes, turn)
+    mismatches = kept.mismatches(fresh, nodes, yield_point)
     for found in sorted(mismatches, key=lambda found: (order[found.node], found.predicate)):
         where = "visible facts" if found.node is None else f"segment of {_names(program, found.node)}"
         yield Difference(where, found.predicate, found.missing, found.extra, found.example)

@@ -28,7 +28,7 @@ from zodiacedge.store.problems import own_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.engine.spark.streaming.file_stream import Batch
+    from zodiacedge.engine.spark.streaming.file_stream import FileBatch
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.store.location.base import Location
 
@@ -57,7 +57,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileSelection:
     """Options for selecting and reading files."""
 
     format: str = ""
@@ -80,7 +80,7 @@ class Stream:
         self,
         kb: KnowledgeBase,
         folder: str | Path,
-        reading: Reading | None = None,
+        reading: FileSelection | None = None,
         applied: Callable[[Applied], None] | None = None,
         cluster: Cluster | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class Stream:
             raise StoreProblem(
                 Diagnostic("D017", f"there is no folder {folder} that files could arrive in", "make it first")
             )
-        self._reading = reading or Reading()
+        self._reading = reading or FileSelection()
         _refuse_own_files(self._folder, kb.store.location, self._reading)
         self._pattern = _pattern(self._reading.format)
         self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
@@ -126,7 +126,7 @@ class Stream:
         landing = Landing(self._folder, self._pattern, self._checkpoint, self._reading.most_files)
         FileStream(self._jobs, landing, self._take).follow(seconds)
 
-    def _take(self, batch: Batch) -> None:
+    def _take(self, batch: FileBatch) -> None:
         last = self._kb.streams.get(batch.stream, -1)
         if batch.number <= last:
             self._report(Applied(batch.number, len(batch.files), again=True, version=self._kb.version))
@@ -162,7 +162,7 @@ class Stream:
         """Return the prefix of a path that sets the relation of its rows."""
         return f"<{self._relation}>=" if self._relation and _is_table(path) else ""
 
-    def _quarantine(self, batch: Batch) -> Path | None:
+    def _quarantine(self, batch: FileBatch) -> Path | None:
         if self._reading.quarantine is None:
             return None
         folder = self._reading.quarantine / f"{batch.stream[:8]}-{batch.number:06d}"
@@ -176,7 +176,7 @@ class Stream:
             self._applied(applied)
 
 
-def _refuse_own_files(folder: Path, location: Location, reading: Reading) -> None:
+def _refuse_own_files(folder: Path, location: Location, reading: FileSelection) -> None:
     """Raise if the stream would write into the folder that it follows."""
     landing = folder.resolve()
     if isinstance(location, LocalLocation):

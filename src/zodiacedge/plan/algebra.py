@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Aggregate, Argument, Atom, Binding, Comparison, Rule, Variable
 
 
-class Read(Enum):
+class RelationVersion(Enum):
     """Which version of a relation a step reads, where the relation is one that the node itself derives."""
 
     OLD = "old"
@@ -24,14 +24,14 @@ class Match:
 
     atom: Atom
     position: int
-    read: Read
+    read: RelationVersion
     bound: tuple[int, ...]
     once: bool
     estimate: float
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class AggregateRows:
     """Match the rows of the rule's aggregate: its groups and results."""
 
     aggregate: Aggregate
@@ -70,7 +70,7 @@ class Let:
     position: int
 
 
-Step = Match | Rows | Absent | Test | Let
+Step = Match | AggregateRows | Absent | Test | Let
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.safety import bound_in
-from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
+from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class NoStatistics:
         return 1000.0 / 10**known if columns else 1.0
 
 
-class Sizes:
+class PredicateCounts:
     """The number of facts of each predicate is known."""
 
     def __init__(self, counts: Mapping[Predicate, int]) -> None:
@@ -139,17 +139,17 @@ def _cost(
     return magnitude, apart, atom.relation == RDF_TYPE, columns - settled, -constants, expected, position
 
 
-def _read(position: int, recursive: Collection[int], delta: int | None) -> Read:
+def _read(position: int, recursive: Collection[int], delta: int | None) -> RelationVersion:
     if delta is None or position not in recursive or position > delta:
-        return Read.NEW
-    return Read.DELTA if position == delta else Read.OLD
+        return RelationVersion.NEW
+    return RelationVersion.DELTA if position == delta else RelationVersion.OLD
 
 
 def _step(
     conjunct: Conjunct,
     position: int,
     bound: set[Variable],
-    read: Read,
+    read: RelationVersion,
     statistics: Statistics,
 ) -> Step:
     match conjunct:
@@ -161,7 +161,7 @@ def _step(
         case Aggregate():
             columns = (*conjunct.groups, *(fold.target for fold in conjunct.folds))
             known = tuple(n for n, v in enumerate(columns) if v in bound)
-            return Rows(conjunct, position, known, 1.0)
+            return AggregateRows(conjunct, position, known, 1.0)
         case Negation(atom=atom):
             return Absent(atom, position, _bound_columns(atom, bound))
         case Comparison():
@@ -194,7 +194,7 @@ def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple
             fresh = {
                 a for n, a in enumerate(step.atom.args) if isinstance(a, Variable) and n not in step.bound
             }
-            if step.read is not Read.DELTA and not fresh & later:
+            if step.read is not RelationVersion.DELTA and not fresh & later:
                 step = Match(
                     step.atom, step.position, step.read, step.bound, once=True, estimate=step.estimate
                 )
@@ -209,7 +209,7 @@ def repeats(steps: tuple[Step, ...], head: Collection[object]) -> bool:
         match step:
             case Match(atom=atom, bound=bound, once=False):
                 fresh = [a for n, a in enumerate(atom.args) if n not in bound]
-            case Rows(bound=bound):
+            case AggregateRows(bound=bound):
                 fresh = [v for n, v in enumerate(step.columns) if n not in bound]
             case _:
                 continue
@@ -223,7 +223,7 @@ def used_variables(step: Step) -> list[Variable]:
     match step:
         case Match(atom=atom) | Absent(atom=atom):
             return list(variables(atom))
-        case Rows():
+        case AggregateRows():
             return list(step.columns)
         case Test(comparison=comparison):
             return list(variables(comparison))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.printer import format_atom, format_conjunct, format_rule
-from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
+from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
 from zodiacedge.plan.order import columns_of
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ def _entry(plan: Plan) -> str:
 def _step(step: Step) -> str:
     match step:
         case Match(atom=atom, read=read, bound=bound, once=once, estimate=estimate):
-            version = "" if read is Read.NEW else f" {read.value}"
+            version = "" if read is RelationVersion.NEW else f" {read.value}"
             how = _access(*columns_of(atom, bound))
             once_only = ", first match only" if once else ""
-            expected = "" if read is Read.DELTA else f", about {estimate:,.0f} each"
+            expected = "" if read is RelationVersion.DELTA else f", about {estimate:,.0f} each"
             return f"match{version} {format_atom(atom)} by {how}{expected}{once_only}"
-        case Rows(bound=bound):
+        case AggregateRows(bound=bound):
             return f"match the aggregate's rows by {_access(len(step.columns), len(bound))}"
         case Absent(atom=atom, bound=bound):
             return f"no {format_atom(atom)} by {_access(*columns_of(atom, bound))}"

@@ -51,7 +51,7 @@ def recursive_positions(rule: Rule, heads: Collection[Atom]) -> list[int]:
     ]
 
 
-class Reading(NamedTuple):
+class BodyRead(NamedTuple):
     """A position in a rule's body, or of the body of its aggregate, that reads facts."""
 
     body: tuple[Conjunct, ...]
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
     inner: bool
 
 
-def readings(rule: Rule) -> Iterator[Reading]:
+def readings(rule: Rule) -> Iterator[BodyRead]:
     """Yield the positions of a rule that read facts."""
     bodies = [(rule.body, False)]
     if rule.aggregate:
@@ -69,9 +69,9 @@ def readings(rule: Rule) -> Iterator[Reading]:
     for body, inner in bodies:
         for position, conjunct in enumerate(body):
             if isinstance(conjunct, Atom):
-                yield Reading(body, position, conjunct, negated=False, inner=inner)
+                yield BodyRead(body, position, conjunct, negated=False, inner=inner)
             elif isinstance(conjunct, Negation):
-                yield Reading(body, position, conjunct.atom, negated=True, inner=inner)
+                yield BodyRead(body, position, conjunct.atom, negated=True, inner=inner)
 
 
 def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Variable]:

@@ -137,14 +137,16 @@ class StoredKnowledgeBase(KnowledgeBase):
             return self._store.vacuum(dry=dry_run) if kept is None else self._store.vacuum(kept, dry=dry_run)
 
     def _record(
-        self, effect: FactDelta, attempt: UncommittedState, report: ChangeReport, note: ChangeNote
+        self, fact_delta: FactDelta, uncommitted: UncommittedState, report: ChangeReport, note: ChangeNote
     ) -> int:
         if self._is_replaying:
             return 0
         known = self._prefixes.items()
         new = {prefix: base for prefix, base in note.prefixes.items() if (prefix, base) not in known}
         remarks = Remarks(note.message, new, *(note.stream or ()))
-        return self._store.record(report, effect, attempt, remarks, self._engine_lock.yield_to_waiters)
+        return self._store.record(
+            report, fact_delta, uncommitted, remarks, self._engine_lock.yield_to_waiters
+        )
 
     def _committed(self, note: ChangeNote) -> None:
         self._streams.update([note.stream] if note.stream else [])

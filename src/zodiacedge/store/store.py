@@ -83,7 +83,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class StoreSizes:
     """The bytes of the table, older versions included, and of the log; and the number of files."""
 
     table: int
@@ -141,12 +141,12 @@ class DurableStore:
         """Whether this is the writer."""
         return self._held is not None and self._held.held
 
-    def sizes(self) -> Sizes:
+    def sizes(self) -> StoreSizes:
         """Measure the files of the store."""
         files = self.location.listed()
         table = [file.bytes for file in files if file.name.startswith(RELATION_PREFIX)]
         logs = [file.bytes for file in files if file.name.startswith(f"{LOG_FOLDER}/")]
-        return Sizes(sum(table), sum(logs), len(table) + len(logs))
+        return StoreSizes(sum(table), sum(logs), len(table) + len(logs))
 
     # Versions
 
@@ -304,8 +304,8 @@ class DurableStore:
     def record(
         self,
         report: ChangeReport,
-        effect: FactDelta,
-        attempt: UncommittedState,
+        fact_delta: FactDelta,
+        uncommitted: UncommittedState,
         remarks: Remarks,
         meanwhile: Callable[[], None],
     ) -> int:
@@ -314,7 +314,7 @@ class DurableStore:
         If that takes long, `meanwhile` is called now and then.
         """
         writer = self._required_writer()
-        explicit, derived = self.persistence.counts_after(effect, attempt)
+        explicit, derived = self.persistence.counts_after(fact_delta, uncommitted)
         entry = Entry(
             report.version_after,
             _now(),
@@ -330,7 +330,7 @@ class DurableStore:
             remarks.stream,
             remarks.batch,
         )
-        sides = self.persistence.explicit_delta(effect, LogFileWriter(self.location))
+        sides = self.persistence.explicit_delta(fact_delta, LogFileWriter(self.location))
         facts = [
             FactChange(inserted, *one)
             for inserted, side in zip((True, False), sides, strict=True)
@@ -366,14 +366,14 @@ class DurableStore:
     def _behind(self) -> int:
         return self._writer.size + self._bytes_beside_log if self._writer is not None else 0
 
-    def pending_flush(self, base: Base, turn: AbstractContextManager[object]) -> PendingFlush | None:
+    def pending_flush(self, base: Base, engine_lock: AbstractContextManager[object]) -> PendingFlush | None:
         """Capture what the table lacks of the version of the log; return None if it lacks nothing.
 
         No change may be made meanwhile. Later records go to a new file of the log.
 
         Args:
             base: The version, with its state.
-            turn: Held whenever `flush` needs the engine.
+            engine_lock: Held whenever `flush` needs the engine.
         """
         writer = self._required_writer()
         if base.version <= self._flushed:
@@ -399,7 +399,7 @@ class DurableStore:
             streams=base.streams,
         )
         gone: list[ChangedPartition] = [(key, None) for key in before if key not in now]
-        changed = persistence.changed_partitions(state, now, before, self._table.writer, turn)
+        changed = persistence.changed_partitions(state, now, before, self._table.writer, engine_lock)
         writer.rotate()
         beside, self._bytes_beside_log = self._bytes_beside_log, 0
         return PendingFlush(

@@ -12,13 +12,13 @@ from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.language.safety import resolve
 from zodiacedge.opening import open_kb
-from zodiacedge.plan.order import NoStatistics, Sizes
+from zodiacedge.plan.order import NoStatistics, PredicateCounts
 from zodiacedge.plan.show import to_dicts, to_text
 from zodiacedge.plan.variants import plans, recursive_positions
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.rule_files import Reading
+    from zodiacedge.cli.rule_files import CheckedProgram
     from zodiacedge.language.ast import Rule
 
 
@@ -51,23 +51,23 @@ def command(console: Console, rules: tuple[str, ...], label: str | None, facts: 
         console.json({"plans": to_dicts(shown)})
 
 
-def _sizes(console: Console, reading: Reading, facts: tuple[str, ...]) -> Sizes:
+def _sizes(console: Console, reading: CheckedProgram, facts: tuple[str, ...]) -> PredicateCounts:
     with console.progress():
         kb = open_kb(progress=console.evaluating)
         with kb.change() as change:
             for file in reading.files:
                 change.add_rules(file.text, file.name)
             change.load(*facts, progress=console.loading)
-    return Sizes(Counter(kb.state.explicit_counts()) + Counter(kb.state.derived_counts()))
+    return PredicateCounts(Counter(kb.state.explicit_counts()) + Counter(kb.state.derived_counts()))
 
 
-def _recursive(rule: Rule, reading: Reading) -> list[int]:
+def _recursive(rule: Rule, reading: CheckedProgram) -> list[int]:
     graph = reading.graph
     node = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
     return recursive_positions(rule, [graph.rule(key).head for key in node.rules])
 
 
-def _no_rule(label: str, reading: Reading) -> UsageProblem:
+def _no_rule(label: str, reading: CheckedProgram) -> UsageProblem:
     near = nearest(label, [rule.label for rule in reading.program.rules if rule.label])
     hint = f"did you mean {near}?" if near else "only rules with a label can be chosen"
     return UsageProblem(Diagnostic("U006", f"there is no rule {label}", hint))

@@ -71,7 +71,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SessionStep:
     """One transaction of a session, with the spans of its `begin`, its end and its expectations."""
 
     change: Change
@@ -83,7 +83,7 @@ class Step:
 
 def parse_session(
     text: str, name: str = "<session>", prefixes: Mapping[str, str] | None = None
-) -> tuple[Step, ...]:
+) -> tuple[SessionStep, ...]:
     """Parse a session, or raise with all errors."""
     splitter = _Splitter(Source(name, text))
     entries = tuple(splitter.entries())
@@ -107,7 +107,7 @@ def shortfalls(
 
 
 def findings(
-    step: Step, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
+    step: SessionStep, outcome: ChangeReport | Iterable[Diagnostic], visible: Iterable[Fact]
 ) -> list[Diagnostic]:
     """Return the differences as diagnostics, each at the line that expects it or at the end of the step."""
     return [
@@ -245,7 +245,7 @@ class _Draft:
     spans: dict[Expected, Span] = field(default_factory=dict)
     end: _Entry | None = None
 
-    def step(self) -> Step:
+    def step(self) -> SessionStep:
         """Return the parsed step."""
         change = Change(
             tuple(self.add_rules),
@@ -263,7 +263,7 @@ class _Draft:
             tuple(self.counts),
         )
         end = Span(self.span.source, self.end.start, self.end.end) if self.end else self.span
-        return Step(change, expected, self.span, end, self.spans)
+        return SessionStep(change, expected, self.span, end, self.spans)
 
 
 class _Reader:
@@ -274,7 +274,7 @@ class _Reader:
         self._prefixes = dict(prefixes)
         self.errors: list[Diagnostic] = []
 
-    def steps(self, entries: tuple[_Entry, ...]) -> tuple[Step, ...]:
+    def steps(self, entries: tuple[_Entry, ...]) -> tuple[SessionStep, ...]:
         statements = self._read(entries)
         drafts: list[_Draft] = []
         for entry in entries:

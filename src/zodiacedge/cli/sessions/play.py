@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.sessions.format import Step
+    from zodiacedge.cli.sessions.format import SessionStep
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 EXTENSION = ".session"
@@ -37,9 +37,9 @@ class Played:
         return {"changes": self.changes, "shortfalls": [d.to_dict() for d in self.shortfalls]}
 
 
-def read_sessions(paths: Iterable[str], prefixes: Mapping[str, str]) -> tuple[Step, ...]:
+def read_sessions(paths: Iterable[str], prefixes: Mapping[str, str]) -> tuple[SessionStep, ...]:
     """Return the steps of session files in order, or raise with all errors of all files."""
-    steps: list[Step] = []
+    steps: list[SessionStep] = []
     errors: list[Diagnostic] = []
     for path in paths:
         # One path at a time: a file that is named twice is played twice.
@@ -53,7 +53,7 @@ def read_sessions(paths: Iterable[str], prefixes: Mapping[str, str]) -> tuple[St
     return tuple(steps)
 
 
-def play(console: Console, kb: KnowledgeBase, steps: Iterable[Step]) -> Played:
+def play(console: Console, kb: KnowledgeBase, steps: Iterable[SessionStep]) -> Played:
     """Play steps in order and print their reports, up to an unexpected refusal."""
     played = Played()
     for step in steps:
@@ -81,7 +81,7 @@ def play(console: Console, kb: KnowledgeBase, steps: Iterable[Step]) -> Played:
     return played
 
 
-def _outcome(console: Console, kb: KnowledgeBase, step: Step) -> ChangeReport | tuple[Diagnostic, ...]:
+def _outcome(console: Console, kb: KnowledgeBase, step: SessionStep) -> ChangeReport | tuple[Diagnostic, ...]:
     try:
         with console.progress():
             return kb.apply(step.change)

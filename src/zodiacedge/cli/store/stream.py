@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913 - one argument per option
     if once and trigger is not None:
         raise click.UsageError("--trigger is for a stream that goes on: leave out --once.")
     from zodiacedge.engine.spark.cluster.session import Cluster  # noqa: PLC0415 - loads what Spark needs
-    from zodiacedge.pipeline.stream import Reading, Stream  # noqa: PLC0415
+    from zodiacedge.pipeline.stream import FileSelection, Stream  # noqa: PLC0415
 
     batches: list[Applied] = []
 
@@ -90,7 +90,7 @@ def command(  # noqa: PLR0913 - one argument per option
     kb = writing(console, store, on=on if on.engine == "spark" else Chosen())
     try:
         folders = (Path(path) if path else None for path in (quarantine, checkpoint))
-        reading = Reading(form or "", relation, header, most_files, *folders)
+        reading = FileSelection(form or "", relation, header, most_files, *folders)
         stream = Stream(kb, folder, reading, report, Cluster(on.master))
     except ZodiacError:
         kb.close()

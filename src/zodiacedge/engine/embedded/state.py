@@ -12,7 +12,7 @@ from zodiacedge.engine import state_compare
 from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
 from zodiacedge.engine.embedded.maintain.propagate import Propagation
-from zodiacedge.engine.embedded.maintain.strategy import Policy, Strategy
+from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice, Policy
 from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation, by_class
@@ -163,32 +163,32 @@ class EmbeddedState:
             raise TypeError(add, remove)
         return EmbeddedFactDelta(self.store, add.distinct(), remove.distinct())
 
-    def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    def maintain(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, fact_delta: FactDelta, settings: Settings
     ) -> EmbeddedUncommitted:
         """Work out what a change leads to."""
-        if not isinstance(effect, EmbeddedFactDelta):
-            raise TypeError(effect)
+        if not isinstance(fact_delta, EmbeddedFactDelta):
+            raise TypeError(fact_delta)
         old = OldVersion(self.store, self.graph, self.dropped, self.node_rules, self.rows)
         change = RuleChange(rules, graph, settings.registry is self.registry)
-        strategy = Strategy(self.policy, self.seconds)
+        strategy = ElasticChoice(self.policy, self.seconds)
         readers = self.readers if graph is self.graph else {}
-        work = Propagation(old, change, effect, settings, strategy, readers)
+        work = Propagation(old, change, fact_delta, settings, strategy, readers)
         return EmbeddedUncommitted(self, work, work.draft())
 
-    def digest(self, turn: YieldPoint) -> tuple[int, int]:
+    def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
-        return state_compare.digest(self, turn)
+        return state_compare.digest(self, yield_point)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible here only, and those that are in another version only."""
         return state_compare.diff(before, self)
 
     def mismatches(
-        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+        self, other: State, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
     ) -> Iterator[Mismatch]:
         """Yield where this state differs from another of the same program."""
-        return state_compare.mismatches(self, other, nodes, turn)
+        return state_compare.mismatches(self, other, nodes, yield_point)
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,8 @@ def warm() -> None:
         for adding in (False, True):
             some, none = state.batch(), state.batch()
             some.add(facts[:4])
-            effect = state.effective_delta(some, none) if adding else state.effective_delta(none, some)
-            state = state.attempt(rules, graph, effect, settings).commit()
+            fact_delta = state.effective_delta(some, none) if adding else state.effective_delta(none, some)
+            state = state.maintain(rules, graph, fact_delta, settings).commit()
     _use_tables()
     dictionary = Dictionary()
     triples = TripleReader(dictionary, quads=False)

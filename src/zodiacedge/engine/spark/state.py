@@ -192,13 +192,13 @@ class SparkState(SparkVersion):
             raise TypeError(add, remove)
         return SparkFactDelta(self.workspace, self.explicit_files, self.terms, add.rows(), remove.rows())
 
-    def attempt(
-        self, rules: Mapping[str, Rule], graph: HyperGraph, effect: FactDelta, settings: Settings
+    def maintain(
+        self, rules: Mapping[str, Rule], graph: HyperGraph, fact_delta: FactDelta, settings: Settings
     ) -> SparkUncommitted:
         """Work out what a change leads to."""
-        if not isinstance(effect, SparkFactDelta):
-            raise TypeError(effect)
-        return SparkUncommitted(*propagate(self, rules, graph, effect, settings))
+        if not isinstance(fact_delta, SparkFactDelta):
+            raise TypeError(fact_delta)
+        return SparkUncommitted(*propagate(self, rules, graph, fact_delta, settings))
 
     # Verification.
 
@@ -211,12 +211,14 @@ class SparkState(SparkVersion):
             names=self.names,
             introduced=self.introduced,
         )
-        return bare.attempt(rules, graph, bare.effective_delta(bare.batch(), bare.batch()), settings).commit()
+        return bare.maintain(
+            rules, graph, bare.effective_delta(bare.batch(), bare.batch()), settings
+        ).commit()
 
-    def digest(self, turn: YieldPoint) -> tuple[int, int]:
+    def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
         visible = held((self.explicit_files, *self.segments.values()))
-        return digest(self.workspace, visible, self.terms, turn)
+        return digest(self.workspace, visible, self.terms, yield_point)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible here only, and those that are in another version only."""
@@ -225,12 +227,12 @@ class SparkState(SparkVersion):
         return state_compare.diff(before, self)
 
     def mismatches(
-        self, other: State, nodes: Sequence[frozenset[str]], turn: YieldPoint
+        self, other: State, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
     ) -> Iterator[Mismatch]:
         """Yield where this state differs from another of the same program."""
         if isinstance(other, SparkState) and other.workspace is self.workspace:
-            return mismatches(self, other, nodes, turn)
-        return state_compare.mismatches(self, other, nodes, turn)
+            return mismatches(self, other, nodes, yield_point)
+        return state_compare.mismatches(self, other, nodes, yield_point)
 
 
 def predicate_counts(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Rule
 
 
-class Readable(Protocol):
+class OpenVersion(Protocol):
     """A version that is open."""
 
     @property
@@ -46,7 +46,7 @@ class VersionDiff:
     """The facts that are visible in the first version only."""
 
     @classmethod
-    def between(cls, before: Readable, after: Readable) -> VersionDiff:
+    def between(cls, before: OpenVersion, after: OpenVersion) -> VersionDiff:
         """Compare two versions."""
         rules = set(before.rules), set(after.rules)
         return cls(

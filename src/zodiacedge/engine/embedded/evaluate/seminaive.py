@@ -76,7 +76,7 @@ class NodeEvaluation:
         *,
         module: Module | None = None,
         starts: int | None = None,
-        turn: YieldPoint = ALONE,
+        yield_point: YieldPoint = ALONE,
     ) -> None:
         """Take the node's rules by key.
 
@@ -87,9 +87,9 @@ class NodeEvaluation:
             watch: Called now and then with the round and the facts.
             module: What the rules are, if the algorithm made for it may do.
             starts: The place of each body that a plan must start from; any if not given.
-            turn: Passed on now and then.
+            yield_point: Passed on now and then.
         """
-        self._turn = turn
+        self._yield_point = yield_point
         self._second: OtherHalf | None = None
         self._outside: Callable[[Atom], Sequence[TableView]] = store.outside
         self._starts = starts
@@ -181,8 +181,8 @@ class NodeEvaluation:
 
     def _run_both(self, assemble: Callable[[NodeEvaluation], None]) -> tuple[NodeEvaluation, int]:
         """Run what was assembled, and another evaluation of the same rules in a second thread."""
-        second = OtherHalf(self._turn)
-        self._turn = second
+        second = OtherHalf(self._yield_point)
+        self._yield_point = second
         self._second = second
         other = NodeEvaluation(self._store, self._rules, self._registry, second.watch)
 
@@ -261,7 +261,7 @@ class NodeEvaluation:
 
     def _look(self, facts: int) -> None:
         self._watch(1, facts)
-        self._turn.yield_to_waiters()
+        self._yield_point.yield_to_waiters()
 
     def _suits(self, module: Module) -> bool:
         parts = self._store.outside(module.step)
@@ -353,7 +353,7 @@ class NodeEvaluation:
         def watch(rounds: int) -> None:
             elsewhere = self._second.facts if self._second else 0
             self._watch(rounds, sum(len(table) for table in own) + elsewhere)
-            self._turn.yield_to_waiters()
+            self._yield_point.yield_to_waiters()
 
         rounds = execute(assembly, frame, self._registry, watch)
         self.derivations += int(frame.state[L.M_DERIVED])

@@ -35,9 +35,9 @@ class StoppedError(Exception):
 class OtherHalf:
     """The second thread of a node that two share; it rests while the first one passes its turn on."""
 
-    def __init__(self, turn: YieldPoint) -> None:
+    def __init__(self, yield_point: YieldPoint) -> None:
         """Take the turn that the first thread has."""
-        self._turn = turn
+        self._yield_point = yield_point
         # Held by the second thread while it works.
         self.working = threading.Lock()
         self._may_go = threading.Event()
@@ -48,16 +48,16 @@ class OtherHalf:
     @property
     def wanted(self) -> bool:
         """Whether somebody waits for the turn."""
-        return self._turn.wanted
+        return self._yield_point.wanted
 
     def yield_to_waiters(self) -> None:
         """Let others work, if somebody waits."""
-        if not self._turn.wanted:
+        if not self._yield_point.wanted:
             return
         self._may_go.clear()
         try:
             with self.working:
-                self._turn.yield_to_waiters()
+                self._yield_point.yield_to_waiters()
         finally:
             self._may_go.set()
 

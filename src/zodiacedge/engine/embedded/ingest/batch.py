@@ -128,12 +128,12 @@ class EmbeddedFactDelta:
     remove: Segment
 
     @cached_property
-    def new(self) -> Mapping[Relation, Ids]:
+    def inserted(self) -> Mapping[Relation, Ids]:
         """The rows to insert that are not explicit yet."""
         return dict(_filtered(self.add, self.store.explicit, present=False))
 
     @cached_property
-    def old(self) -> Mapping[Relation, Ids]:
+    def deleted(self) -> Mapping[Relation, Ids]:
         """The rows to delete that are explicit and are not inserted again."""
         deleted = dict(_filtered(self.remove, self.store.explicit, present=True))
         for relation, rows in deleted.items():
@@ -145,12 +145,12 @@ class EmbeddedFactDelta:
     @property
     def added(self) -> int:
         """The number of facts inserted."""
-        return sum(map(len, self.new.values()))
+        return sum(map(len, self.inserted.values()))
 
     @property
     def removed(self) -> int:
         """The number of facts deleted."""
-        return sum(map(len, self.old.values()))
+        return sum(map(len, self.deleted.values()))
 
     @property
     def idle(self) -> int:
@@ -173,9 +173,9 @@ class EmbeddedFactDelta:
         if -1 in ids:
             return
         tables = self.store.explicit.tables
-        for name in _tables_of(atom.relation, ids, {**tables, **self.new}):
+        for name in _tables_of(atom.relation, ids, {**tables, **self.inserted}):
             found = [self._left(name, _instances(name, tables[name].rows, ids))] if name in tables else []
-            found += [_instances(name, self.new[name], ids)] if name in self.new else []
+            found += [_instances(name, self.inserted[name], ids)] if name in self.inserted else []
             for rows in found:
                 some = rows[:most]
                 yield from self.store.facts_of(name, some)
@@ -188,15 +188,15 @@ class EmbeddedFactDelta:
             return False
         there = ((name, table.rows) for name, table in self.store.explicit.tables.items())
         return any(len(self._left(name, rows_with(name, rows, number))) for name, rows in there) or any(
-            len(rows_with(name, rows, number)) for name, rows in self.new.items()
+            len(rows_with(name, rows, number)) for name, rows in self.inserted.items()
         )
 
     def _left(self, relation: Relation, rows: Ids) -> Ids:
         """Return the explicit rows that are not deleted."""
-        if relation not in self.old:
+        if relation not in self.deleted:
             return rows
         deleted = Table(relation.arity)
-        deleted.insert(self.old[relation])
+        deleted.insert(self.deleted[relation])
         return deleted.filter(rows, present=False)
 
 

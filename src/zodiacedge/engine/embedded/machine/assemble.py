@@ -15,11 +15,11 @@ import numpy as np
 from zodiacedge.engine.embedded.expressions.compile import ExpressionCode
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.engine.embedded.machine.sources import Reads, Source
+from zodiacedge.engine.embedded.machine.sources import Reads, TableSource
 from zodiacedge.engine.embedded.storage.hash_index import has_column
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.language.ast import Expression, Variable
-from zodiacedge.plan.algebra import Absent, Let, Match, Read, Rows, Step, Test
+from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
 from zodiacedge.plan.order import used_variables
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Argument
 
 _COMPARISONS = {"=": L.EQUAL, "!=": L.UNEQUAL, "<": L.LESS, "<=": L.AT_MOST, ">": L.GREATER, ">=": L.AT_LEAST}
-_RANGES = {Read.OLD: L.RANGE_OLD, Read.DELTA: L.RANGE_DELTA, Read.NEW: L.RANGE_NEW}
+_RANGES = {
+    RelationVersion.OLD: L.RANGE_OLD,
+    RelationVersion.DELTA: L.RANGE_DELTA,
+    RelationVersion.NEW: L.RANGE_NEW,
+}
 OUT_WORDS = 1 << 21
 
 
@@ -62,7 +66,7 @@ class Assembly:
     _sources: list[int] = field(default_factory=list)
     _excluded: list[int] = field(default_factory=list)
     _arrays: list[NDArray[np.int64]] = field(default_factory=list)
-    _kept: list[Source] = field(default_factory=list)
+    _kept: list[TableSource] = field(default_factory=list)
     """Everything that is read, so that no table of it goes away."""
     _most_registers: int = 1
     _most_steps: int = 1
@@ -206,7 +210,7 @@ class Assembly:
                     once=once and not exact,
                     exact=exact,
                 )
-            case Rows(aggregate=aggregate, bound=bound):
+            case AggregateRows(aggregate=aggregate, bound=bound):
                 self._atom(
                     L.OP_ATOM,
                     step.columns,
@@ -236,16 +240,16 @@ class Assembly:
                 register = registers.setdefault(binding.variable, len(registers))
                 self._steps += [L.OP_BIND, length, spec, checks, register, 0, 0, 0, 0]
 
-    def _shared(self, source: Source) -> Source:
+    def _shared(self, source: TableSource) -> TableSource:
         view = source.part.table.share(*self.share)
-        return Source(TableView(view, source.part.member_of), Read.DELTA, source.excluded)
+        return TableSource(TableView(view, source.part.member_of), RelationVersion.DELTA, source.excluded)
 
     def _atom(
         self,
         op: int,
         args: Sequence[Argument],
         bound: tuple[int, ...],
-        sources: Sequence[Source],
+        sources: Sequence[TableSource],
         registers: dict[Variable, int],
         needed: set[Variable],
         *,
@@ -272,7 +276,7 @@ class Assembly:
         pairs = len(args) == 2 and self._is_plain(spec, 2, first)
         self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, L.PAIRS if pairs else 0]
 
-    def _source(self, source: Source, bound: tuple[int, ...], *, exact: bool) -> None:
+    def _source(self, source: TableSource, bound: tuple[int, ...], *, exact: bool) -> None:
         self._kept.append(source)
         table = source.part.table
         known = [column for column in bound if column < table.arity]
@@ -282,7 +286,7 @@ class Assembly:
         if whole and table.arity > L.MASK_COLUMNS:
             mask = L.WHOLE
         access, index = L.BY_SCAN, 0
-        if source.read is Read.DELTA or not (mask or table.arity == 0):
+        if source.read is RelationVersion.DELTA or not (mask or table.arity == 0):
             mask = 0
         elif whole and table.is_marked and not exact:
             access = L.BY_BIT
@@ -366,7 +370,7 @@ def _given(values: list[int]) -> NDArray[np.int64]:
     return np.array(values or [0], np.int64)
 
 
-def _is_class(source: Source) -> bool:
+def _is_class(source: TableSource) -> bool:
     return all(part.is_class for part in (source.part, *source.excluded))
 
 

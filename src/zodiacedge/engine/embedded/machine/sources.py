@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
-from zodiacedge.plan.algebra import Read
+from zodiacedge.plan.algebra import RelationVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """One table of an atom, in some version, without rows that other tables hold."""
 
     part: TableView
-    read: Read
+    read: RelationVersion
     excluded: tuple[TableView, ...] = ()
 
 
 class Reads(Protocol):
     """Where the steps of a plan find their rows."""
 
-    def sources(self, atom: Atom, read: Read, *, exact: bool, distinct_rows: bool) -> list[Source]:
+    def sources(
+        self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
+    ) -> list[TableSource]:
         """Return what an atom reads.
 
         Args:
@@ -41,10 +43,10 @@ class Reads(Protocol):
             distinct_rows: Whether rows that stand in two tables should be met once.
         """
 
-    def absent(self, atom: Atom) -> list[Source]:
+    def absent(self, atom: Atom) -> list[TableSource]:
         """Return where a negated atom must have no match."""
 
-    def rows(self, aggregate: Aggregate) -> list[Source]:
+    def rows(self, aggregate: Aggregate) -> list[TableSource]:
         """Return the rows of an aggregate."""
 
 
@@ -56,7 +58,9 @@ class NodeReads:
     own: Callable[[Atom], Sequence[TableView]]
     aggregate_rows: Callable[[Aggregate], Table]
 
-    def sources(self, atom: Atom, read: Read, *, exact: bool, distinct_rows: bool) -> list[Source]:
+    def sources(
+        self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
+    ) -> list[TableSource]:
         """Return what an atom reads."""
         outside = sorted(
             (part for part in self.outside(atom) if len(part.table)),
@@ -65,21 +69,28 @@ class NodeReads:
         own = self.own(atom)
         if not distinct_rows:
             # A row met twice costs one look at the target, less than looking for it in every other table.
-            rest = [] if read is Read.DELTA else [Source(part, Read.NEW) for part in outside]
-            return rest + [Source(part, read) for part in own]
-        if read is Read.DELTA:
-            return [Source(part, read, _rivals(part, outside)) for part in own]
-        found = [Source(part, Read.NEW, _rivals(part, outside[:n])) for n, part in enumerate(outside)]
+            rest = (
+                []
+                if read is RelationVersion.DELTA
+                else [TableSource(part, RelationVersion.NEW) for part in outside]
+            )
+            return rest + [TableSource(part, read) for part in own]
+        if read is RelationVersion.DELTA:
+            return [TableSource(part, read, _rivals(part, outside)) for part in own]
+        found = [
+            TableSource(part, RelationVersion.NEW, _rivals(part, outside[:n]))
+            for n, part in enumerate(outside)
+        ]
         # Own rows that the outside has too would only be met twice, which matters where each counts.
-        return found + [Source(part, read, _rivals(part, outside) if exact else ()) for part in own]
+        return found + [TableSource(part, read, _rivals(part, outside) if exact else ()) for part in own]
 
-    def absent(self, atom: Atom) -> list[Source]:
+    def absent(self, atom: Atom) -> list[TableSource]:
         """Return where a negated atom must have no match."""
-        return [Source(part, Read.NEW) for part in self.outside(atom)]
+        return [TableSource(part, RelationVersion.NEW) for part in self.outside(atom)]
 
-    def rows(self, aggregate: Aggregate) -> list[Source]:
+    def rows(self, aggregate: Aggregate) -> list[TableSource]:
         """Return the rows of an aggregate."""
-        return [Source(TableView(self.aggregate_rows(aggregate), NO_CLASS), Read.NEW)]
+        return [TableSource(TableView(self.aggregate_rows(aggregate), NO_CLASS), RelationVersion.NEW)]
 
 
 def _rivals(part: TableView, others: Sequence[TableView]) -> tuple[TableView, ...]:

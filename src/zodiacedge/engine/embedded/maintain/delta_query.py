@@ -18,11 +18,11 @@ from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Frame
 from zodiacedge.engine.embedded.machine.execute import execute, go_on, steps_within
 from zodiacedge.engine.embedded.machine.rerun import rerun
-from zodiacedge.engine.embedded.machine.sources import Source
+from zodiacedge.engine.embedded.machine.sources import TableSource
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation, TableView, is_any_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
-from zodiacedge.plan.algebra import Read
+from zodiacedge.plan.algebra import RelationVersion
 from zodiacedge.plan.order import arrange, expected
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class DeltaQuery:
         self.place = place
         self.aggregate_rows = hidden
         self.wanted = frozenset(a for a in head if isinstance(a, Variable))
-        self.programs: list[Program] = []
+        self.programs: list[AssembledQuery] = []
         self._planned: tuple[tuple[int, ...], tuple[Step, ...]] | None = None
         self._relations: tuple[Relation, ...] | None = None
 
@@ -91,7 +91,7 @@ class DeltaQuery:
             self._relations = tuple(dict.fromkeys(r for atom in read for r in draft.store.relations(atom)))
         return self._relations
 
-    def program(self, tables: _Tables) -> Program | None:
+    def program(self, tables: _Tables) -> AssembledQuery | None:
         """Return the program that reads these tables, unless one has grown or shrunk much since."""
         for program in self.programs:
             if program.tables == tables:
@@ -101,7 +101,7 @@ class DeltaQuery:
                 return None
         return None
 
-    def programs_for(self, *versions: tuple[Table, ...]) -> list[Program]:
+    def programs_for(self, *versions: tuple[Table, ...]) -> list[AssembledQuery]:
         """Return the programs that read the tables of one of these versions."""
         return [program for program in self.programs if program.tables.bases in versions]
 
@@ -123,7 +123,7 @@ class _Tables(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Program:
+class AssembledQuery:
     """A question, planned and assembled for certain tables."""
 
     tables: _Tables
@@ -202,12 +202,14 @@ def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
     )
 
 
-def _program(draft: Draft, question: DeltaQuery, width: int, tables: _Tables, own: Segment | None) -> Program:
+def _program(
+    draft: Draft, question: DeltaQuery, width: int, tables: _Tables, own: Segment | None
+) -> AssembledQuery:
     given = Table(width)
     reads = _reads(draft, question, [(given, tables.member_of)], own, old=tables.old, lasting=True)
     sizes = tables.sizes()
     target, assembly, frame = _assembled(draft, question, reads, question.steps(reads, sizes))
-    return Program(tables, sizes, given, target, assembly, frame)
+    return AssembledQuery(tables, sizes, given, target, assembly, frame)
 
 
 def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | None, *, old: bool) -> Ids:
@@ -259,22 +261,27 @@ class VersionReads:
     aggregate_rows: Callable[[], Sequence[OverlayTable]]
     _sizes: dict[Atom, int] = field(default_factory=dict)
 
-    def sources(self, atom: Atom, read: Read, *, exact: bool, distinct_rows: bool) -> list[Source]:
+    def sources(
+        self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
+    ) -> list[TableSource]:
         """Return what an atom reads."""
         del read, exact, distinct_rows
         if atom.relation == DELTA:
-            return [Source(TableView(table, member_of), Read.NEW) for table, member_of in self.given]
+            return [
+                TableSource(TableView(table, member_of), RelationVersion.NEW)
+                for table, member_of in self.given
+            ]
         return [
             _source(piece, relation.member_of)
             for relation in self.draft.relations(atom)
             for piece in self.pieces(relation)
         ]
 
-    def absent(self, atom: Atom) -> list[Source]:
+    def absent(self, atom: Atom) -> list[TableSource]:
         """Return where a negated atom must have no match."""
-        return self.sources(atom, Read.NEW, exact=False, distinct_rows=False)
+        return self.sources(atom, RelationVersion.NEW, exact=False, distinct_rows=False)
 
-    def rows(self, aggregate: Aggregate) -> list[Source]:
+    def rows(self, aggregate: Aggregate) -> list[TableSource]:
         """Return the rows of an aggregate."""
         del aggregate
         return [_source(piece, NO_CLASS) for piece in self.aggregate_rows()]
@@ -283,11 +290,11 @@ class VersionReads:
         """Return how many rows are expected to match an atom."""
         size = self._sizes.get(atom)
         if size is None:
-            sources = self.sources(atom, Read.NEW, exact=False, distinct_rows=False)
+            sources = self.sources(atom, RelationVersion.NEW, exact=False, distinct_rows=False)
             size = self._sizes[atom] = sum(len(source.part.table) for source in sources)
         return expected(size, atom, bound)
 
 
-def _source(piece: OverlayTable, member_of: int) -> Source:
+def _source(piece: OverlayTable, member_of: int) -> TableSource:
     excluded = (TableView(piece.without, member_of),) if piece.without is not None else ()
-    return Source(TableView(piece.table, member_of), Read.NEW, excluded)
+    return TableSource(TableView(piece.table, member_of), RelationVersion.NEW, excluded)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.maintain.strategy import SECONDS_PER_UNREADY_ROW
-from zodiacedge.engine.embedded.versions.difference import Difference
+from zodiacedge.engine.embedded.versions.difference import TableDifference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def can_patch(old: Segment, new: Segment, may_spend: Callable[[float], bool]) ->
     looking = sum(_seconds_to_look(*pair) for pair in pairs)
     if not may_spend(looking):
         return False
-    rows = sum(Difference.of_tables([before], after).estimate for before, after in pairs)
+    rows = sum(TableDifference.of_tables([before], after).estimate for before, after in pairs)
     return may_spend(looking + rows * _SECONDS_PER_DIFFERENCE)
 
 
@@ -59,7 +59,7 @@ def patch_segment(draft: Draft, old: Segment, new: Segment) -> None:
 
 
 def _changed_rows(old: Table | None, new: Table | None) -> tuple[list[Ids], list[Ids]]:
-    deleted, inserted = Difference.of_tables([old], new).changed_rows()
+    deleted, inserted = TableDifference.of_tables([old], new).changed_rows()
     return [rows for rows in deleted if len(rows)], [rows for rows in inserted if len(rows)]
 
 

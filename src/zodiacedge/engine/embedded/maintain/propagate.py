@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.evaluate.seminaive import NodeResult
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
     from zodiacedge.engine.embedded.maintain.merge_split import Successor
-    from zodiacedge.engine.embedded.maintain.strategy import Strategy
+    from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice
     from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
     from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.graph.draft import HyperNode
@@ -57,9 +57,9 @@ class Propagation:
         self,
         old: OldVersion,
         change: RuleChange,
-        effect: EmbeddedFactDelta,
+        fact_delta: EmbeddedFactDelta,
         settings: Settings,
-        strategy: Strategy,
+        strategy: ElasticChoice,
         readers: dict[Relation, tuple[int, ...]],
     ) -> None:
         """Start from a version.
@@ -67,13 +67,13 @@ class Propagation:
         Args:
             old: That version.
             change: The rules of the next one.
-            effect: The explicit facts that are inserted and deleted.
+            fact_delta: The explicit facts that are inserted and deleted.
             settings: Limits, functions and progress.
             strategy: Decides which nodes are maintained and which are recomputed.
             readers: The nodes of the next version's graph that read a relation, as far as they are known.
         """
         self._old, self.change = old, change
-        self._effect = effect
+        self._fact_delta = fact_delta
         self.strategy = strategy
         self.settings = settings
         self.next = NextVersion(old.facts, dict(old.dropped), readers)
@@ -110,22 +110,22 @@ class Propagation:
             node = nodes[heapq.heappop(waiting)[1]]
             shape = self._node_rules({key: rules[key] for key in node.rules})
             watch.begin(len(seen) - len(waiting) - 1, shape)
-            self.settings.turn.yield_to_waiters()
+            self.settings.yield_point.yield_to_waiters()
             self._visit(inheritance, shape, watch)
         if seen:
             watch.finish(self.next.facts)
 
     def _change_explicit(self, draft: Draft) -> None:
-        explicit, effect = self._old.store.explicit, self._effect
-        for relation in {*effect.new, *effect.old}:
+        explicit, fact_delta = self._old.store.explicit, self._fact_delta
+        for relation in {*fact_delta.inserted, *fact_delta.deleted}:
             if relation not in explicit.tables:
-                self.next.explicit[relation] = effect.add.tables[relation]
+                self.next.explicit[relation] = fact_delta.add.tables[relation]
                 continue
             overlay = draft.overlay(explicit, relation)
-            if relation in effect.old:
-                overlay.remove(effect.old[relation])
-            if relation in effect.new:
-                overlay.add(effect.new[relation])
+            if relation in fact_delta.deleted:
+                overlay.remove(fact_delta.deleted[relation])
+            if relation in fact_delta.inserted:
+                overlay.add(fact_delta.inserted[relation])
         draft.settle(explicit)
         if self.next.explicit:
             draft.put(Segment(dict(self.next.explicit)))
@@ -260,7 +260,7 @@ class Propagation:
             self.settings.registry,
             watch.step,
             module=shape.module if self.strategy.policy.modules else None,
-            turn=self.settings.turn,
+            yield_point=self.settings.yield_point,
         ).evaluate()
         watch.step(result.rounds, len(result.segment))
         if self.settings.strict:
@@ -339,7 +339,7 @@ class _Watch:
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)
-        self.settings.turn.yield_to_waiters()
+        self.settings.yield_point.yield_to_waiters()
 
     def step(self, rounds: int, facts: int) -> None:
         self.rounds = max(self.rounds, rounds)

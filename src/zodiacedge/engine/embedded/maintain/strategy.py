@@ -61,7 +61,7 @@ class Policy:
 
 
 @dataclass(slots=True)
-class Strategy:
+class ElasticChoice:
     """What a change knows about what its nodes cost."""
 
     policy: Policy

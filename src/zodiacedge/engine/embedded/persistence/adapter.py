@@ -93,26 +93,31 @@ class EmbeddedPersistence:
         """Return the number of explicit facts, and that of the facts of all segments together."""
         return len(state.store.explicit), state.rows
 
-    def counts_after(self, effect: EmbeddedFactDelta, attempt: EmbeddedUncommitted) -> tuple[int, int]:
+    def counts_after(
+        self, fact_delta: EmbeddedFactDelta, uncommitted: EmbeddedUncommitted
+    ) -> tuple[int, int]:
         """Return the same of the state that a change leads to."""
-        return len(effect.store.explicit) + effect.added - effect.removed, attempt.facts
+        return len(fact_delta.store.explicit) + fact_delta.added - fact_delta.removed, uncommitted.facts
 
     def seconds(self, state: EmbeddedState) -> dict[frozenset[str], float]:
         """Return the seconds of evaluating each node from scratch."""
         return {keys: segment.seconds for keys, segment in state.store.segments.items()}
 
     def explicit_delta(
-        self, effect: EmbeddedFactDelta, write: PartitionWriter
+        self, fact_delta: EmbeddedFactDelta, write: PartitionWriter
     ) -> tuple[list[tuple[PartitionKey, pa.Table]], ...]:
         """Return the inserted and the deleted explicit facts."""
         del write  # they are in this process, and so may be the record of them
         return tuple(
             [
-                (_key(effect.store, "explicit", _EXPLICIT, relation), table_of(effect.store, relation, rows))
+                (
+                    _key(fact_delta.store, "explicit", _EXPLICIT, relation),
+                    table_of(fact_delta.store, relation, rows),
+                )
                 for relation, rows in side.items()
                 if len(rows)
             ]
-            for side in (effect.new, effect.old)
+            for side in (fact_delta.inserted, fact_delta.deleted)
         )
 
     def signatures(self, state: EmbeddedState, rules: Mapping[str, Rule]) -> dict[PartitionKey, Signature]:
@@ -129,17 +134,17 @@ class EmbeddedPersistence:
         now: Mapping[PartitionKey, Signature],
         before: Mapping[PartitionKey, Signature | None],
         write: PartitionWriter,
-        turn: AbstractContextManager[object],
+        engine_lock: AbstractContextManager[object],
     ) -> Tables:
         """Capture the partitions whose signatures changed, and yield them as tables."""
         del write
-        return self.tables(state, {key for key in now if before.get(key) != now[key]}, turn)
+        return self.tables(state, {key for key in now if before.get(key) != now[key]}, engine_lock)
 
     def tables(
         self,
         state: EmbeddedState,
         keys: set[PartitionKey],
-        turn: AbstractContextManager[object] | None = None,
+        engine_lock: AbstractContextManager[object] | None = None,
     ) -> Tables:
         """Capture partitions, and yield them as tables whatever becomes of the state.
 
@@ -149,7 +154,7 @@ class EmbeddedPersistence:
         for one in _stored(state):
             if one.key in keys:
                 captured.setdefault(one.key, []).append((one.relation, one.rows.copy()))
-        return _tables(state.store, captured, turn or nullcontext())
+        return _tables(state.store, captured, engine_lock or nullcontext())
 
 
 class _Stored(NamedTuple):
@@ -190,9 +195,9 @@ def _stored(state: EmbeddedState) -> Iterator[_Stored]:
                 yield _Stored(key, Relation(rule, table.arity), table, revisions[rule])
 
 
-def _tables(store: Database, captured: Captured, turn: AbstractContextManager[object]) -> Tables:
+def _tables(store: Database, captured: Captured, engine_lock: AbstractContextManager[object]) -> Tables:
     for key, pieces in captured.items():
-        batches = [batch for piece in pieces for batch in batches_of(store, *piece, turn)]
+        batches = [batch for piece in pieces for batch in batches_of(store, *piece, engine_lock)]
         yield key, pa.concat_tables(batches)
 
 

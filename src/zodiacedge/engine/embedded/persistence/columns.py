@@ -63,12 +63,12 @@ def table_of(store: Database, relation: Relation, rows: Ids) -> pa.Table:
 
 
 def batches_of(
-    store: Database, relation: Relation, rows: Ids, turn: AbstractContextManager[object]
+    store: Database, relation: Relation, rows: Ids, engine_lock: AbstractContextManager[object]
 ) -> Iterator[pa.Table]:
     """Yield rows of a relation as tables, some rows in each turn in the engine."""
     for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
         chunk = rows[n : n + _WRITTEN_TOGETHER]
-        with turn:
+        with engine_lock:
             member_of = relation.member_of
             if member_of != NO_CLASS and not isinstance(store.dictionary.decode(member_of), IRI):
                 chunk = np.insert(chunk, 1, member_of, axis=1)

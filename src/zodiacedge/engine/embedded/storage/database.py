@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Atom
 
 
-class Reader(Protocol):
+class DeferredReader(Protocol):
     """A deferred reader of tables: it reads them later, or just before they change."""
 
     def look_before(self, changing: set[int]) -> None:
@@ -56,7 +56,7 @@ class Database:
         self._named: dict[str, list[Relation]] = {}
         self._unnamed: list[Relation] = []
         self._classes: set[Relation] = set()
-        self._readers: WeakSet[Reader] = WeakSet()
+        self._readers: WeakSet[DeferredReader] = WeakSet()
         self.show(self.explicit)
 
     @property
@@ -64,11 +64,11 @@ class Database:
         """The terms."""
         return self.terms.dictionary
 
-    def add_reader(self, reader: Reader) -> None:
+    def add_reader(self, reader: DeferredReader) -> None:
         """Notify a reader before tables change."""
         self._readers.add(reader)
 
-    def remove_reader(self, reader: Reader) -> None:
+    def remove_reader(self, reader: DeferredReader) -> None:
         """Stop notifying a reader."""
         self._readers.discard(reader)
 

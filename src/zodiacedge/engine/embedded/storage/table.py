@@ -43,7 +43,7 @@ _SMALL = 16_384
 _GROWTH = 1.6
 
 
-class Scratch(threading.local):
+class WorkingMemory(threading.local):
     """A buffer in which kernels build a row, one for each thread."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Scratch(threading.local):
         self.address = MEMORY.address(self.key)
 
 
-SCRATCH = Scratch()
+SCRATCH = WorkingMemory()
 
 
 class Table:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.engine.embedded.types import Ids
-    from zodiacedge.engine.embedded.versions.difference import Difference
+    from zodiacedge.engine.embedded.versions.difference import TableDifference
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class ChangedRows:
     _pieces: dict[Relation, list[Ids]] = field(default_factory=dict)
     """Rows; those of one piece are distinct, those of two need not be."""
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
-    _differences: dict[Relation, list[Difference]] = field(default_factory=dict)
+    _differences: dict[Relation, list[TableDifference]] = field(default_factory=dict)
 
     def note(self, relation: Relation, rows: Ids) -> None:
         """Note rows; they are copied."""
@@ -58,7 +58,7 @@ class ChangedRows:
             self._whole.setdefault(relation, []).append(table)
             self.news.append(relation)
 
-    def note_difference(self, relation: Relation, difference: Difference) -> None:
+    def note_difference(self, relation: Relation, difference: TableDifference) -> None:
         """Note the rows in which tables and those that replace them differ."""
         if relation == TYPED:
             for pieces in difference.changed_rows():

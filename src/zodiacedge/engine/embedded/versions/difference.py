@@ -34,7 +34,7 @@ _SAMPLE = 128
 _PLAIN = 4
 
 
-class Difference:
+class TableDifference:
     """The tables of one relation before and after a change."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Difference:
         self._deleted += [overlay.minus for overlay in overlays if len(overlay.minus)]
 
     @classmethod
-    def of_tables(cls, before: Iterable[Table | None], after: Table | None) -> Difference:
+    def of_tables(cls, before: Iterable[Table | None], after: Table | None) -> TableDifference:
         """Return the difference between the tables of an owner and the one that replaces them."""
         olds = [OverlayTable(table) for table in before if table]
         return cls(olds, [OverlayTable(after)] if after else [])
@@ -134,7 +134,7 @@ class SegmentDifference:
         """Take segments; the store announces changes of their tables."""
         relations = dict.fromkeys(relation for segment in (*olds, new) for relation in segment.tables)
         self._relations = [
-            Difference.of_tables([old.tables.get(one) for old in olds], new.tables.get(one))
+            TableDifference.of_tables([old.tables.get(one) for old in olds], new.tables.get(one))
             for one in relations
         ]
         self._tables = frozenset().union(*(one.tables() for one in self._relations))

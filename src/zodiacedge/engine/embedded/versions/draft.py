@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.storage.overlay import Overlay
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
 from zodiacedge.engine.embedded.versions.clock import Clock
-from zodiacedge.engine.embedded.versions.difference import Difference
+from zodiacedge.engine.embedded.versions.difference import TableDifference
 from zodiacedge.engine.embedded.versions.ownership import split_changes
 from zodiacedge.engine.embedded.versions.read_view import Gains, ReadView
 
@@ -169,7 +169,7 @@ class Draft(ReadView):
                 for table in before or ([after] if after else []):
                     self.touched.note_whole(relation, table)
             else:
-                self.touched.note_difference(relation, Difference.of_tables(before, after))
+                self.touched.note_difference(relation, TableDifference.of_tables(before, after))
 
     def _add(self, segment: Segment) -> None:
         self._fresh[id(segment)] = segment
@@ -189,18 +189,18 @@ class Draft(ReadView):
             )
         return grown
 
-    def net(self) -> tuple[Net, dict[Relation, Difference]]:
+    def net(self) -> tuple[Net, dict[Relation, TableDifference]]:
         """Return copies of the rows that came and went, and what to look at for relations not looked at yet.
 
         These are relations of which whole tables came and went.
         """
         came: dict[Relation, list[Ids]] = {}
         went: dict[Relation, list[Ids]] = {}
-        later: dict[Relation, Difference] = {}
+        later: dict[Relation, TableDifference] = {}
         for relation in list(self.touched.relations()):
             if self._may_wait(relation):
                 overlays = [one for one in self._altered.get(relation, ()) if one.base is not None]
-                later[relation] = Difference(self.old(relation), self.new(relation), overlays)
+                later[relation] = TableDifference(self.old(relation), self.new(relation), overlays)
                 continue
             rows = self.touched.rows(relation)
             gone, come = split_changes(rows, self.flags(relation, rows))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.types import Ids
-    from zodiacedge.engine.embedded.versions.difference import Difference
+    from zodiacedge.engine.embedded.versions.difference import TableDifference
     from zodiacedge.engine.embedded.versions.draft import Net
     from zodiacedge.language.ast import Fact, Predicate
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class EmbeddedNetChange:
     """The net change of one commit."""
 
-    def __init__(self, store: Database, found: Net, later: dict[Relation, Difference]) -> None:
+    def __init__(self, store: Database, found: Net, later: dict[Relation, TableDifference]) -> None:
         """Take what was found, and what is to be looked at."""
         self._store = store
         self._came, self._went = found

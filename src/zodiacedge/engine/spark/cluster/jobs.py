@@ -89,10 +89,10 @@ class Jobs:
         return len(self.session.sparkContext.statusTracker().getJobIdsForGroup(self.group))
 
     def one(
-        self, work: Callable[[_Given], _Result], given: _Given, why: str, turn: YieldPoint = ALONE
+        self, work: Callable[[_Given], _Result], given: _Given, why: str, yield_point: YieldPoint = ALONE
     ) -> _Result:
         """Run one task and return its result."""
-        (result,) = self.each(work, [given], why, turn)
+        (result,) = self.each(work, [given], why, yield_point)
         return result
 
     def each(
@@ -100,7 +100,7 @@ class Jobs:
         work: Callable[[_Given], _Result],
         given: Sequence[_Given],
         why: str,
-        turn: YieldPoint = ALONE,
+        yield_point: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> list[_Result]:
         """Run one task for each input, and return their results in that order.
@@ -111,7 +111,7 @@ class Jobs:
             work: The work of each task.
             given: The inputs.
             why: The purpose of the job in plain words.
-            turn: Passed on while others wait.
+            yield_point: Passed on while others wait.
             watch: Called now and then with the number of tasks that are done.
         """
         if not given:
@@ -120,7 +120,7 @@ class Jobs:
         results = self.run(
             lambda: context.parallelize(given, len(given)).mapPartitions(InputTask(work)).collect(),
             why,
-            turn,
+            yield_point,
             watch,
         )
         return values_of(results)
@@ -130,17 +130,17 @@ class Jobs:
         work: Callable[[Iterator[pa.RecordBatch]], Iterator[_Result]],
         frame: DataFrame,
         why: str,
-        turn: YieldPoint = ALONE,
+        yield_point: YieldPoint = ALONE,
     ) -> list[_Result]:
         """Run one task on each partition of a data frame, and return the values that they yield."""
-        rows = self.run(lambda: frame.mapInArrow(BatchTask(work), ROWS).collect(), why, turn)
+        rows = self.run(lambda: frame.mapInArrow(BatchTask(work), ROWS).collect(), why, yield_point)
         return values_of(decoded(rows))
 
     def run(
         self,
         action: Callable[[], _Result],
         why: str,
-        turn: YieldPoint = ALONE,
+        yield_point: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
         """Run an action of Spark; `why` is its purpose in plain words."""
@@ -163,7 +163,7 @@ class Jobs:
         next_look = time.monotonic() + _TELL_SECONDS
         try:
             while not wait((job,), _LOOK_SECONDS).done:
-                turn.yield_to_waiters()
+                yield_point.yield_to_waiters()
                 if watch and time.monotonic() > next_look:
                     watch(self._done(tag))
                     next_look = time.monotonic() + _TELL_SECONDS

@@ -27,7 +27,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
 )
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.compaction import consolidated
-from zodiacedge.engine.spark.storage.embedded_tables import Reader
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles, held, read_file
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Fact, Predicate
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.evaluate.seminaive import Owners
-    from zodiacedge.engine.spark.storage.embedded_tables import Read
+    from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
@@ -77,12 +77,12 @@ class _Difference(NamedTuple):
 
 
 def mismatches(
-    ours: SparkVersion, theirs: SparkVersion, nodes: Sequence[frozenset[str]], turn: YieldPoint
+    ours: SparkVersion, theirs: SparkVersion, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
 ) -> Iterator[Mismatch]:
     """Yield the differences of two versions of one workspace, in visible facts and in segments."""
     workspace = ours.workspace
     mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
-    different = _different_owners(workspace, mine, others, turn)
+    different = _different_owners(workspace, mine, others, yield_point)
     wanted = set(nodes)
     all_of_ours, all_of_theirs = (
         held((state.explicit_files, *state.segments.values())) for state in (ours, theirs)
@@ -93,18 +93,22 @@ def mismatches(
     ]
     asked = [*visible, *(pair for pair in different if pair.node in wanted)]
     lookup = Lookup(workspace, TermFiles(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
-    for pair, found in zip(asked, _compare_rows(workspace, asked, turn), strict=True):
+    for pair, found in zip(asked, _compare_rows(workspace, asked, yield_point), strict=True):
         yield from _named(pair, found, lookup)
 
 
-def mismatched_relations(ours: SparkVersion, theirs: SparkVersion, turn: YieldPoint) -> tuple[Relation, ...]:
+def mismatched_relations(
+    ours: SparkVersion, theirs: SparkVersion, yield_point: YieldPoint
+) -> tuple[Relation, ...]:
     """Return the relations in which some owner differs: visible facts of no other can differ."""
     mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
-    different = _different_owners(ours.workspace, mine, others, turn)
+    different = _different_owners(ours.workspace, mine, others, yield_point)
     return tuple(dict.fromkeys(pair.relation for pair in different))
 
 
-def _different_owners(workspace: Workspace, mine: Owners, others: Owners, turn: YieldPoint) -> list[_Pair]:
+def _different_owners(
+    workspace: Workspace, mine: Owners, others: Owners, yield_point: YieldPoint
+) -> list[_Pair]:
     """Return the owners and relations that differ between two versions."""
     pairs = [
         _Pair(owner, relation, (has.content(relation),), (should.content(relation),))
@@ -112,7 +116,7 @@ def _different_owners(workspace: Workspace, mine: Owners, others: Owners, turn: 
         for has, should in [(mine.get(owner, Segment()), others.get(owner, Segment()))]
         for relation in {**has.contents, **should.contents}
     ]
-    return _different(workspace, pairs, turn)
+    return _different(workspace, pairs, yield_point)
 
 
 def _named(pair: _Pair, found: Mapping[int, _Difference], lookup: Lookup) -> Iterator[Mismatch]:
@@ -132,7 +136,7 @@ def _named(pair: _Pair, found: Mapping[int, _Difference], lookup: Lookup) -> Ite
 # Checksums of files.
 
 
-def _different(workspace: Workspace, pairs: Iterable[_Pair], turn: YieldPoint) -> list[_Pair]:
+def _different(workspace: Workspace, pairs: Iterable[_Pair], yield_point: YieldPoint) -> list[_Pair]:
     """Return the pairs whose sides have different checksums."""
     asked = [pair for pair in pairs if pair.ours != pair.theirs]
     inputs = _files(asked)
@@ -141,7 +145,7 @@ def _different(workspace: Workspace, pairs: Iterable[_Pair], turn: YieldPoint) -
         found = [_sums(inputs)]
     else:
         work = groups(inputs, lambda file: file.part.rows, tasks_for(workspace, rows))
-        found = workspace.jobs.each(_sums, work, _WHY, turn)
+        found = workspace.jobs.each(_sums, work, _WHY, yield_point)
     sums = {path: one for some in found for path, one in some.items()}
     return [pair for pair in asked if _total(pair.ours, sums) != _total(pair.theirs, sums)]
 
@@ -197,7 +201,7 @@ class _CompareTask:
 
 
 def _compare_rows(
-    workspace: Workspace, pairs: Sequence[_Pair], turn: YieldPoint
+    workspace: Workspace, pairs: Sequence[_Pair], yield_point: YieldPoint
 ) -> list[dict[int, _Difference]]:
     """Return the difference of each pair, by class or as a whole under 0."""
     inputs = _files(pairs)
@@ -206,11 +210,11 @@ def _compare_rows(
     if rows <= workspace.options.driver_rows:
         found = [_compare(work)]
     elif workspace.options.gathers(rows):
-        found = [workspace.jobs.one(_compare, work, _WHY, turn)]
+        found = [workspace.jobs.one(_compare, work, _WHY, yield_point)]
     else:
-        shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), turn)
+        shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), yield_point)
         tasks = [replace(work, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
-        found = workspace.jobs.each(_compare, tasks, _WHY, turn)
+        found = workspace.jobs.each(_compare, tasks, _WHY, yield_point)
     merged: list[dict[int, _Difference]] = [{} for _ in pairs]
     for some in found:
         for into, more in zip(merged, some, strict=True):
@@ -220,11 +224,11 @@ def _compare_rows(
 
 
 def _compare(work: _CompareTask) -> list[dict[int, _Difference]]:
-    reader = Reader() if work.partition is None else PartitionReader(work.partition)
+    reader = SignedFileReader() if work.partition is None else PartitionReader(work.partition)
     return [_compared(reader, pair) for pair in work.pairs]
 
 
-def _compared(reader: Reader, pair: _Pair) -> dict[int, _Difference]:
+def _compared(reader: SignedFileReader, pair: _Pair) -> dict[int, _Difference]:
     relation = pair.relation
     mine, others = (
         _signed([reader.read(relation, content) for content in side], relation)
@@ -244,7 +248,7 @@ def _compared(reader: Reader, pair: _Pair) -> dict[int, _Difference]:
     return found
 
 
-def _signed(reads: Sequence[Read], relation: Relation) -> tuple[Keys, Keys]:
+def _signed(reads: Sequence[SignedColumns], relation: Relation) -> tuple[Keys, Keys]:
     """Return rows and their counts; a row that several owners have counts once."""
     owners = [_layers(read, relation) for read in reads if read.layers]
     if len(owners) == 1:
@@ -255,7 +259,7 @@ def _signed(reads: Sequence[Read], relation: Relation) -> tuple[Keys, Keys]:
     return rows, np.ones(len(rows), np.int64)
 
 
-def _layers(read: Read, relation: Relation) -> tuple[Keys, Keys]:
+def _layers(read: SignedColumns, relation: Relation) -> tuple[Keys, Keys]:
     rows = [np.stack(columns, axis=1) for _, columns in read.layers]
     signs = [1 if plus else -1 for plus, _ in read.layers]
     nothing = np.zeros((0, relation.width), np.int64)

@@ -13,7 +13,7 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, union
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
 from zodiacedge.engine.state_compare import added, summed
 
@@ -56,7 +56,7 @@ def digest(
     workspace: Workspace,
     visible: Mapping[Relation, Sequence[SignedFiles]],
     terms: TermFiles,
-    turn: YieldPoint,
+    yield_point: YieldPoint,
 ) -> Sum:
     """Count the distinct facts of several owners, and add up the hashes of their texts."""
     owned = [_Owned(relation, tuple(contents)) for relation, contents in visible.items()]
@@ -73,16 +73,16 @@ def digest(
         _SumTask(tuple(group), terms, workspace.hashing)
         for group in groups(small, lambda one: one.rows, tasks)
     ]
-    found = workspace.jobs.each(_summed, work, _WHY, turn) if work else []
+    found = workspace.jobs.each(_summed, work, _WHY, yield_point) if work else []
     lookup = Lookup(workspace, terms)
     for one in large:
         frame = lookup.readable(one.relation, one.contents)
-        found += workspace.jobs.each_partition(_ByPlan(one.relation), frame, _WHY, turn)
+        found += workspace.jobs.each_partition(_ByPlan(one.relation), frame, _WHY, yield_point)
     return added(found)
 
 
 def _summed(work: _SumTask) -> Sum:
-    reader, translation = Reader(), Translation({}, work.hashing)
+    reader, translation = SignedFileReader(), Translation({}, work.hashing)
     reads = [
         (one.relation, [reader.read(one.relation, content) for content in one.contents]) for one in work.owned
     ]

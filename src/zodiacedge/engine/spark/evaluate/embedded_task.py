@@ -28,7 +28,7 @@ from zodiacedge.engine.spark.evaluate.task_output import SegmentWriter
 from zodiacedge.engine.spark.lookup.by_key import SliceReader
 from zodiacedge.engine.spark.partition.shuffle import PartitionInput, PartitionReader
 from zodiacedge.engine.spark.storage.embedded_tables import (
-    Reader,
+    SignedFileReader,
     Translation,
     needs_values,
     segment_of,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.relation import Relation as TableName
     from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.spark.evaluate.inputs import Input
-    from zodiacedge.engine.spark.storage.embedded_tables import Read
+    from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
@@ -100,11 +100,11 @@ class RegionInputs:
     partition: PartitionInput | None = None
     """The rows of one hash partition, where the region is partitioned."""
 
-    def reader(self) -> Reader:
+    def reader(self) -> SignedFileReader:
         """Return the reader of the region's files."""
         if self.partition is not None:
             return PartitionReader(self.partition)
-        return Reader() if self.slice_rows is None else SliceReader(self.slice_rows)
+        return SignedFileReader() if self.slice_rows is None else SliceReader(self.slice_rows)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class _Task:
         state, add, remove = self._load()
         graph = HyperGraph.build(program.rules)
         how = Settings(settings.registry, settings.limits, settings.strict)
-        change = state.attempt(program.rules, graph, state.effective_delta(add, remove), how)
+        change = state.maintain(program.rules, graph, state.effective_delta(add, remove), how)
         maintained = [run.strategy == MAINTAINED for run in change.runs]
         if sliced and not all(maintained):
             return None
@@ -265,7 +265,9 @@ class _Task:
                         batch.add_rows(name, piece)
         return state, add, remove
 
-    def _read_segments(self) -> dict[frozenset[str], tuple[dict[Relation, Read], dict[str, Read]]]:
+    def _read_segments(
+        self,
+    ) -> dict[frozenset[str], tuple[dict[Relation, SignedColumns], dict[str, SignedColumns]]]:
         read, rows_of = self._reader.read, self._program.rows_of
         return {
             keys: (
@@ -276,7 +278,10 @@ class _Task:
         }
 
     def _segment(
-        self, keys: frozenset[str], contents: Mapping[Relation, Read], aggregate_rows: Mapping[str, Read]
+        self,
+        keys: frozenset[str],
+        contents: Mapping[Relation, SignedColumns],
+        aggregate_rows: Mapping[str, SignedColumns],
     ) -> Tables:
         translation = self._translation
         tables = {relation: read.table(translation) for relation, read in contents.items()}

@@ -20,7 +20,7 @@ from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, segment_of, union
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of, union
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
 from zodiacedge.language.ast import Atom, Rule
@@ -82,7 +82,7 @@ class ExpressionTask:
             yield self._evaluated(chunk)
 
     def _evaluated(self, chunk: list[Keys]) -> ExpressionResult:
-        reader, translation = Reader(), Translation(self.keys, self.hashing)
+        reader, translation = SignedFileReader(), Translation(self.keys, self.hashing)
         reads = {
             negated.relation: [reader.read(negated.relation, content) for content in negated.contents]
             for negated in self.negated
@@ -143,13 +143,17 @@ class AggregateTask:
 
 
 def run(
-    workspace: Workspace, frame: DataFrame, task: ExpressionTask | AggregateTask, why: str, turn: YieldPoint
+    workspace: Workspace,
+    frame: DataFrame,
+    task: ExpressionTask | AggregateTask,
+    why: str,
+    yield_point: YieldPoint,
 ) -> ExpressionResult:
     """Run a task on the partitions of a frame: one job."""
     rows: list[DataFile] = []
     terms: list[DataFile] = []
     dropped: Dropped | None = None
-    for result in workspace.jobs.each_partition(task, frame, why, turn):
+    for result in workspace.jobs.each_partition(task, frame, why, yield_point):
         rows += map(workspace.adopt, result.rows)
         terms += map(workspace.adopt, result.terms)
         dropped = with_more(dropped, result.dropped)

@@ -42,7 +42,7 @@ def evaluate(
 
     `rows` is how many rows they read and are expected to derive; the number of partitions follows from it.
     """
-    workspace, settings, turn = setting.workspace, setting.settings, setting.settings.turn
+    workspace, settings, yield_point = setting.workspace, setting.settings, setting.settings.yield_point
     rules = {key: rule for node in nodes for key, rule in node.items()}
     shuffled, broadcast = _reads(rules, by, setting)
     wanted = dict(broadcast)
@@ -55,7 +55,7 @@ def evaluate(
         for file in {file.path: file for owner in owners for file in owner.content(relation).parts}.values()
         if classes is None or not classes.isdisjoint(file.classes)
     ]
-    blocks, held = shuffle(workspace, shuffle_inputs, partition_count(workspace, rows), turn)
+    blocks, held = shuffle(workspace, shuffle_inputs, partition_count(workspace, rows), yield_point)
     task_settings = TaskSettings(
         folder=workspace.scratch.folder,
         hashing=workspace.hashing,
@@ -73,7 +73,7 @@ def evaluate(
         )
         for own_blocks in blocks
     ]
-    returned = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", turn)
+    returned = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", yield_point)
     partitions = [result for result in returned if result is not None]
     del held  # the tasks have read their blocks
     results = [Result(terms=terms) for _ in nodes]

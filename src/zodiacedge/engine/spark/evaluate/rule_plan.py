@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.spark.storage.dataframes import names
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Negation, Variable, variables
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.algebra import Absent, Match, Rows
+from zodiacedge.plan.algebra import Absent, AggregateRows, Match
 from zodiacedge.plan.order import arrange, expected
 from zodiacedge.plan.variants import can_fail
 
@@ -110,7 +110,7 @@ def bindings(
         match step:
             case Match(atom=atom, position=position):
                 plan.match(atom, position)
-            case Rows(position=position):
+            case AggregateRows(position=position):
                 plan.join(plan.given(position) or sources.aggregate(step.aggregate), step.columns)
             case Absent(atom=atom, position=position):
                 plan.without(atom, position)

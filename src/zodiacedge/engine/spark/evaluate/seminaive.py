@@ -153,7 +153,7 @@ class Node:
                 new = new.join(self._frames.content(relation, known), names(relation.width), "left_anti")
             pieces.append(tagged(new, tag, width))
         written = self._frames.write(
-            together(pieces), self._relations, "deriving facts", self._setting.settings.turn
+            together(pieces), self._relations, "deriving facts", self._setting.settings.yield_point
         )
         return {self._relations[tag]: parts for tag, parts in written.items()}
 
@@ -169,7 +169,7 @@ class Node:
             tagged(frame, 0, relation.width),
             [relation],
             "putting small files together",
-            self._setting.settings.turn,
+            self._setting.settings.yield_point,
         )
         self.result.contents[relation] = SignedFiles.of(largest, *written.get(0, ()))
 
@@ -224,7 +224,7 @@ class Node:
             self._negated(left),
         )
         evaluated = expressions.run(
-            workspace, frame.distinct(), task, "looking at values", self._setting.settings.turn
+            workspace, frame.distinct(), task, "looking at values", self._setting.settings.yield_point
         )
         self._take_terms(evaluated.terms)
         self._held += evaluated.rows
@@ -291,7 +291,7 @@ class Node:
         task = AggregateTask(
             aggregate, self._terms, workspace.scratch.folder, workspace.hashing, settings.registry
         )
-        folded = expressions.run(workspace, grouped, task, "task groups", settings.turn)
+        folded = expressions.run(workspace, grouped, task, "task groups", settings.yield_point)
         self._take_terms(folded.terms)
         if folded.dropped:
             self._drop(key, folded.dropped)

@@ -46,7 +46,7 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
-class Strategy:
+class NodeStrategy:
     """A strategy for a node, and the reason for it."""
 
     name: str
@@ -71,25 +71,25 @@ def reason(wanted: str, rows: int, most: int) -> str:
     return f"{rows:,} rows, one task takes {most:,}" if wanted == "choose" else f"{wanted} is asked for"
 
 
-def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> Strategy:
+def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> NodeStrategy:
     """Return the strategy of a node that is not gathered."""
     why = reason(wanted, rows, most)
     if not is_recursive(rules):
-        return Strategy("plans", why)
+        return NodeStrategy("plans", why)
     if wanted == "rounds":
-        return Strategy("rounds", why)
+        return NodeStrategy("rounds", why)
     module = recognise(rules)
     if module is not None and module.shape in _CLOSURES:
         argument = f"{rules[0].head.relation} by argument 1"
-        return Strategy("partitioned", f"{why}; a closure, {argument}", closure=True)
+        return NodeStrategy("partitioned", f"{why}; a closure, {argument}", closure=True)
     by = Partitioning().with_node(rules)
     if by is not None:
-        return Strategy("partitioned", why, by)
-    return Strategy("rounds", f"{why}; no argument is kept")
+        return NodeStrategy("partitioned", why, by)
+    return NodeStrategy("rounds", f"{why}; no argument is kept")
 
 
 def recompute_reason(
-    rules: Mapping[str, Rule], strategy: Strategy, setting: Setting, seconds: float | None
+    rules: Mapping[str, Rule], strategy: NodeStrategy, setting: Setting, seconds: float | None
 ) -> str:
     """Return why a node that could be maintained by delta plans is recomputed instead, if it is.
 
@@ -114,7 +114,7 @@ def recompute_reason(
 
 
 def recompute(
-    rules: Mapping[str, Rule], strategy: Strategy, setting: Setting, terms: TermFiles, rows: int
+    rules: Mapping[str, Rule], strategy: NodeStrategy, setting: Setting, terms: TermFiles, rows: int
 ) -> Result:
     """Evaluate a node from scratch; `rows` is how many it reads and is expected to derive."""
     if strategy.closure:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rows:
+class BatchFiles:
     """Rows of a batch as files, the terms in them, and the names of the classes among them."""
 
     parts: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
@@ -50,14 +50,14 @@ class Rows:
     from_files: bool = False
     """Whether tasks read them from files; if not, the driver had them."""
 
-    def beside(self, other: Rows) -> Rows:
+    def beside(self, other: BatchFiles) -> BatchFiles:
         """Return both."""
         parts = dict(self.parts)
         for relation, more in other.parts.items():
             parts[relation] = (*parts.get(relation, ()), *more)
         terms = TermFiles((*self.terms.parts, *other.terms.parts))
         names = self.names.with_terms(other.names.known)
-        return Rows(parts, terms, names, self.from_files or other.from_files)
+        return BatchFiles(parts, terms, names, self.from_files or other.from_files)
 
     @property
     def count(self) -> int:
@@ -86,7 +86,7 @@ class SparkBatch:
         """Start with no facts."""
         self.workspace = workspace
         self._given = EmbeddedBatch(Database())
-        self._files = Rows()
+        self._files = BatchFiles()
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Take facts."""
@@ -102,7 +102,7 @@ class SparkBatch:
         """Take files of rows that a task wrote, the terms in them, and the names of their classes."""
         adopted = {relation: (self.workspace.adopt(part),) for relation, part in parts.items()}
         known = TermFiles((self.workspace.adopt(terms),) if terms.rows else ())
-        self._files = self._files.beside(Rows(adopted, known, ClassNames(names), from_files=True))
+        self._files = self._files.beside(BatchFiles(adopted, known, ClassNames(names), from_files=True))
 
     def merge(self, other: SparkBatch) -> None:
         """Take the facts of another batch."""
@@ -117,20 +117,20 @@ class SparkBatch:
         """The predicates of the facts taken so far."""
         return self._given.predicates().union(self._files.predicates())
 
-    def rows(self) -> Rows:
+    def rows(self) -> BatchFiles:
         """Return the facts taken so far as files of rows."""
         return self._files.beside(self._written())
 
-    def _written(self) -> Rows:
+    def _written(self) -> BatchFiles:
         segment = self._given.distinct()
         if not segment.tables:
-            return Rows()
+            return BatchFiles()
         dictionary, workspace = self._given.store.dictionary, self.workspace
         folder = workspace.scratch.folder
         written, names = write_tables(segment, dictionary, folder, workspace.hashing)
         parts = {relation: (workspace.adopt(part),) for relation, part in written.items()}
         terms = workspace.adopt(write_terms(folder, columns_of(dictionary, workspace.hashing)))
-        return Rows(parts, TermFiles((terms,) if terms.rows else ()), ClassNames(names))
+        return BatchFiles(parts, TermFiles((terms,) if terms.rows else ()), ClassNames(names))
 
 
 def write_tables(
@@ -163,8 +163,8 @@ class SparkFactDelta:
     workspace: Workspace
     before: Segment
     terms_before: TermFiles
-    add: Rows
-    remove: Rows
+    add: BatchFiles
+    remove: BatchFiles
 
     @cached_property
     def effective_delta(self) -> ExplicitDelta:

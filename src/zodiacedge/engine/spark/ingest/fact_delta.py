@@ -21,7 +21,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
     shuffle,
 )
 from zodiacedge.engine.spark.storage.compaction import compact, small_files
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, TermFiles, unseen, write_terms
 from zodiacedge.engine.yield_point import ALONE
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.lookup.by_key import Wants
-    from zodiacedge.engine.spark.storage.embedded_tables import Read
+    from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
 
@@ -95,9 +95,9 @@ class ExplicitDelta:
 class _Reads(NamedTuple):
     """The rows of a relation: explicit facts, facts to insert and facts to delete."""
 
-    explicit: Read
-    insert: list[Read]
-    delete: list[Read]
+    explicit: SignedColumns
+    insert: list[SignedColumns]
+    delete: list[SignedColumns]
     is_complete: bool
     """Whether all explicit facts were read."""
 
@@ -143,7 +143,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
 
 
 def _read(task: DeltaTask, relation: Relation, partition: PartitionReader | None) -> _Reads:
-    reader = partition or Reader()
+    reader = partition or SignedFileReader()
     insert, delete = (
         [reader.read(relation, SignedFiles.of(part)) for part in side.get(relation, ())]
         for side in (task.add, task.remove)
@@ -156,7 +156,7 @@ def _read(task: DeltaTask, relation: Relation, partition: PartitionReader | None
     return _Reads(reader.read(relation, content), insert, delete, is_complete=partition is None)
 
 
-def _distinct(reads: Iterable[Read], relation: Relation, translation: Translation) -> Table:
+def _distinct(reads: Iterable[SignedColumns], relation: Relation, translation: Translation) -> Table:
     table = Table(relation.arity)
     for read in reads:
         for _, columns in read.layers:
@@ -164,7 +164,7 @@ def _distinct(reads: Iterable[Read], relation: Relation, translation: Translatio
     return table
 
 
-def _matching(relation: Relation, content: SignedFiles, given: Sequence[Read]) -> Read:
+def _matching(relation: Relation, content: SignedFiles, given: Sequence[SignedColumns]) -> SignedColumns:
     """Look up the given rows among many explicit facts."""
     rows = {
         row

@@ -21,7 +21,7 @@ from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
-from zodiacedge.engine.spark.ingest.batch import Rows, write_tables
+from zodiacedge.engine.spark.ingest.batch import BatchFiles, write_tables
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
 from zodiacedge.engine.spark.storage.terms import ClassNames, Hashing, TermFiles, columns_of, write_terms
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
@@ -105,26 +105,26 @@ class BundleResult:
     reads: tuple[FileRead, ...]
 
 
-def ingest(workspace: Workspace, load: Load) -> Rows:
+def ingest(workspace: Workspace, load: Load) -> BatchFiles:
     """Read the files of a load on the cluster, and report on each of them."""
     started = time.monotonic()
     readings = load.readings()
     splits = [split for at, one in enumerate(readings) for split in _splits(workspace, at, one)]
     if not splits:
         load.conclude()
-        return Rows()
+        return BatchFiles()
     # Starting Spark takes a while, too.
     load.report_fraction(0.0)
     bundles = list(_bundles(workspace, splits))
     pieces = workspace.jobs.each(
         read_bundle, bundles, "reading files", watch=lambda done: load.report_fraction(done / len(bundles))
     )
-    rows = Rows()
+    rows = BatchFiles()
     reads: list[FileRead] = []
     for piece in pieces:
         parts = {relation: (workspace.adopt(part),) for relation, part in piece.parts.items()}
         terms = TermFiles((workspace.adopt(piece.terms),) if piece.terms.rows else ())
-        rows = rows.beside(Rows(parts, terms, ClassNames(piece.names), from_files=True))
+        rows = rows.beside(BatchFiles(parts, terms, ClassNames(piece.names), from_files=True))
         reads += piece.reads
     for one in reads:
         # The file goes once it was read.

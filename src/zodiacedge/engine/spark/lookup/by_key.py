@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from zodiacedge.engine.spark.cluster.task_files import located
-from zodiacedge.engine.spark.storage.embedded_tables import Reader
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _among(column: Keys, values: Keys) -> NDArray[np.bool_]:
     return mask
 
 
-class SliceReader(Reader):
+class SliceReader(SignedFileReader):
     """Reads the rows of signed files that were looked up."""
 
     def __init__(self, rows: Mapping[str, Columns]) -> None:
@@ -172,11 +172,11 @@ class SliceReader(Reader):
 
 
 @dataclass
-class Slice:
+class RowSlice:
     """The rows looked up so far."""
 
     workspace: Workspace
-    turn: YieldPoint
+    yield_point: YieldPoint
     contents: Callable[[Source], Sequence[SignedFiles]]
     """Returns the files of a source, of all owners, before the change and after it."""
     width: Callable[[Source], int]
@@ -285,7 +285,9 @@ class Slice:
         if not bundles:
             return
         self.jobs += 1
-        results = self.workspace.jobs.each(look, bundles, "looking up what a change may concern", self.turn)
+        results = self.workspace.jobs.each(
+            look, bundles, "looking up what a change may concern", self.yield_point
+        )
         for source, rows in zip(owners, results, strict=True):
             if rows is None:
                 raise TooManyError(source)

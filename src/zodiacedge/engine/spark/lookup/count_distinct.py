@@ -19,7 +19,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
     partition_count,
     shuffle,
 )
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, union
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.engine.yield_point import ALONE
 
@@ -63,7 +63,7 @@ def count(workspace: Workspace, relation: Relation, contents: Sequence[SignedFil
 
 def count_here(owned: Owned) -> Counts:
     """Count rows by reading all of them."""
-    reader = Reader() if owned.partition is None else PartitionReader(owned.partition)
+    reader = SignedFileReader() if owned.partition is None else PartitionReader(owned.partition)
     translation = Translation({}, owned.hashing)
     relation = owned.relation
     *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)

@@ -17,7 +17,7 @@ from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation, union
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, union
 from zodiacedge.engine.spark.storage.files import (
     DataFile,
     Folder,
@@ -117,7 +117,7 @@ class Lookup:
         translation: Translation,
         choice: RowFilter = ALL,
     ) -> Ids:
-        reader = Reader()
+        reader = SignedFileReader()
         reads = [reader.read(relation, content, choice.classes) for content in contents]
         rows = union([read.table(translation) for read in reads], relation.arity).rows
         return choice.among(rows, translation)

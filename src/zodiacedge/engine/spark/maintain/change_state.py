@@ -36,17 +36,17 @@ class ChangeState:
     before: SparkVersion
     rules: Mapping[str, Rule]
     graph: HyperGraph
-    effect: SparkFactDelta
+    fact_delta: SparkFactDelta
     settings: Settings
 
     def __post_init__(self) -> None:
         """Start with the segments of the old version, of nodes that are still in the graph."""
         before = self.before
         self.nodes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
-        self.explicit_files = self.effect.after
+        self.explicit_files = self.fact_delta.after
         self.segments = {keys: segment for keys, segment in before.segments.items() if keys in self.nodes}
         deleted = [segment for keys, segment in before.segments.items() if keys not in self.nodes]
-        self.changed_at_first = changed_relations(self.effect.effective_delta, deleted)
+        self.changed_at_first = changed_relations(self.fact_delta.effective_delta, deleted)
         self.dropped = {key: dropped for key, dropped in before.dropped.items() if key in self.rules}
         self.same_functions = self.settings.registry is before.registry
 

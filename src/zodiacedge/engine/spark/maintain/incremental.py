@@ -95,9 +95,9 @@ class MaintainedNode(Node):
             self.result.contents = start
         if self.result.dropped:
             return None
-        workspace, turn = self._setting.workspace, self._setting.settings.turn
+        workspace, yield_point = self._setting.workspace, self._setting.settings.yield_point
         self.result.contents = {
-            relation: compacted(workspace, relation, content, turn)
+            relation: compacted(workspace, relation, content, yield_point)
             for relation, content in self.result.contents.items()
         }
         return self.result
@@ -173,10 +173,10 @@ class MaintainedNode(Node):
         columns = names(relation.width)
         moved = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
         moved.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
-        workspace, turn = self._setting.workspace, self._setting.settings.turn
-        written = self._frames.write(together(moved), [relation] * 2, "comparing groups", turn)
+        workspace, yield_point = self._setting.workspace, self._setting.settings.yield_point
+        written = self._frames.write(together(moved), [relation] * 2, "comparing groups", yield_point)
         plus, minus = (written.get(tag, []) for tag in (0, 1))
-        self.result.aggregate_rows[key] = compacted(workspace, relation, there.then(plus, minus), turn)
+        self.result.aggregate_rows[key] = compacted(workspace, relation, there.then(plus, minus), yield_point)
         at = self._rules[key].body.index(aggregate)
         changes = [
             [(key, at, self._frames.parts(parts, relation.width))] if parts else [] for parts in (plus, minus)
@@ -198,8 +198,8 @@ class MaintainedNode(Node):
             return None
         relation = Relation.of(head)
         groups = tagged(together(found).distinct(), 0, relation.width)
-        turn = self._setting.settings.turn
-        parts = self._frames.write(groups, [relation], "finding groups", turn).get(0, [])
+        yield_point = self._setting.settings.yield_point
+        parts = self._frames.write(groups, [relation], "finding groups", yield_point).get(0, [])
         self._held += parts
         return self._frames.parts(parts, relation.width) if parts else None
 
@@ -231,8 +231,10 @@ class MaintainedNode(Node):
             pieces.append(tagged(doubtful.join(together(supported), columns, "left_anti"), tag, width))
         found = dict(start)
         if pieces:
-            turn = self._setting.settings.turn
-            written = self._frames.write(together(pieces), self._relations, "looking for lost facts", turn)
+            yield_point = self._setting.settings.yield_point
+            written = self._frames.write(
+                together(pieces), self._relations, "looking for lost facts", yield_point
+            )
             for tag, parts in written.items():
                 relation = self._relations[tag]
                 found[relation] = found[relation].then((), parts)

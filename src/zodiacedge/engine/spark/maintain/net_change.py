@@ -227,7 +227,7 @@ def layered(
     workspace: Workspace,
     before: Mapping[Relation, SignedFiles],
     after: Mapping[Relation, SignedFiles],
-    turn: YieldPoint,
+    yield_point: YieldPoint,
 ) -> dict[Relation, SignedFiles]:
     """Return a recomputed segment's contents, as layers on the old files where few rows changed: one job."""
     frames = Frames(workspace)
@@ -243,7 +243,7 @@ def layered(
         pieces.append(tagged(new.join(old, columns, "left_anti"), 2 * tag, width))
         pieces.append(tagged(old.join(new, columns, "left_anti"), 2 * tag + 1, width))
     listed = [relation for relation in both for _ in range(2)]
-    written = frames.write(together(pieces), listed, "comparing with the version before", turn)
+    written = frames.write(together(pieces), listed, "comparing with the version before", yield_point)
     for tag, relation in enumerate(both):
         plus, minus = written.get(2 * tag, []), written.get(2 * tag + 1, [])
         rows = sum(file.rows for file in (*plus, *minus))

@@ -27,7 +27,7 @@ from zodiacedge.engine.spark.evaluate.seminaive import Setting, owners_of
 from zodiacedge.engine.spark.evaluate.strategy import (
     MAINTAINED,
     STRATEGIES,
-    Strategy,
+    NodeStrategy,
     reason,
     recompute,
     recompute_reason,
@@ -36,7 +36,7 @@ from zodiacedge.engine.spark.maintain.affected_nodes import readers
 from zodiacedge.engine.spark.maintain.change_state import ChangeState
 from zodiacedge.engine.spark.maintain.incremental import Inherited, MaintainedNode
 from zodiacedge.engine.spark.maintain.net_change import SparkNetChange, adopted, layered, net_of, rows_of
-from zodiacedge.engine.spark.maintain.scheduler import Scheduler, Step
+from zodiacedge.engine.spark.maintain.scheduler import ScheduledStep, Scheduler
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import constants
@@ -72,11 +72,11 @@ def propagate(
     before: _Version,
     rules: Mapping[str, Rule],
     graph: HyperGraph,
-    effect: SparkFactDelta,
+    fact_delta: SparkFactDelta,
     settings: Settings,
 ) -> tuple[_Version, SparkNetChange]:
     """Return the version that a change leads to, and the net change."""
-    propagation = _Propagation(ChangeState(before, rules, graph, effect, settings))
+    propagation = _Propagation(ChangeState(before, rules, graph, fact_delta, settings))
     with before.workspace.jobs.telling(propagation.tell_stage):
         propagation.run()
         return propagation.result(before)
@@ -106,8 +106,8 @@ class _Propagation:
         self.settings = state.settings
         self.runs: list[NodeRun] = []
         self.net: Net | None = None
-        self.terms = state.effect.terms
-        self.names = state.before.names.with_terms(state.effect.names.known)
+        self.terms = state.fact_delta.terms
+        self.names = state.before.names.with_terms(state.fact_delta.names.known)
         self.introduced = set(state.before.introduced)
         self.meter = Meter(state.settings.limits)
         self.changed: Wanted = dict(state.changed_at_first)
@@ -129,7 +129,7 @@ class _Propagation:
                 break
             nodes = state.graph.plan(waiting)
             step = scheduler.next(nodes)
-            self.settings.turn.yield_to_waiters()
+            self.settings.yield_point.yield_to_waiters()
             self._tell(step.nodes)
             in_all = len(step.nodes) == len(nodes)
             if not self._take(step, net=in_all and not done):
@@ -158,13 +158,13 @@ class _Propagation:
             seconds={keys: seconds for keys, seconds in self.seconds.items() if keys in state.nodes},
             counted=self.counted,
         )
-        explicit, changed, keys, net = state.effect.effective_delta, self.changed, state.keys, self.net
+        explicit, changed, keys, net = state.fact_delta.effective_delta, self.changed, state.keys, self.net
         if net is not None:
             return after, SparkNetChange(after, lambda: net)
         # The net change may be larger than all the rest: it is compared when a user asks.
         return after, SparkNetChange(after, lambda: net_of(before, after, explicit, changed, keys))
 
-    def _take(self, step: Step, *, net: bool) -> bool:
+    def _take(self, step: ScheduledStep, *, net: bool) -> bool:
         """Take a step, with the net change if it is small; tell whether its rows were enough."""
         strategy = step.strategy
         if strategy is None:
@@ -175,7 +175,7 @@ class _Propagation:
             self._alone(step.nodes[0], strategy, step.rows)
         return True
 
-    def _is_small(self, step: Step) -> bool:
+    def _is_small(self, step: ScheduledStep) -> bool:
         """Whether nodes read and have so few rows that the net change costs nothing."""
         state = self.state
         rules = [state.rules[key] for node in step.nodes for key in node.rules]
@@ -205,7 +205,7 @@ class _Propagation:
 
     # A region in one task.
 
-    def _in_one_task(self, step: Step, *, net: bool) -> bool:
+    def _in_one_task(self, step: ScheduledStep, *, net: bool) -> bool:
         """Maintain nodes in one task; tell whether a slice was enough for it."""
         region = self._region(step)
         task = RegionTask(
@@ -214,7 +214,7 @@ class _Propagation:
             settings=self._task_settings(region, step, net=net),
         )
         why = "bringing rules up to date in one task"
-        result = self.workspace.jobs.one(embedded_task.run, task, why, self.settings.turn)
+        result = self.workspace.jobs.one(embedded_task.run, task, why, self.settings.yield_point)
         if result is None:
             return False
         self.introduced |= region.keys.keys()
@@ -226,7 +226,7 @@ class _Propagation:
             self.net = adopted(self.workspace, result.net)
         return True
 
-    def _region(self, step: Step) -> _Region:
+    def _region(self, step: ScheduledStep) -> _Region:
         state, before = self.state, self.state.before
         own = frozenset(frozenset(node.rules) for node in step.nodes)
         parents = frozenset() if step.looked_up else frozenset(state.parents(own))
@@ -247,7 +247,7 @@ class _Propagation:
             seconds={keys: seconds[keys] for keys in region.segments if keys in seconds},
         )
 
-    def _region_inputs(self, region: _Region, step: Step, *, net: bool) -> RegionInputs:
+    def _region_inputs(self, region: _Region, step: ScheduledStep, *, net: bool) -> RegionInputs:
         rules = (*region.rules.values(), *region.old_rules.values())
         wanted = wanted_by((atom for rule in rules for atom in body_atoms(rule.body)), region.keys)
         if net:
@@ -260,7 +260,7 @@ class _Propagation:
             slice_rows=step.looked_up.rows if step.looked_up else None,
         )
 
-    def _task_settings(self, region: _Region, step: Step, *, net: bool) -> TaskSettings:
+    def _task_settings(self, region: _Region, step: ScheduledStep, *, net: bool) -> TaskSettings:
         workspace, settings = self.workspace, self.settings
         own_rows = sum(segment.rows for segment in region.segments.values())
         return TaskSettings(
@@ -281,7 +281,7 @@ class _Propagation:
         for relation, classes in (*self.state.changed_at_first.items(), *heads.items()):
             want(wanted, relation, classes)
 
-    def _take_segments(self, step: Step, result: RegionSegments) -> None:
+    def _take_segments(self, step: ScheduledStep, result: RegionSegments) -> None:
         state, workspace = self.state, self.workspace
         for keys, files in result.changed.items():
             segment = workspace.adopt_segment(files, state.known_parts(keys))
@@ -299,17 +299,17 @@ class _Propagation:
             self.counted = result.counts
 
     def _compacted(self, segment: Segment) -> Segment:
-        workspace, turn = self.workspace, self.settings.turn
-        contents = {r: compacted(workspace, r, files, turn) for r, files in segment.contents.items()}
+        workspace, yield_point = self.workspace, self.settings.yield_point
+        contents = {r: compacted(workspace, r, files, yield_point) for r, files in segment.contents.items()}
         aggregate_rows = {}
         for key, files in segment.aggregate_rows.items():
             aggregate = self.state.rules[key].aggregate
             if aggregate is None:
                 raise AssertionError(key)
-            aggregate_rows[key] = compacted(workspace, Relation.of_rows(aggregate), files, turn)
+            aggregate_rows[key] = compacted(workspace, Relation.of_rows(aggregate), files, yield_point)
         return Segment(contents, aggregate_rows)
 
-    def _report(self, step: Step, region: _Region, result: RegionResult) -> None:
+    def _report(self, step: ScheduledStep, region: _Region, result: RegionResult) -> None:
         """Report the nodes of a region; what the task could not know is corrected here."""
         state, options = self.state, self.workspace.options
         nodes = {frozenset(state.labels(node)): frozenset(node.rules) for node in step.nodes}
@@ -328,7 +328,7 @@ class _Propagation:
 
     # Nodes partitioned, or one by plans.
 
-    def _partitioned(self, nodes: Sequence[HyperNode], strategy: Strategy, rows: int) -> None:
+    def _partitioned(self, nodes: Sequence[HyperNode], strategy: NodeStrategy, rows: int) -> None:
         """Evaluate nodes from scratch, all of them in each partition."""
         start = time.perf_counter()
         state = self.state
@@ -352,7 +352,7 @@ class _Propagation:
             why = strategy.why(state.rules_of(node).values())
             self._add_run(node, result.rounds, seconds, f"{STRATEGIES[strategy.name]}: {why}")
 
-    def _alone(self, node: HyperNode, strategy: Strategy, rows: int) -> None:
+    def _alone(self, node: HyperNode, strategy: NodeStrategy, rows: int) -> None:
         """Bring one node up to date: maintain it by delta plans, or recompute it."""
         start = time.perf_counter()
         state, keys, rules = self.state, frozenset(node.rules), self.state.rules_of(node)
@@ -367,7 +367,9 @@ class _Propagation:
             name = STRATEGIES[strategy.name]
             result = recompute(rules, strategy, setting, self.terms, rows)
             if kept is not None:
-                result.contents = layered(self.workspace, kept.contents, result.contents, self.settings.turn)
+                result.contents = layered(
+                    self.workspace, kept.contents, result.contents, self.settings.yield_point
+                )
         self._refuse_errors(result.dropped)
         self._take_new_terms(result.terms)
         aggregate_rows = result.aggregate_rows or (kept.aggregate_rows if kept is not None else {})
@@ -427,7 +429,7 @@ class _Propagation:
     def _take_new_terms(self, terms: TermFiles) -> None:
         """Keep the terms that follow the known ones in a list of files."""
         new = TermFiles(terms.parts[len(self.terms.parts) :])
-        self.terms = merged(self.workspace, new, self.terms, self.settings.turn)
+        self.terms = merged(self.workspace, new, self.terms, self.settings.yield_point)
 
     def _take_dropped(self, keys: Collection[str], dropped: Mapping[str, Dropped]) -> None:
         """Replace the bindings that evaluation errors of some rules dropped."""
@@ -447,7 +449,7 @@ class _Propagation:
             dictionary.encode_all(new)
             file = write_terms(workspace.scratch.folder, columns_of(dictionary, workspace.hashing))
             files = TermFiles((workspace.adopt(file),))
-            self.terms = merged(workspace, files, self.terms, self.settings.turn)
+            self.terms = merged(workspace, files, self.terms, self.settings.yield_point)
             self.introduced.update(new)
 
     def _watch(self, node: HyperNode, rounds: int, rows: int) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate.inputs import wanted_by
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
-from zodiacedge.engine.spark.evaluate.strategy import Strategy, is_recursive, reason, strategy_alone
+from zodiacedge.engine.spark.evaluate.strategy import NodeStrategy, is_recursive, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
@@ -39,11 +39,11 @@ _Source = tuple[Relation, "int | None"]
 
 
 @dataclass(frozen=True)
-class Step:
+class ScheduledStep:
     """The nodes that come next: in one task where no strategy is given, on a slice or on all rows."""
 
     nodes: Sequence[HyperNode]
-    strategy: Strategy | None = None
+    strategy: NodeStrategy | None = None
     looked_up: LookedUp | None = None
     rows: int = 0
     """How many rows they read and are expected to derive."""
@@ -57,7 +57,7 @@ class Scheduler:
     # Nodes for which too many rows would have to be looked up.
     _not_sliced: set[int] = field(default_factory=set)
 
-    def next(self, nodes: Sequence[HyperNode]) -> Step:
+    def next(self, nodes: Sequence[HyperNode]) -> ScheduledStep:
         """Return the step for the first of the waiting nodes, which are in topological order."""
         options, before = self.state.workspace.options, self.state.before
         # One task maintains nodes from the old version.
@@ -69,27 +69,27 @@ class Scheduler:
                 break
             fitting, rows = fitting + 1, estimates.total
         if options.strategy == "gathered":
-            return Step(nodes, rows=rows)
+            return ScheduledStep(nodes, rows=rows)
         large = estimates.total > min(options.gather_rows, options.look_up_from)
         looked_up = self._look_up(nodes) if large and options.strategy == "choose" else None
         if looked_up is not None:
-            return Step(nodes[: looked_up.nodes], looked_up=looked_up, rows=estimates.total)
+            return ScheduledStep(nodes[: looked_up.nodes], looked_up=looked_up, rows=estimates.total)
         if fitting < len(nodes) and options.strategy in {"choose", "partitioned"}:
             step = self._partitioned(nodes)
             # A partition is as quick as one task, and many run at a time.
             if len(step.nodes) > fitting:
-                return Step(step.nodes, rows=step.rows) if options.gathers(step.rows) else step
+                return ScheduledStep(step.nodes, rows=step.rows) if options.gathers(step.rows) else step
         if fitting:
-            return Step(nodes[:fitting], rows=rows)
+            return ScheduledStep(nodes[:fitting], rows=rows)
         rules, most = self._rules(nodes[0]), options.gather_rows
         strategy = strategy_alone(rules, options.strategy, estimates.total, most)
-        return Step(nodes[:1], strategy, rows=estimates.total)
+        return ScheduledStep(nodes[:1], strategy, rows=estimates.total)
 
     def stop_slicing(self, nodes: Iterable[HyperNode]) -> None:
         """Take another strategy for these nodes from here on: a slice is not enough."""
         self._not_sliced.update(node.id for node in nodes)
 
-    def _partitioned(self, nodes: Sequence[HyperNode]) -> Step:
+    def _partitioned(self, nodes: Sequence[HyperNode]) -> ScheduledStep:
         """Return the nodes that can be partitioned together and wait for no other node."""
         options = self.state.workspace.options
         estimates = self._estimates()
@@ -106,7 +106,9 @@ class Scheduler:
                 estimates.add(rules, None)
                 together.append(node)
         why = reason(options.strategy, estimates.total, options.gather_rows)
-        return Step(together, Strategy("partitioned", why, collected.partitioning), rows=estimates.total)
+        return ScheduledStep(
+            together, NodeStrategy("partitioned", why, collected.partitioning), rows=estimates.total
+        )
 
     def _look_up(self, nodes: Sequence[HyperNode]) -> LookedUp | None:
         """Look up the rows that as many of the nodes need as can be maintained on a slice."""
@@ -121,8 +123,8 @@ class Scheduler:
         relations = {*wanted_by(atoms, state.keys), *state.changed_at_first}
         before = owners_of(state.before.explicit_files, state.before.segments)
         after = owners_of(state.explicit_files, state.segments)
-        turn = state.settings.turn
-        looked_up = look_up(Scope(state.workspace, turn, rules, state.keys, before, after, relations))
+        yield_point = state.settings.yield_point
+        looked_up = look_up(Scope(state.workspace, yield_point, rules, state.keys, before, after, relations))
         if looked_up is None or looked_up.nodes < len(kept):
             self.stop_slicing([kept[looked_up.nodes if looked_up else 0]])
         return looked_up

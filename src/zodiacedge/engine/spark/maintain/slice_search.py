@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.spark.lookup.by_key import Slice, TooManyError, matching
+from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
 from zodiacedge.engine.spark.maintain.demand import demands_of
 from zodiacedge.engine.spark.storage.compaction import consolidated
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
@@ -54,7 +54,7 @@ class Scope:
     """What a change is about: the nodes it may reach, who had what before, and who has what after it."""
 
     workspace: Workspace
-    turn: YieldPoint
+    yield_point: YieldPoint
     nodes: Sequence[Mapping[str, Rule]]
     keys: Mapping[Term, int]
     before: Owners
@@ -105,10 +105,10 @@ def look_up(scope: Scope) -> LookedUp | None:
         came, went = _Moved(scope).found()
     except TooManyError:
         return None
-    slice_ = Slice(scope.workspace, scope.turn, scope.contents, scope.width)
+    slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
     most = len(scope.nodes)
     for rounds in range(_MOST_ROUNDS):
-        scope.turn.yield_to_waiters()
+        scope.yield_point.yield_to_waiters()
         demands = demands_of(scope.nodes[:most], scope.keys, _Found(scope, slice_), came, went)
         most = min(most, len(demands) - 1)
         if not most:
@@ -130,7 +130,7 @@ def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
 
     None if that is not little.
     """
-    slice_ = Slice(scope.workspace, scope.turn, scope.contents, scope.width)
+    slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
     try:
         came, went = _Moved(scope).found()
         wants = demands_of((), scope.keys, _Found(scope, slice_), came, went)[0]
@@ -208,7 +208,7 @@ class _Moved:
 class _Found:
     """What was looked up so far, as `demand` asks for it."""
 
-    def __init__(self, scope: Scope, slice_: Slice) -> None:
+    def __init__(self, scope: Scope, slice_: RowSlice) -> None:
         self._scope = scope
         self._slice = slice_
         self._present: dict[Source, set[Row]] = {}

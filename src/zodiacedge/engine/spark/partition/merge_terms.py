@@ -30,7 +30,7 @@ class _MergeTask:
     """The range of fingerprints that one of several tasks compares."""
 
 
-def merged(workspace: Workspace, new: TermFiles, known: TermFiles, turn: YieldPoint) -> TermFiles:
+def merged(workspace: Workspace, new: TermFiles, known: TermFiles, yield_point: YieldPoint) -> TermFiles:
     """Return the known terms and the new ones; raise where two share a fingerprint."""
     if not new.rows:
         return known
@@ -38,12 +38,12 @@ def merged(workspace: Workspace, new: TermFiles, known: TermFiles, turn: YieldPo
     work = _MergeTask(new, known, workspace.scratch.folder)
     # A few are looked up in sorted files.
     if new.rows <= FEW or rows <= workspace.options.gather_rows:
-        written = [workspace.jobs.one(_compared, work, "comparing terms", turn)]
+        written = [workspace.jobs.one(_compared, work, "comparing terms", yield_point)]
     else:
         # Equal terms have equal fingerprints: every task has a range of them.
         ranges = workspace.hashing.ranges(partition_count(workspace, rows))
         tasks = [replace(work, within=range_) for range_ in ranges]
-        written = workspace.jobs.each(_compared, tasks, "comparing terms", turn)
+        written = workspace.jobs.each(_compared, tasks, "comparing terms", yield_point)
     return TermFiles((*known.parts, *(workspace.adopt(part) for part in written if part.rows)))
 
 

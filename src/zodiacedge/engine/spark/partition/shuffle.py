@@ -14,7 +14,7 @@ import numpy as np
 
 from zodiacedge.engine.spark.cluster.task_files import located
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
-from zodiacedge.engine.spark.storage.embedded_tables import Reader
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_file
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def partition_count(workspace: Workspace, rows: int) -> int:
 
 
 def shuffle(
-    workspace: Workspace, inputs: Sequence[ShuffleInput], partitions: int, turn: YieldPoint
+    workspace: Workspace, inputs: Sequence[ShuffleInput], partitions: int, yield_point: YieldPoint
 ) -> Shuffled:
     """Hash-partition the rows of files: one job."""
     if not inputs:
@@ -105,7 +105,7 @@ def shuffle(
         inputs, lambda one: one.part.rows, tasks_for(workspace, sum(one.part.rows for one in inputs))
     )
     tasks = [_ShuffleTask(tuple(group), partitions, workspace.scratch.folder) for group in grouped]
-    written = workspace.jobs.each(_write_blocks, tasks, "shuffling facts", turn)
+    written = workspace.jobs.each(_write_blocks, tasks, "shuffling facts", yield_point)
     held = tuple(workspace.adopt(DataFile(file.path, int(file.counts.sum()))) for file in written)
     return Shuffled(
         tuple(
@@ -149,7 +149,7 @@ def _block(task: _ShuffleTask, written: _Written, number: int) -> Block:
     return Block(written.path, before, rows)
 
 
-class PartitionReader(Reader):
+class PartitionReader(SignedFileReader):
     """Reads the rows of one partition: of partitioned files its own, of broadcast relations all."""
 
     def __init__(self, partition: PartitionInput) -> None:

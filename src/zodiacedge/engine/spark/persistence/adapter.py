@@ -10,7 +10,7 @@ from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, Par
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
-from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, Readable, Writing
+from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, ReadableRows, Writing
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
@@ -97,10 +97,10 @@ class SparkPersistence:
         """Return the number of explicit facts, and that of the facts of all segments together."""
         return state.explicit_files.rows, sum(segment.rows for segment in state.segments.values())
 
-    def counts_after(self, effect: SparkFactDelta, attempt: SparkUncommitted) -> tuple[int, int]:
+    def counts_after(self, fact_delta: SparkFactDelta, uncommitted: SparkUncommitted) -> tuple[int, int]:
         """Return the same of the state that a change leads to."""
-        del effect
-        return self.counts(attempt.after)
+        del fact_delta
+        return self.counts(uncommitted.after)
 
     def seconds(self, state: SparkState) -> dict[frozenset[str], float]:
         """Return nothing: the seconds of a node on a cluster do not hold elsewhere."""
@@ -110,7 +110,7 @@ class SparkPersistence:
     # Into a store.
 
     def explicit_delta(
-        self, effect: SparkFactDelta, write: PartitionWriter
+        self, fact_delta: SparkFactDelta, write: PartitionWriter
     ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
         sides = [
@@ -118,11 +118,11 @@ class SparkPersistence:
                 Held(Holder("explicit", _EXPLICIT, relation), SignedFiles.of(*files))
                 for relation, files in side.items()
             ]
-            for side in (effect.effective_delta.inserted, effect.effective_delta.deleted)
+            for side in (fact_delta.effective_delta.inserted, fact_delta.effective_delta.deleted)
         ]
-        workspace, terms = effect.workspace, effect.terms
-        if effect.added + effect.removed <= workspace.options.driver_rows:
-            return tuple(list(Readable(tuple(side), terms, workspace.hashing)) for side in sides)
+        workspace, terms = fact_delta.workspace, fact_delta.terms
+        if fact_delta.added + fact_delta.removed <= workspace.options.driver_rows:
+            return tuple(list(ReadableRows(tuple(side), terms, workspace.hashing)) for side in sides)
         return tuple(_written(workspace, side, terms, write) for side in sides)
 
     def signatures(self, state: SparkState, rules: Mapping[str, Rule]) -> dict[PartitionKey, Signature]:
@@ -143,13 +143,13 @@ class SparkPersistence:
         now: Mapping[PartitionKey, Signature],
         before: Mapping[PartitionKey, Signature | None],
         write: PartitionWriter,
-        turn: AbstractContextManager[object],
+        engine_lock: AbstractContextManager[object],
     ) -> Iterator[tuple[PartitionKey, PartitionFiles]]:
         """Write the partitions whose signatures changed, and yield their files.
 
         A large partition that only gained rows gets a file of those beside the files it has.
         """
-        del turn
+        del engine_lock
         beside: dict[PartitionKey, bool] = {}
         # Classes of one holder are read together.
         wanted: dict[tuple[Holder, Layers], set[int] | None] = {}
@@ -218,10 +218,10 @@ def _written(
         fits = one.rows <= options.gather_rows or not one.holder.relation.arity
         (small if fits else large).append(one)
     if sum(one.rows for one in small) <= options.driver_rows:
-        written = files.write_partitions(Writing(Readable(tuple(small), terms, workspace.hashing), write))
+        written = files.write_partitions(Writing(ReadableRows(tuple(small), terms, workspace.hashing), write))
     else:
         work = [
-            Writing(Readable(tuple(group), terms, workspace.hashing), write)
+            Writing(ReadableRows(tuple(group), terms, workspace.hashing), write)
             for group in groups(small, lambda one: one.rows, workspace.jobs.cores)
         ]
         results = workspace.jobs.each(files.write_partitions, work, "writing a store")

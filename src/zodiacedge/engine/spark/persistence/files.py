@@ -24,7 +24,7 @@ from zodiacedge.engine.persistence import BadPartitionError, PartitionFile, Part
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
-from zodiacedge.engine.spark.storage.embedded_tables import Reader, Translation
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import (
     Hashing,
@@ -139,7 +139,7 @@ def _loaded(loading: Loading) -> Loaded:
 
 
 @dataclass(frozen=True)
-class Readable:
+class ReadableRows:
     """Rows of fingerprints as tables of readable terms."""
 
     held: tuple[Held, ...]
@@ -148,7 +148,7 @@ class Readable:
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
         """Yield the partitions that have rows, each once."""
-        reader, translation = Reader(), Translation({}, self.hashing)
+        reader, translation = SignedFileReader(), Translation({}, self.hashing)
         reads = [
             (one.holder, reader.read(one.holder.relation, one.content, one.classes)) for one in self.held
         ]
@@ -163,7 +163,7 @@ class Readable:
 class Writing:
     """A task: rows of fingerprints into files of a store."""
 
-    readable: Readable
+    readable: ReadableRows
     write: PartitionWriter
 
 

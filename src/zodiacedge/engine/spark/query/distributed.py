@@ -74,7 +74,7 @@ class DistributedQuery:
         result = Node({"": rule}, setting, terms).evaluate()
         # No term that an expression made may have the fingerprint of another.
         fresh = TermFiles(result.terms.parts[len(terms.parts) :])
-        merged(workspace, fresh, terms, self._settings.turn)
+        merged(workspace, fresh, terms, self._settings.yield_point)
         relation = Relation(_ANSWERS, len(query.columns))
         facts = Lookup(workspace, result.terms).facts(relation, result.contents.values())
         found = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))

@@ -13,7 +13,7 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.embedded_tables import (
-    Reader,
+    SignedFileReader,
     Translation,
     needs_values,
     segment_of,
@@ -47,7 +47,7 @@ class QueryTask:
 def run(task: QueryTask) -> Answer:
     """Answer a query."""
     refuse_clash(task.keys, task.terms)
-    reader, translation = Reader(), Translation(task.keys, task.hashing)
+    reader, translation = SignedFileReader(), Translation(task.keys, task.hashing)
     reads = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in task.inputs}
     real = bool(task.values) or needs_values(task.query.body)
     if real:

@@ -41,7 +41,7 @@ class _CompactionTask:
 
 
 def compacted(
-    workspace: Workspace, relation: Relation, content: SignedFiles, turn: YieldPoint
+    workspace: Workspace, relation: Relation, content: SignedFiles, yield_point: YieldPoint
 ) -> SignedFiles:
     """Return the same rows in few files: one job, once in many changes. Large files stay as they are."""
     if len(content.layers) <= _MOST_LAYERS:
@@ -53,10 +53,10 @@ def compacted(
     if large > _MANY_LARGE or small > workspace.options.gather_rows:
         frames = Frames(workspace)
         rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(workspace.jobs.cores)
-        written = frames.write(rows, [relation], "compacting small files", turn)
+        written = frames.write(rows, [relation], "compacting small files", yield_point)
         return SignedFiles.of(*written.get(0, ()))
     work = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
-    netted = iter(workspace.jobs.each(_compacted, work, "compacting small files", turn))
+    netted = iter(workspace.jobs.each(_compacted, work, "compacting small files", yield_point))
     files = SignedFiles()
     for kind, run in runs:
         if kind:

@@ -138,7 +138,7 @@ class Frames:
         tagged: DataFrame,
         relations: Sequence[Relation],
         why: str,
-        turn: YieldPoint,
+        yield_point: YieldPoint,
         counted: frozenset[int] = frozenset(),
     ) -> dict[int, list[DataFile]]:
         """Write tagged rows: the tag is the position of a row's relation in a list. One job.
@@ -147,7 +147,7 @@ class Frames:
         """
         writer = _Writer(self._workspace.scratch.folder, tuple(relations), counted)
         written: dict[int, list[DataFile]] = {}
-        for tag, file in self._workspace.jobs.each_partition(writer, tagged, why, turn):
+        for tag, file in self._workspace.jobs.each_partition(writer, tagged, why, yield_point):
             written.setdefault(tag, []).append(self._workspace.adopt(file))
         return written
 

@@ -192,7 +192,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Read:
+class SignedColumns:
     """Signed files that were read: a sign and columns per file."""
 
     relation: Relation
@@ -218,18 +218,20 @@ class Read:
         return table
 
 
-class Reader:
+class SignedFileReader:
     """Reads signed files, each file once."""
 
     def __init__(self) -> None:
         """Start with nothing read."""
         self._files: dict[tuple[str, frozenset[int] | None], Columns] = {}
-        self._reads: list[Read] = []
+        self._reads: list[SignedColumns] = []
 
-    def read(self, relation: Relation, content: SignedFiles, classes: frozenset[int] | None = None) -> Read:
+    def read(
+        self, relation: Relation, content: SignedFiles, classes: frozenset[int] | None = None
+    ) -> SignedColumns:
         """Read signed files; for `rdf:type`, of the given classes only."""
         layers = tuple((plus, self._part(part, relation, classes)) for plus, part in content.layers)
-        read = Read(relation, layers)
+        read = SignedColumns(relation, layers)
         self._reads.append(read)
         return read
 

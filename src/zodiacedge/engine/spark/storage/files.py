@@ -238,7 +238,7 @@ class Folder(NamedTuple):
         return DataFile(self.write(table_of(given), "rows"), rows, classes)
 
 
-class Scratch:
+class ScratchFolder:
     """The engine's folder of working files: a file lives as long as its `DataFile` in the driver."""
 
     def __init__(self, uri: str = "") -> None:
@@ -339,7 +339,7 @@ def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
     )
 
 
-def _remove_file(path: str, scratch: Scratch) -> None:
+def _remove_file(path: str, scratch: ScratchFolder) -> None:
     del scratch  # held until the last file is gone
     remove_files((path,))
 

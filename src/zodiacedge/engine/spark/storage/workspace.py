@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.spark.storage.files import DataFile, Scratch, Segment
+from zodiacedge.engine.spark.storage.files import DataFile, ScratchFolder, Segment
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.errors import Diagnostic, UsageProblem
 
@@ -65,9 +65,9 @@ class Workspace:
     options: Options = field(default_factory=Options)
 
     @cached_property
-    def scratch(self) -> Scratch:
+    def scratch(self) -> ScratchFolder:
         """The folder of working files, made when first needed."""
-        scratch = Scratch(self.scratch_uri)
+        scratch = ScratchFolder(self.scratch_uri)
         self.jobs.clean_up(scratch)
         return scratch
 
@@ -105,7 +105,7 @@ class Workspace:
 @dataclass(frozen=True)
 class _Adoption:
     known: Mapping[str, DataFile]
-    scratch: Scratch
+    scratch: ScratchFolder
 
     def __call__(self, part: DataFile) -> DataFile:
         known = self.known.get(part.path)

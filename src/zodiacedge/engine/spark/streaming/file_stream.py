@@ -45,7 +45,7 @@ class Landing:
 
 
 @dataclass(frozen=True)
-class Batch:
+class FileBatch:
     """Files that arrived: the stream, the number of the batch in it, and their paths."""
 
     stream: str
@@ -62,7 +62,7 @@ class _StoppedError(Exception):
 class FileStream:
     """Delivers batches of files, one after the other, until it is stopped or there are no more."""
 
-    def __init__(self, jobs: Jobs, landing: Landing, take: Callable[[Batch], None]) -> None:
+    def __init__(self, jobs: Jobs, landing: Landing, take: Callable[[FileBatch], None]) -> None:
         """Take the consumer of batches; nothing starts yet."""
         self._jobs = jobs
         self._landing = landing
@@ -114,7 +114,7 @@ class FileStream:
                 gone = {_path(one) for one in self._checkpointed(number)} - files
                 if files or gone:
                     stream = stream_of(self._landing.checkpoint)
-                    self._take(Batch(stream, number, tuple(sorted(files)), tuple(sorted(gone))))
+                    self._take(FileBatch(stream, number, tuple(sorted(files)), tuple(sorted(gone))))
             except BaseException as problem:
                 self._problem = problem
                 raise

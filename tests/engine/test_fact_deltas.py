@@ -62,17 +62,17 @@ def tell_instances(engine: Engine, atoms: str = ATOMS) -> None:
     coming, going = (facts_in(text) for text in (COMING, GOING))
     add.add(coming)
     remove.add(going)
-    effect = state.effective_delta(add, remove)
+    fact_delta = state.effective_delta(add, remove)
     after = (facts_in(BEFORE) - going) | coming
     for text in atoms.replace("\n", "|").split("|"):
         if not text.strip():
             continue
         atom = parse_head(text)
         expected = {fact for fact in after if is_instance(fact, atom)}
-        found = list(effect.matching(atom))
+        found = list(fact_delta.matching(atom))
         assert set(found) == expected, text
         assert len(found) == len(expected), text
-        some = list(effect.matching(atom, 2))
+        some = list(fact_delta.matching(atom, 2))
         assert set(some) <= expected, text
         assert len(some) == min(2, len(expected)), text
 
