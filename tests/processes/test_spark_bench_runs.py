@@ -107,7 +107,7 @@ def test_a_benchmark_that_is_ended_leaves_what_it_measured(tmp_path: Path) -> No
         bench.send_signal(signal.SIGINT)
         _, told = bench.communicate(timeout=120)
     assert bench.returncode != 0
-    assert f"what was measured until then is in {kept}" in " ".join(told.split())
+    assert f"the results until then are in {kept}" in " ".join(told.split())
     found = json.loads(kept.read_text())
     assert found["figures"][0]["workload"] == "rs1 n=50"
     assert found["figures"][0]["derived_total"] > 0

@@ -100,7 +100,7 @@ def test_engines_take_turns_on_one_store(spark: SparkEngine, place: Path) -> Non
         assert change.report.inserted == expected.report.inserted
         assert change.report.deleted == expected.report.deleted
         # Every third change stays in the log, and the other engine replays it.
-        (abandon if number % 3 == 1 else KnowledgeBase.close)(kb)
+        (abandon if number % 3 == 1 else StoredKnowledgeBase.close)(kb)
         for reader in (on(spark, place, writable=False), ze.open(place, read_only=True)):
             agree(reader, memory)
             assert reader.verify("embedded").ok
@@ -145,7 +145,7 @@ def test_a_random_session_goes_from_engine_to_engine(seed: int, spark: SparkEngi
         else:
             report = kb.apply(change)
             assert (report.inserted, report.deleted) == (expected.inserted, expected.deleted)
-        (KnowledgeBase.close if chance.number(0, 1) else abandon)(kb)
+        (StoredKnowledgeBase.close if chance.number(0, 1) else abandon)(kb)
         with on(spark, place, writable=False) as reader:
             assert reader.facts() == memory.facts()
             assert segments(reader) == segments(memory)
