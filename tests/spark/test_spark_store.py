@@ -29,7 +29,6 @@ from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, ZodiacError
 from zodiacedge.io import ordered
-from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.location.base import location_of
 from zodiacedge.store.store import DurableStore
@@ -37,6 +36,7 @@ from zodiacedge.store.versions import replay
 from zodiacedge.terms import string
 
 if TYPE_CHECKING:
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
