@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import (
-    Aggregate,
     Atom,
     Binding,
     Conjunct,
@@ -19,6 +18,7 @@ from zodiacedge.language.ast import (
     Predicate,
     Rule,
     Variable,
+    body_atoms,
     predicate_of,
     variables,
 )
@@ -78,20 +78,6 @@ def portable(task: Task, aggregates: frozenset[str]) -> Portable:
     every = {rule.head.predicate for rule in task.rules.values()}
     missing = frozenset(predicate.name for predicate in every - heads)
     return Portable(tuple(nodes), facts, tuple(sorted(heads)), missing)
-
-
-def body_atoms(body: tuple[Conjunct, ...]) -> Iterator[Atom]:
-    """Yield the atoms of a body, negated ones and those inside an aggregate included."""
-    for conjunct in body:
-        match conjunct:
-            case Atom():
-                yield conjunct
-            case Negation(atom=atom):
-                yield atom
-            case Aggregate(body=inner):
-                yield from body_atoms(inner)
-            case _:
-                pass
 
 
 def name_of(predicate: Predicate) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.graph.digraph import ordered_components
 from zodiacedge.graph.patterns import PatternIndex
-from zodiacedge.language.ast import Aggregate, Atom, Negation
+from zodiacedge.language.ast import Atom, body_atoms
 from zodiacedge.language.unify import Pattern, pattern_of
 from zodiacedge.util.cow_dict import CowDict
 from zodiacedge.util.cow_multimap import CowMultimap
@@ -50,21 +50,9 @@ class RuleShape:
 
 def shape_of(rule: Rule, serial: int = 0) -> RuleShape:
     """Return a rule's shape; atoms inside an aggregate are negative."""
-    positive: dict[Pattern, None] = {}
-    negative: dict[Pattern, None] = {}
-    for conjunct in rule.body:
-        match conjunct:
-            case Atom():
-                positive[pattern_of(conjunct)] = None
-            case Negation(atom=atom):
-                negative[pattern_of(atom)] = None
-            case Aggregate(body=body):
-                for inner in body:
-                    if isinstance(inner, Atom | Negation):
-                        atom = inner if isinstance(inner, Atom) else inner.atom
-                        negative[pattern_of(atom)] = None
-            case _:
-                pass
+    positive = dict.fromkeys(pattern_of(c) for c in rule.body if isinstance(c, Atom))
+    rest = (c for c in rule.body if not isinstance(c, Atom))
+    negative = dict.fromkeys(map(pattern_of, body_atoms(rest)))
     return RuleShape(rule, serial, pattern_of(rule.head), tuple(positive), tuple(negative))
 
 

@@ -27,6 +27,8 @@ from zodiacedge.language.ast import (
     Rule,
     Unary,
     Variable,
+    body_atoms,
+    conjuncts,
     variables,
 )
 from zodiacedge.language.canonical import rule_key
@@ -204,7 +206,7 @@ def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> 
 
 def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
     """Check that functions and aggregates exist, and the number of arguments of functions."""
-    for call in (call for c in _conjuncts(rule.body) for call in _calls(c)):
+    for call in (call for c in conjuncts(rule.body) for call in _calls(c)):
         if call.registered:
             if host.functions is not None and call.function not in host.functions:
                 yield _unregistered("function", f"func:{call.function}", host.functions, call.span)
@@ -229,13 +231,6 @@ def _unregistered(kind: str, name: str, known: Collection[str], span: Span | Non
     near = nearest(name.removeprefix("func:"), tuple(known))
     hint = f"did you mean {near}?" if near else f"the host registers it with @kb.{kind}"
     return Diagnostic("C009", f"no {kind} {name} is registered", hint, span)
-
-
-def _conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
-    for conjunct in body:
-        yield conjunct
-        if isinstance(conjunct, Aggregate):
-            yield from _conjuncts(conjunct.body)
 
 
 def _calls(node: Conjunct | Expression) -> Iterator[Call]:
@@ -386,15 +381,6 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
                 atom.span,
                 "warning",
             )
-
-
-def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
-    """Yield the atoms of a body, including negated and aggregated ones."""
-    for conjunct in _conjuncts(body):
-        if isinstance(conjunct, Atom):
-            yield conjunct
-        elif isinstance(conjunct, Negation):
-            yield conjunct.atom
 
 
 def _atoms(subject: Subject) -> Iterator[Atom]:

@@ -17,9 +17,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.language.checks import body_atoms
-from zodiacedge.language.unify import unifiable
+from zodiacedge.language.ast import Atom, Variable, body_atoms
+from zodiacedge.plan.variants import recursive_atoms
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -63,13 +62,6 @@ class PartitionedRelation(NamedTuple):
 def reads(rules: Iterable[Rule]) -> Iterator[PartitionedRelation]:
     """Yield the relations and classes that the bodies of rules read."""
     return (PartitionedRelation.of(atom) for rule in rules for atom in body_atoms(rule.body))
-
-
-def own_atoms(rule: Rule, heads: Collection[Atom]) -> Iterator[Atom]:
-    """Yield the positive atoms of a rule that some head unifies with."""
-    for conjunct in rule.body:
-        if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads):
-            yield conjunct
 
 
 @dataclass(frozen=True)
@@ -193,7 +185,7 @@ class _Draft:
         """Whether a rule finds its key in all facts of its own node that it uses."""
         key = _key(rule, self.positions)
         return isinstance(key, Variable) and all(
-            self._settle_by(key, atom) for atom in own_atoms(rule, heads)
+            self._settle_by(key, atom) for atom in recursive_atoms(rule, heads).values()
         )
 
     def _settle_by(self, key: Variable, atom: Atom) -> bool:

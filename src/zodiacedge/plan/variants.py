@@ -42,13 +42,13 @@ def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tup
     )
 
 
-def recursive_positions(rule: Rule, heads: Collection[Atom]) -> list[int]:
-    """Return the positions of a rule's atoms that a node with these heads derives itself."""
-    return [
-        position
+def recursive_atoms(rule: Rule, heads: Collection[Atom]) -> dict[int, Atom]:
+    """Return the positive atoms that a node with these heads derives itself, by position."""
+    return {
+        position: conjunct
         for position, conjunct in enumerate(rule.body)
         if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
-    ]
+    }
 
 
 class BodyRead(NamedTuple):
