@@ -1,4 +1,4 @@
-"""Writes the files of commands: pictures and exports; checks folders before long work."""
+"""Writes the files of commands: pictures and exports; checks folders before a long evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule dependency graph (RDG): which rules read what a rule derives.
+"""The rule dependency graph (RDG): an edge leads from a rule to each rule that reads its facts.
 
 Edges are not stored, because m writers and n readers of one predicate would be m × n of them. There are
 tables from rules to the patterns of their heads, from these to the body patterns that unify with them, and
@@ -138,9 +138,9 @@ class RuleGraph:
         return tuple(sorted(keys, key=lambda key: self.shapes[key].serial))
 
     def components(self, keys: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the components of the subgraph of some rules, in topological order.
+        """Return the components of the subgraph of these rules, in topological order.
 
-        Patterns are vertices between the rules, so the work is near the number of atoms. Independent
+        Patterns are vertices between the rules, so the cost is near the number of atoms. Independent
         rules keep their insertion order.
         """
         rules = self.in_order(keys)
@@ -195,7 +195,7 @@ class Walk:
         self._bodies: set[Pattern] = set()
 
     def forward(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield the readers of what some rules derive, through patterns not yet visited."""
+        """Yield the readers of facts of these rules, through patterns not yet visited."""
         graph = self._graph
         for key in keys:
             head = graph.shapes[key].head
@@ -209,7 +209,7 @@ class Walk:
                     yield from graph.negative[body]
 
     def backward(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield the writers of what some rules read, through patterns not yet visited."""
+        """Yield the writers of facts that these rules read, through patterns not yet visited."""
         graph = self._graph
         for key in keys:
             shape = graph.shapes[key]

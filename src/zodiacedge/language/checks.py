@@ -1,7 +1,7 @@
 """Semantic checks of a program that parses.
 
 `RULE_CHECKS` take one rule, `PROGRAM_CHECKS` rules and facts together; each is a function that yields
-findings and does not depend on the others. Stratification is left to `graph.stratify`, the analysis of
+findings independently of the other checks. Stratification is left to `graph.stratify`, the analysis of
 bindings to `safety`.
 """
 
@@ -79,11 +79,11 @@ def check(subject: Subject) -> list[Diagnostic]:
     return sorted(findings, key=_position)
 
 
-def check_query(query: Query, host: Host, given: Iterable[Variable] = ()) -> list[Diagnostic]:
-    """Return every finding about a query; `given` are its parameters."""
+def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -> list[Diagnostic]:
+    """Return every finding about a query with these parameters."""
     head = Atom("ans", query.columns, query.span)
     # The checks treat parameters as bound by an atom.
-    rule = Rule(head, (Atom("given", tuple(given)), *query.body), span=query.span)
+    rule = Rule(head, (Atom("given", tuple(parameters)), *query.body), span=query.span)
     return [d for run in RULE_CHECKS for d in run(rule, host)]
 
 

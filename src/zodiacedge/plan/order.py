@@ -58,12 +58,12 @@ class PredicateCounts:
         self._counts = counts
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        """Return what the size of the relation lets expect."""
+        """Return an estimate from the size of the relation."""
         return expected(self._counts.get(atom.predicate, 0), atom, bound)
 
 
 def expected(rows: int, atom: Atom, bound: tuple[int, ...]) -> float:
-    """Return how many of some rows match an atom: each bound column divides them by the root of the size."""
+    """Return the number of matching rows: each bound column divides it by the root of the size."""
     columns, known = columns_of(atom, bound)
     return float(rows ** (1.0 - known / columns)) if columns else 1.0
 
@@ -87,9 +87,9 @@ def arrange(
     Args:
         body: The conjuncts.
         recursive: The positions of atoms that the node itself derives.
-        delta: The position whose delta is read, or None for the body as a whole.
+        delta: The position whose delta is read, or None for the initial plan.
         statistics: Expected matches.
-        needed: The variables that are needed behind the body; for those who need every binding, all.
+        needed: The variables that are needed after the body; all if every binding counts.
     """
     final = bound_in(body)
     waiting = dict(enumerate(body))
@@ -135,8 +135,8 @@ def _cost(
     constants = sum(not isinstance(a, Variable) for a in atom.args)
     columns, settled = columns_of(atom, known)
     names = set(variables(atom))
-    apart = bool(bound) and bool(names) and not names & bound
-    return magnitude, apart, atom.relation == RDF_TYPE, columns - settled, -constants, expected, position
+    product = bool(bound) and bool(names) and not names & bound
+    return magnitude, product, atom.relation == RDF_TYPE, columns - settled, -constants, expected, position
 
 
 def _read(position: int, recursive: Collection[int], delta: int | None) -> RelationVersion:
@@ -185,7 +185,7 @@ def _inputs(conjunct: Conjunct) -> list[Variable]:
 
 
 def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple[Step, ...]:
-    # An atom whose new variables nobody needs afterwards is a test: its first match is enough.
+    # An atom whose new variables are not needed afterwards is a test: its first match is enough.
     later: set[Variable] = set(needed)
     marked: list[Step] = []
     for at in range(len(steps) - 1, -1, -1):

@@ -189,7 +189,7 @@ def command(  # noqa: PLR0913 - one argument per option
 
 
 def _checked_queries(queries: Sequence[str], prefixes: dict[str, str]) -> list[CheckedQuery]:
-    """Parse and check all queries before the long work, or raise with all errors of all queries."""
+    """Parse and check all queries before the evaluation, or raise with all errors of all queries."""
     checked: list[CheckedQuery] = []
     errors: list[Diagnostic] = []
     for number, text in enumerate(queries, 1):
