@@ -214,7 +214,7 @@ def _turbine(
 
 def _pictures(folder: DemoFolder, turbines: int, noon: Noon, diagnoses: list[Diagnosis]) -> list[Path]:
     marked = {
-        diagnosis.number: ("found", "broken") if diagnosis.broken else ("front", "cold front")
+        diagnosis.number: ("broken", "broken") if diagnosis.broken else ("front", "cold front")
         for diagnosis in diagnoses
     }
     picture = farm_map(farm.rows(turbines), noon.temperatures, marked)

@@ -163,12 +163,17 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`AGGREGATE(body) ON groups WITH folds`. Only groups and targets are visible outside."""
+    """`AGGREGATE(body) ON groups WITH folds`."""
 
     body: tuple[Conjunct, ...]
     groups: tuple[Variable, ...]
     folds: tuple[Fold, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def columns(self) -> tuple[Variable, ...]:
+        """The variables that are visible outside: groups, then targets."""
+        return (*self.groups, *(fold.target for fold in self.folds))
 
 
 Conjunct = Atom | Negation | Comparison | Binding | Aggregate

@@ -56,7 +56,7 @@ def _conjuncts(rule: Rule) -> list[_Flat]:
     aggregate = rule.aggregate
     if aggregate:
         # Only groups and targets are visible outside: other inner variables are renamed apart.
-        shared = {*aggregate.groups, *(fold.target for fold in aggregate.folds)}
+        shared = set(aggregate.columns)
         inner = {v for c in aggregate.body for v in variables(c)}
         inner |= {fold.argument for fold in aggregate.folds}
         renamed = {v: Variable(f"inner {v.name}") for v in inner - shared}

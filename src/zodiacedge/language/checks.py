@@ -193,8 +193,7 @@ def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
 
 def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> Iterator[Diagnostic]:
     outside = {v for c in rule.body if c is not aggregate for v in variables(c)} | set(variables(rule.head))
-    seen = {*aggregate.groups, *(fold.target for fold in aggregate.folds)}
-    for v in sorted((inner & outside) - seen, key=lambda v: v.name):
+    for v in sorted((inner & outside).difference(aggregate.columns), key=lambda v: v.name):
         yield Diagnostic(
             "W001",
             f"{_show(v)} inside the AGGREGATE is not the {_show(v)} outside",

@@ -103,7 +103,7 @@ def _directly_bound(body: Iterable[Conjunct]) -> frozenset[Variable]:
         if isinstance(conjunct, Atom):
             bound.update(variables(conjunct))
         elif isinstance(conjunct, Aggregate):
-            bound.update(conjunct.groups, (fold.target for fold in conjunct.folds))
+            bound.update(conjunct.columns)
     return frozenset(bound)
 
 
