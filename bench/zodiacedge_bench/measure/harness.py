@@ -54,11 +54,10 @@ class Expected:
     def check(self, name: str, counts: Mapping[str, int]) -> None:
         """Raise if the counts differ."""
         if self.counts is not None:
-            names = sorted(self.counts.keys() | counts.keys())
             wrong = [
-                f"{name}: {counts.get(name, 0):,} instead of {self.counts.get(name, 0):,}"
-                for name in names
-                if counts.get(name, 0) != self.counts.get(name, 0)
+                f"{predicate}: {counts.get(predicate, 0):,} instead of {self.counts.get(predicate, 0):,}"
+                for predicate in sorted(self.counts.keys() | counts.keys())
+                if counts.get(predicate, 0) != self.counts.get(predicate, 0)
             ]
             if wrong:
                 raise WrongCountError(f"{name} derives wrong facts: {'; '.join(wrong)}")

@@ -35,8 +35,8 @@ def rule_key(rule: Rule) -> str:
     try:
         return least_text(
             [
-                tuple([number.setdefault(i, len(number)) if isinstance(i, Variable) else i for i in part])
-                for part in _conjuncts(rule)
+                tuple([number.setdefault(i, len(number)) if isinstance(i, Variable) else i for i in row])
+                for row in _rows(rule)
             ]
         )
     except TooSymmetric:
@@ -50,7 +50,7 @@ def rule_key(rule: Rule) -> str:
         ) from None
 
 
-def _conjuncts(rule: Rule) -> list[_Flat]:
+def _rows(rule: Rule) -> list[_Flat]:
     outer = [c for c in rule.body if not isinstance(c, Aggregate)]
     rows = [("head", *_flat(rule.head)), *(("body", *_flat(c)) for c in outer)]
     aggregate = rule.aggregate
