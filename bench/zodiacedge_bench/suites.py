@@ -222,14 +222,14 @@ def _peer_figure(task: Task, peer: Peer, ours: Figure, options: Options) -> Figu
     options.progress(f"{task.name}: {peer.name}")
     program = portable(task, peer.aggregates)
     expected = Expected(ours.measurement.counts).restricted(program.missing)
-    what = f"{peer.name} on {task.name}"
-    measurement = measure(what, lambda: peer.trial(program), expected, options.runs)
+    name = f"{peer.name} on {task.name}"
+    measurement = measure(name, lambda: peer.trial(program), expected, options.runs)
     return Figure(task.name, peer.name, measurement, left_out=tuple(sorted(program.missing)))
 
 
 def _memory(task: Task) -> Memory:
     trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
-    trial.work()
+    trial.evaluate()
     task.expected.check(f"memory of {task.name}", trial.counts())
     return memory(task.name, trial.store)
 

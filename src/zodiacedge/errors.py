@@ -167,7 +167,7 @@ class LoadProblem(ZodiacError):
 
 
 class LimitReached(ZodiacError):
-    """A limit on facts, rounds, seconds or memory ended the work."""
+    """A limit on facts, rounds, seconds or memory ended the evaluation."""
 
 
 class EvaluationProblem(ZodiacError):

@@ -26,7 +26,7 @@ def kept(task: Task) -> Fingerprint:
 
 def fresh(task: Task) -> Fingerprint:
     trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
-    trial.work()
+    trial.evaluate()
     return fingerprint(trial.store, task.loaded)
 
 

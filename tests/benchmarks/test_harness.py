@@ -18,7 +18,7 @@ class Fake:
     found: dict[str, int] = field(default_factory=lambda: {"p": 3, "q": 1})
     elsewhere: float | None = None
 
-    def work(self) -> float | None:
+    def evaluate(self) -> float | None:
         time.sleep(self.seconds)
         return self.elsewhere
 

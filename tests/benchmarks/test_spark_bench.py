@@ -19,7 +19,7 @@ from zodiacedge_bench.measure.task import lubm_task
 from zodiacedge_bench.spark import measured
 from zodiacedge_bench.spark.clock import Window, family_seconds, timed
 from zodiacedge_bench.spark.events import read_log
-from zodiacedge_bench.spark.growth import Size
+from zodiacedge_bench.spark.growth import GrowthFigure
 from zodiacedge_bench.spark.leaf import LEAVES, LeafFigure
 from zodiacedge_bench.spark.loops import NAIVE, TUNED
 from zodiacedge_bench.spark.measured import SparkFigure, measure_on_spark
@@ -137,7 +137,7 @@ class Fixed:
     def __init__(self, found: int) -> None:
         self._found = found
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         pass
 
     def counts(self) -> Mapping[str, int]:
@@ -168,10 +168,10 @@ def figure(engine: str, seconds: float, *windows: Window) -> SparkFigure:
     return SparkFigure("closure-dense", engine, one, windows=windows)
 
 
-def size(factor: int, seconds: float) -> Size:
+def size(factor: int, seconds: float) -> GrowthFigure:
     one = Measurement((Run(seconds, seconds),), {"p": 1})
     window = Window(0, 1)
-    return Size(factor, f"lubm-{factor}", 1, RUN, window, one, (window,), "", 1.0, factor)
+    return GrowthFigure(factor, f"lubm-{factor}", 1, RUN, window, one, (window,), "", 1.0, factor)
 
 
 def report(**parts: Any) -> SparkReport:  # noqa: ANN401 - fields of the report

@@ -17,8 +17,7 @@ from unittest import mock
 
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.change import Change
-from zodiacedge.language.ast import Aggregate, Atom, Fact, Negation, Rule, Variable
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import Aggregate, Atom, Fact, Negation, Rule, Variable, body_atoms
 from zodiacedge.terms import IRI, RDF_TYPE, integer
 
 if TYPE_CHECKING:

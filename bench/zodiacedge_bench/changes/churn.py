@@ -128,8 +128,10 @@ def _churn_kind(live: _Live, kind: str, draw: Draw, changes: int, random: Random
             break
         live.note(len(deletions), changes)
         fact, explicit = draw(random)
-        out, into = Edit(remove_facts=(fact,)), Edit(add_facts=(fact,))
-        first, second = live.apply_and_revert(str(fact), *((out, into) if explicit else (into, out)))
+        deletion, insertion = Edit(remove_facts=(fact,)), Edit(add_facts=(fact,))
+        first, second = live.apply_and_revert(
+            str(fact), *((deletion, insertion) if explicit else (insertion, deletion))
+        )
         if first.changed - 1 > MOST_CONSEQUENCES:
             left_out += 1
             continue
@@ -215,16 +217,16 @@ class _Live:
         if done % max(changes // _NOTES, 1) == 0:
             self._progress(f"{self._task.name}: {done:,} of {changes:,} changes and back")
 
-    def apply_and_revert(self, what: str, edit: Edit, reverse: Edit) -> tuple[Committed, Committed]:
+    def apply_and_revert(self, subject: str, edit: Edit, reverse: Edit) -> tuple[Committed, Committed]:
         first, second = edit.commit(self._kb), reverse.commit(self._kb)
         if (first.inserted, first.deleted) != (second.deleted, second.inserted):
-            raise WrongCountError(f"{self._task.name}: the net change of {what} was not reverted")
+            raise WrongCountError(f"{self._task.name}: the net change of {subject} was not reverted")
         return first, second
 
     def check(self) -> None:
         self._progress(f"{self._task.name}: from scratch, to compare")
         task = self._task
         fresh = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=True)
-        fresh.work()
+        fresh.evaluate()
         actual = fingerprint(store_of(self._kb), task.loaded)
         actual.check(f"{task.name}, after all changes", fingerprint(fresh.store, task.loaded))

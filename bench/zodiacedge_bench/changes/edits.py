@@ -37,7 +37,7 @@ class Edit:
         """Commit the edit, with the clock running."""
         add, remove = _rows(self.add_facts), _rows(self.remove_facts)
 
-        def work() -> ChangeReport:
+        def transaction() -> ChangeReport:
             with kb.change() as change:
                 for label in self.remove_rules:
                     change.remove_rules(label)
@@ -49,7 +49,7 @@ class Edit:
                     change.remove_facts(remove)
             return change.report
 
-        run, report = clocked(work)
+        run, report = clocked(transaction)
         inserted, deleted = report.net_counts()
         self._check(report)
         return Committed(run, tuple(node.strategy for node in report.nodes), inserted, deleted)

@@ -182,7 +182,7 @@ class Changes:
         """Evaluate a task from scratch, with the clock running."""
         trial = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
         gc.collect()
-        run, _ = clocked(trial.work)
+        run, _ = clocked(trial.evaluate)
         counts = trial.counts()
         task.expected.check(f"from scratch, {task.name}", counts)
         if task.name not in self._results:

@@ -96,10 +96,10 @@ class EmbeddedTrial:
 
     @property
     def store(self) -> Database:
-        """The tables, complete after the work."""
+        """The tables, complete after the evaluation."""
         return self._state.store
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         """Evaluate all nodes, and count."""
         nothing = EmbeddedFactDelta(self.store, Segment(), Segment())
         self._state = self._state.maintain(self._rules, self._graph, nothing, Settings()).commit()

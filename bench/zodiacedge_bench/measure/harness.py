@@ -29,7 +29,7 @@ class WrongCountError(Exception):
 class Trial(Protocol):
     """One evaluation from fresh state, prepared before the clock starts and used once."""
 
-    def work(self) -> float | None:
+    def evaluate(self) -> float | None:
         """Evaluate with the clock running; return the processor time if it was spent in another process."""
 
     def counts(self) -> Mapping[str, int]:
@@ -51,20 +51,19 @@ class Expected:
     counts: Mapping[str, int] | None = None
     total: int | None = None
 
-    def check(self, what: str, counts: Mapping[str, int]) -> None:
+    def check(self, name: str, counts: Mapping[str, int]) -> None:
         """Raise if the counts differ."""
         if self.counts is not None:
-            names = sorted(self.counts.keys() | counts.keys())
             wrong = [
-                f"{name}: {counts.get(name, 0):,} instead of {self.counts.get(name, 0):,}"
-                for name in names
-                if counts.get(name, 0) != self.counts.get(name, 0)
+                f"{predicate}: {counts.get(predicate, 0):,} instead of {self.counts.get(predicate, 0):,}"
+                for predicate in sorted(self.counts.keys() | counts.keys())
+                if counts.get(predicate, 0) != self.counts.get(predicate, 0)
             ]
             if wrong:
-                raise WrongCountError(f"{what} derives wrong facts: {'; '.join(wrong)}")
+                raise WrongCountError(f"{name} derives wrong facts: {'; '.join(wrong)}")
         total = sum(counts.values())
         if self.total is not None and total != self.total:
-            raise WrongCountError(f"{what} derives {total:,} facts instead of {self.total:,}")
+            raise WrongCountError(f"{name} derives {total:,} facts instead of {self.total:,}")
 
     def restricted(self, without: frozenset[str]) -> Expected:
         """Return the expectation for an engine that cannot derive all predicates."""
@@ -92,12 +91,12 @@ class Measurement:
 
 
 def measure(
-    what: str, fresh: Callable[[], Trial], expected: Expected, runs: int | None = None
+    name: str, fresh: Callable[[], Trial], expected: Expected, runs: int | None = None
 ) -> Measurement:
     """Run a trial several times.
 
     Args:
-        what: The name of the trial, for errors.
+        name: The name of the trial, for errors.
         fresh: Makes a trial in fresh state.
         expected: The expected result of every run.
         runs: The number of runs; if not given, three, or five short ones.
@@ -106,18 +105,18 @@ def measure(
     while True:
         trial = fresh()
         gc.collect()
-        run, cpu_seconds = clocked(trial.work)
+        run, cpu_seconds = clocked(trial.evaluate)
         counts = trial.counts()
-        expected.check(what, counts)
+        expected.check(name, counts)
         done.append(run if cpu_seconds is None else Run(run.seconds, cpu_seconds))
         if len(done) >= (runs or fewest(done)):
             return Measurement(tuple(done), counts)
 
 
-def clocked(work: Callable[[], _Result]) -> tuple[Run, _Result]:
+def clocked(call: Callable[[], _Result]) -> tuple[Run, _Result]:
     """Run a function; return its times and its result."""
     cpu, wall = time.process_time(), time.perf_counter()
-    result = work()
+    result = call()
     return Run(time.perf_counter() - wall, time.process_time() - cpu), result
 
 

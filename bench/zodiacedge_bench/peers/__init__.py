@@ -1,6 +1,6 @@
-"""Other engines on the same facts, where they are installed: the optional extra `peers`.
+"""Other engines on the same facts, if installed (the extra `peers`).
 
-A peer gets a `Portable` program, facts as rows of ids, and nothing to load or parse while the clock runs.
+A peer gets a `Portable` program with facts as rows of ids; it loads and parses before the clock starts.
 
     portable  a program and its facts in a form that every peer takes
     spelling  names and rules in the syntax of other engines
@@ -29,17 +29,17 @@ class Peer(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
 
     @property
     def aggregates(self) -> frozenset[str]:
-        """The aggregates it can do; rules with others are left out."""
+        """Its aggregates; rules with other aggregates are left out."""
 
     def version(self) -> str:
-        """Return its version, or nothing where it is not installed."""
+        """Return its version, or an empty text if it is not installed."""
 
     def trial(self, program: Portable) -> Trial:
-        """Return an evaluation from fresh state; everything that needs no rule is done here."""
+        """Return a new evaluation, with rules and facts loaded."""
 
 
 PEERS: tuple[Peer, ...] = (Clingo(), DuckDB(), Nemo(), Prolog())

@@ -1,4 +1,4 @@
-"""clingo: an answer set solver. Its grounder evaluates stratified programs whole, and is what we time."""
+"""clingo: an answer set solver. Its grounder evaluates stratified programs completely, and is timed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _count(dialect: Dialect, rule: Rule, aggregate: Aggregate) -> str:
-    # A group is one only if it has a member: the body stands in front of the count once more.
+    # #count is 0 for an empty group: a helper rule restricts it to groups with a member.
     inside = dict.fromkeys(v for c in aggregate.body for v in variables(c) if v not in aggregate.groups)
     members = ", ".join(map(dialect.term, inside))
     body = dialect.body(aggregate.body)
@@ -56,7 +56,7 @@ class ClingoTrial:
         self._control: Any = import_module("clingo").Control(["--warn=none"])
         self._control.add("base", [], "\n".join([*DIALECT.facts(program), *DIALECT.rules(program)]))
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         """Ground."""
         self._control.ground([("base", [])])
 

@@ -2,7 +2,7 @@
 
 A predicate is a table of ids with columns c0, c1, and so on. Nodes without recursion are one `INSERT`
 per predicate. A node with one predicate whose rules use it once each is one `WITH RECURSIVE`. All others
-run in rounds: what is new in a round joins with everything, and what was there already is taken off.
+run in semi-naive rounds: the delta of a round joins with all rows, and known rows are removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Conjunct, Expression, Predicate, Rule
     from zodiacedge_bench.peers.portable import Portable
 
-_INTO_ALL = "INSERT INTO {0} SELECT * FROM ({1}) EXCEPT SELECT * FROM {0}"
+_INSERT_NEW = "INSERT INTO {0} SELECT * FROM ({1}) EXCEPT SELECT * FROM {0}"
 
 
 class DuckDB:
@@ -35,7 +35,7 @@ class DuckDB:
         return installed("duckdb")
 
     def trial(self, program: Portable) -> DuckDBTrial:
-        """Make a database in memory with the facts."""
+        """Create a database in memory with the facts."""
         return DuckDBTrial(program)
 
 
@@ -43,7 +43,7 @@ class DuckDBTrial:
     """One evaluation."""
 
     def __init__(self, program: Portable) -> None:
-        """Make a database in memory with the facts."""
+        """Create a database in memory with the facts."""
         self._program = program
         self._database: Any = import_module("duckdb").connect()
         # Its progress bar would go to standard output.
@@ -53,25 +53,25 @@ class DuckDBTrial:
             self._do(f"CREATE TABLE {name} ({', '.join(f'{c} INTEGER' for c in columns)})")
             if predicate in program.facts:
                 rows = program.facts[predicate]
-                self._database.register("given", {c: rows[:, n].copy() for n, c in enumerate(columns)})
-                self._do(f"INSERT INTO {name} FROM given")
-                self._database.unregister("given")
+                self._database.register("facts", {c: rows[:, n].copy() for n, c in enumerate(columns)})
+                self._do(f"INSERT INTO {name} FROM facts")
+                self._database.unregister("facts")
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         """Evaluate node after node."""
         for node in self._program.nodes:
             _Node(node, self._do).evaluate()
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each derived predicate, and close the database."""
-        found = {}
+        counts = {}
         for predicate in self._program.derived:
-            found[predicate.name] = self._do(f"SELECT count(*) FROM {name_of(predicate)}")  # noqa: S608 - our own names
+            counts[predicate.name] = self._do(f"SELECT count(*) FROM {name_of(predicate)}")  # noqa: S608 - our own names
         self._database.close()
-        return found
+        return counts
 
     def _do(self, statement: str) -> int:
-        # What the statement tells first: rows inserted, or a count.
+        # The first value of the result: rows inserted, or a count.
         row = self._database.execute(statement).fetchone()
         return int(row[0]) if row else 0
 
@@ -87,7 +87,7 @@ class _Node:
         for head in self._heads:
             selects = [_select(rule, {}) for rule in base if rule.head.predicate == head]
             if selects:
-                self._do(_INTO_ALL.format(name_of(head), " UNION ALL ".join(selects)))
+                self._do(_INSERT_NEW.format(name_of(head), " UNION ALL ".join(selects)))
         steps = [rule for rule in self._rules if self._recursive(rule)]
         if not steps:
             return
@@ -98,39 +98,39 @@ class _Node:
 
     def _recursive(self, rule: Rule) -> list[int]:
         return [
-            place
-            for place, conjunct in enumerate(rule.body)
+            position
+            for position, conjunct in enumerate(rule.body)
             if isinstance(conjunct, Atom) and conjunct.predicate in self._heads
         ]
 
     def _recursive_query(self, steps: Sequence[Rule]) -> None:
         (head,) = self._heads
         name = name_of(head)
-        selects = [_select(rule, {self._recursive(rule)[0]: "found"}) for rule in steps]
+        selects = [_select(rule, {self._recursive(rule)[0]: "closure"}) for rule in steps]
         self._do(
-            f"CREATE OR REPLACE TABLE {name} AS WITH RECURSIVE found AS "  # noqa: S608 - our own names
-            f"(SELECT * FROM {name} UNION ({' UNION ALL '.join(selects)})) SELECT * FROM found"
+            f"CREATE OR REPLACE TABLE {name} AS WITH RECURSIVE closure AS "  # noqa: S608 - our own names
+            f"(SELECT * FROM {name} UNION ({' UNION ALL '.join(selects)})) SELECT * FROM closure"
         )
 
     def _rounds(self, steps: Sequence[Rule]) -> None:
         names = [name_of(head) for head in self._heads]
         selects: dict[str, list[str]] = {name: [] for name in names}
         for rule in steps:
-            for place in self._recursive(rule):
-                atom = rule.body[place]
+            for position in self._recursive(rule):
+                atom = rule.body[position]
                 if isinstance(atom, Atom):
                     delta = f"new_{name_of(atom.predicate)}"
-                    selects[name_of(rule.head.predicate)].append(_select(rule, {place: delta}))
+                    selects[name_of(rule.head.predicate)].append(_select(rule, {position: delta}))
         for name in names:
             self._do(f"CREATE TEMP TABLE new_{name} AS FROM {name}")
-        going = True
-        while going:
-            going = False
+        grows = True
+        while grows:
+            grows = False
             for name in names:
                 union = " UNION ALL ".join(selects[name])
                 self._do(f"CREATE TEMP TABLE next_{name} AS {_except(union, name)}")
             for name in names:
-                going |= self._do(f"INSERT INTO {name} FROM next_{name}") > 0
+                grows |= self._do(f"INSERT INTO {name} FROM next_{name}") > 0
                 self._do(f"DROP TABLE new_{name}")
                 self._do(f"ALTER TABLE next_{name} RENAME TO new_{name}")
         for name in names:
@@ -142,27 +142,27 @@ def _except(union: str, name: str) -> str:
 
 
 def _columns(predicate: Predicate) -> list[str]:
-    return [f"c{place}" for place in range(predicate.arity)]
+    return [f"c{position}" for position in range(predicate.arity)]
 
 
 def _select(rule: Rule, sources: Mapping[int, str]) -> str:
-    # The rule as a query; an atom at one of the given places reads another table than its own.
+    # The rule as a query; `sources` replaces the tables of atoms, by position.
     aggregate = rule.aggregate
     body = aggregate.body if aggregate else rule.body
     seen: dict[Variable, str] = {}
     tables: list[str] = []
     conditions: list[str] = []
-    for place, conjunct in enumerate(body):
+    for position, conjunct in enumerate(body):
         if isinstance(conjunct, Atom):
-            alias = f"a{place}"
-            tables.append(f"{sources.get(place, name_of(conjunct.predicate))} {alias}")
+            alias = f"a{position}"
+            tables.append(f"{sources.get(position, name_of(conjunct.predicate))} {alias}")
             for column, variable in zip(_columns(conjunct.predicate), arguments(conjunct), strict=True):
                 here = f"{alias}.{column}"
                 if variable in seen:
                     conditions.append(f"{seen[variable]} = {here}")
                 else:
                     seen[variable] = here
-    conditions += [found for conjunct in body if (found := _condition(conjunct, seen))]
+    conditions += [condition for conjunct in body if (condition := _condition(conjunct, seen))]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     source = f"FROM {', '.join(tables)}{where}"
     if aggregate is None:

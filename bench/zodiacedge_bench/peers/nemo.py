@@ -1,4 +1,4 @@
-"""Nemo: a Datalog engine in Rust, by its Python package."""
+"""Nemo: a Datalog engine in Rust, called through its Python package."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Nemo:
 
 
 class NemoTrial:
-    """One reasoning."""
+    """One evaluation."""
 
     def __init__(self, program: Portable) -> None:
         """Parse rules and facts, and load the facts."""
@@ -52,12 +52,12 @@ class NemoTrial:
         self._program = program
         self._engine: Any = nemo.NemoEngine(nemo.load_string(text))
 
-    def work(self) -> None:
-        """Reason."""
+    def evaluate(self) -> None:
+        """Evaluate."""
         self._engine.reason()
 
     def counts(self) -> dict[str, int]:
-        """Count the facts of each derived predicate, one by one: there is no other way to ask."""
+        """Count the facts of each derived predicate; its API has no count."""
         return {
             predicate.name: sum(1 for _ in self._engine.result(name_of(predicate)))
             for predicate in self._program.derived

@@ -1,8 +1,8 @@
-"""A program that other engines can take: plain rules in evaluation order, facts as rows of ids.
+"""A program for other engines: plain rules in evaluation order, facts as rows of ids.
 
-Rules that a peer has no aggregate for are left out, with all that needs them. A negated atom with a
-variable of its own goes through a rule that drops the variable. Names are prefixed, so that no
-predicate is a keyword anywhere.
+Rules with an aggregate that a peer lacks are left out, with all rules that depend on them. A negated atom
+with a variable of its own is replaced by a rule that projects the variable away. Names have a prefix, so
+that no predicate is a keyword in any engine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import (
-    Aggregate,
     Atom,
     Binding,
     Conjunct,
@@ -19,6 +18,7 @@ from zodiacedge.language.ast import (
     Predicate,
     Rule,
     Variable,
+    body_atoms,
     predicate_of,
     variables,
 )
@@ -39,7 +39,7 @@ COUNT = frozenset({"count"})
 
 @dataclass(frozen=True, slots=True)
 class Portable:
-    """A program without anything that only we have."""
+    """A program without features that other engines lack."""
 
     nodes: tuple[tuple[Rule, ...], ...]
     """The rules by hyper-node, in an order in which nodes can be evaluated."""
@@ -55,15 +55,13 @@ class Portable:
         return (rule for node in self.nodes for rule in node)
 
     def predicates(self) -> list[Predicate]:
-        """Return every predicate that has facts or stands in a rule."""
-        found = dict.fromkeys(self.facts)
-        for rule in self.rules:
-            found |= dict.fromkeys([rule.head.predicate, *map(_predicate, body_atoms(rule.body))])
-        return list(found)
+        """Return every predicate of facts and rules."""
+        atoms = (atom for rule in self.rules for atom in (rule.head, *body_atoms(rule.body)))
+        return list(dict.fromkeys((*self.facts, *(atom.predicate for atom in atoms))))
 
 
 def portable(task: Task, aggregates: frozenset[str]) -> Portable:
-    """Return a task for an engine with these aggregates."""
+    """Return the program and facts of a task for an engine with these aggregates."""
     facts = _facts(task.loaded)
     kept = _supported(list(task.rules.values()), frozenset(facts), aggregates)
     nodes: list[tuple[Rule, ...]] = []
@@ -80,48 +78,30 @@ def portable(task: Task, aggregates: frozenset[str]) -> Portable:
     return Portable(tuple(nodes), facts, tuple(sorted(heads)), missing)
 
 
-def body_atoms(body: tuple[Conjunct, ...]) -> Iterator[Atom]:
-    """Yield the atoms of a body, negated ones and those inside an aggregate included."""
-    for conjunct in body:
-        match conjunct:
-            case Atom():
-                yield conjunct
-            case Negation(atom=atom):
-                yield atom
-            case Aggregate(body=inner):
-                yield from body_atoms(inner)
-            case _:
-                pass
-
-
 def name_of(predicate: Predicate) -> str:
-    """Return a predicate's name, the same in every language: letters, digits and underscores."""
+    """Return a predicate's name in all languages: letters, digits and underscores."""
     return "z_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in predicate.name)
 
 
 def arguments(atom: Atom) -> tuple[Variable, ...]:
     """Return the variables of an atom; the workloads have no constants in atoms."""
     args = atom.args[: atom.predicate.arity]
-    found = tuple(arg for arg in args if isinstance(arg, Variable))
-    if len(found) != len(args):
+    variables_only = tuple(arg for arg in args if isinstance(arg, Variable))
+    if len(variables_only) != len(args):
         message = f"no constants in atoms of portable programs: {atom}"
         raise NotImplementedError(message)
-    return found
-
-
-def _predicate(atom: Atom) -> Predicate:
-    return atom.predicate
+    return variables_only
 
 
 def _facts(loaded: Loaded) -> dict[Predicate, NDArray[np.int32]]:
-    found = {}
+    facts = {}
     for relation, rows in loaded.rows.items():
         predicate = Predicate(relation.name, relation.arity)
         if relation.name == RDF_TYPE and relation.arity == 1:
             member_of = loaded.terms[relation.member_of]
             predicate = predicate_of(RDF_TYPE, (Variable("X"), member_of))
-        found[predicate] = rows
-    return found
+        facts[predicate] = rows
+    return facts
 
 
 def _supported(
@@ -130,8 +110,8 @@ def _supported(
     heads = {rule.head.predicate for rule in rules}
     kept = frozenset(rule for rule in rules if _can_do(rule, aggregates))
     while True:
-        gone = heads - explicit - {rule.head.predicate for rule in kept}
-        fewer = frozenset(r for r in kept if not any(a.predicate in gone for a in body_atoms(r.body)))
+        missing = heads - explicit - {rule.head.predicate for rule in kept}
+        fewer = frozenset(r for r in kept if not any(a.predicate in missing for a in body_atoms(r.body)))
         if fewer == kept:
             return kept
         kept = fewer

@@ -1,4 +1,4 @@
-"""SWI-Prolog with tabling, a process of its own that loads first and then waits for the word to start."""
+"""SWI-Prolog with tabling, in a process that loads the program and then waits for a start signal."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Prolog:
         program = shutil.which("swipl")
         if not program:
             return ""
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-        return said.stdout.strip().removeprefix("SWI-Prolog version ").partition(" ")[0]
+        result = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        return result.stdout.strip().removeprefix("SWI-Prolog version ").partition(" ")[0]
 
     def trial(self, program: Portable) -> PrologTrial:
-        """Start a process and let it load rules and facts."""
+        """Start a process that loads rules and facts."""
         return PrologTrial(program)
 
 
 class PrologTrial:
-    """One evaluation: every derived predicate asked for all its facts."""
+    """One evaluation: queries for all facts of every derived predicate."""
 
     def __init__(self, program: Portable) -> None:
-        """Start a process and let it load rules and facts."""
+        """Start a process that loads rules and facts."""
         self._program = program
         with tempfile.NamedTemporaryFile("w", suffix=".pl", encoding="utf-8", delete=False) as file:
             file.write(_text(program))
@@ -72,8 +72,8 @@ class PrologTrial:
         finally:
             Path(file.name).unlink()
 
-    def work(self) -> float:
-        """Evaluate; the process tells the processor time."""
+    def evaluate(self) -> float:
+        """Evaluate; return the processor time that the process reports."""
         pipe = self._process.stdin
         if pipe:
             pipe.write("go.\n")
@@ -81,19 +81,19 @@ class PrologTrial:
         return float(self._line())
 
     def counts(self) -> dict[str, int]:
-        """Read the counts, and let the process end."""
+        """Read the counts and wait for the end of the process."""
         with self._process:
             lines = [self._line().split() for _ in self._program.derived]
-        found = {name: int(count) for name, count in lines}
-        return {predicate.name: found[name_of(predicate)] for predicate in self._program.derived}
+        counts = {name: int(count) for name, count in lines}
+        return {predicate.name: counts[name_of(predicate)] for predicate in self._program.derived}
 
     def _line(self) -> str:
         pipe: IO[str] | None = self._process.stdout
-        said = pipe.readline() if pipe else ""
-        if not said:
+        line = pipe.readline() if pipe else ""
+        if not line:
             message = f"swipl ended with code {self._process.wait()}"
             raise RuntimeError(message)
-        return said.strip()
+        return line.strip()
 
 
 def _text(program: Portable) -> str:

@@ -1,4 +1,4 @@
-"""Rules and facts in the spelling of other Datalogs."""
+"""Rules and facts in the syntax of other Datalog engines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a language of rules differs from others."""
+    """The syntax of a rule language, where it differs between engines."""
 
     variable: str
-    """A prefix of variables, in the language's case."""
+    """The prefix of variables."""
     negation: str
     count: Callable[[Dialect, Rule, Aggregate], str] | None = None
-    """How a rule that counts is written."""
+    """Writes a rule with a count."""
     signs: Mapping[str, str] = field(default_factory=dict)
     """Comparisons that are written differently."""
 

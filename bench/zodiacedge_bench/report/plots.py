@@ -96,11 +96,11 @@ def paired_bars(title: str, names: Sequence[str], bars: Mapping[str, Sequence[fl
     return figure, axes
 
 
-def stacked_bars(axes: Any, parts: Mapping[str, Sequence[float]]) -> None:  # noqa: ANN401 - as above
-    """Draw one bar per column, with the parts on top of each other."""
-    (columns,) = {len(heights) for heights in parts.values()}
+def stacked_bars(axes: Any, stacks: Mapping[str, Sequence[float]]) -> None:  # noqa: ANN401 - as above
+    """Draw one stacked bar per column."""
+    (columns,) = {len(heights) for heights in stacks.values()}
     below = [0.0] * columns
-    for label, heights in parts.items():
+    for label, heights in stacks.items():
         axes.bar(range(columns), heights, 0.6, bottom=below, label=label)
         below = [low + high for low, high in zip(below, heights, strict=True)]
 
@@ -122,13 +122,13 @@ def _curve(changes: Sequence[ChangeFigure]) -> Any:  # noqa: ANN401 - as above
 
 def _memory(sizes: Sequence[Memory]) -> Any:  # noqa: ANN401 - as above
     figure, axes = new_plot("memory of facts and of their indexes")
-    parts = {
+    stacks = {
         "explicit facts": [size.explicit_row_bytes for size in sizes],
         "their indexes": [size.explicit_index_bytes for size in sizes],
         "segments": [size.segment_row_bytes for size in sizes],
         "their indexes, row-sets complete": [size.complete_index_bytes for size in sizes],
     }
-    stacked_bars(axes, parts)
+    stacked_bars(axes, stacks)
     axes.set_xticks(range(len(sizes)), [size.workload for size in sizes], rotation=20, ha="right")
     axes.set_ylabel("bytes")
     return figure

@@ -1,4 +1,4 @@
-"""Figures as tables of text."""
+"""Text tables of figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TextTable:
 
 
 def memory_table(sizes: Iterable[Memory]) -> TextTable:
-    """Return the memory of the parts of each store."""
+    """Return the memory of each store: segments, explicit facts and dictionary."""
     rows: list[tuple[str, ...]] = []
     for size in sizes:
         segments = _cells(size.segment_rows, size.segment_row_bytes, size.segment_index_bytes)
@@ -57,23 +57,26 @@ def change_table(figures: Sequence[ChangeFigure]) -> TextTable:
     rows: list[tuple[str, ...]] = []
     for experiment in dict.fromkeys(figure.experiment for figure in figures):
         own = [figure for figure in figures if figure.experiment == experiment]
-        for one in worst_changes(own):
-            scratch = one.scratch.best
-            paper = (f"{one.published.seconds:g}" if one.published.seconds else "", one.published.factor)
+        for figure in worst_changes(own):
+            scratch = figure.scratch.best
+            paper = (
+                f"{figure.published.seconds:g}" if figure.published.seconds else "",
+                figure.published.factor,
+            )
             rows.append(
                 (
-                    one.experiment,
-                    one.workload,
-                    *(one.engine,) * engines,
-                    one.change,
-                    f"{one.grown:+,}",
-                    f"{one.seconds:.4f}",
-                    f"{one.best.cpu_seconds:.4f}",
+                    figure.experiment,
+                    figure.workload,
+                    *(figure.engine,) * engines,
+                    figure.change,
+                    f"{figure.grown:+,}",
+                    f"{figure.seconds:.4f}",
+                    f"{figure.best.cpu_seconds:.4f}",
                     f"{scratch.seconds:.4f}",
                     f"{scratch.cpu_seconds:.4f}",
-                    f"{one.factor:,.3g}" if one.factor < 1 else f"{one.factor:,.1f}",
+                    f"{figure.factor:,.3g}" if figure.factor < 1 else f"{figure.factor:,.1f}",
                     *paper * published,
-                    word(met=one.seconds <= limit_seconds(one)),
+                    word(met=figure.seconds <= limit_seconds(figure)),
                 )
             )
     return TextTable(columns, tuple(rows))
@@ -86,15 +89,15 @@ def latency_table(latencies: Iterable[Latencies]) -> TextTable:
     columns = ("workload", "change", "changes", "left out", *columns_ms, "worst ms", *cpu_columns)
     rows = tuple(
         (
-            one.workload,
-            one.change,
-            f"{len(one.runs):,}",
-            f"{one.left_out:,}",
-            *(f"{1e3 * one.percentile(percent):.3f}" for percent in PERCENTILES),
-            f"{1e3 * one.worst:.3f}",
-            *(f"{1e3 * one.cpu_percentile(percent):.3f}" for percent in PERCENTILES),
+            kind.workload,
+            kind.change,
+            f"{len(kind.runs):,}",
+            f"{kind.left_out:,}",
+            *(f"{1e3 * kind.percentile(percent):.3f}" for percent in PERCENTILES),
+            f"{1e3 * kind.worst:.3f}",
+            *(f"{1e3 * kind.cpu_percentile(percent):.3f}" for percent in PERCENTILES),
         )
-        for one in latencies
+        for kind in latencies
     )
     return TextTable(columns, rows)
 

@@ -1,18 +1,18 @@
-"""What `zodiac bench spark` runs: the engine `spark` beside loops that people write in PySpark.
+"""The benchmark `zodiac bench spark`: the engine `spark` beside PySpark loops, all in one session.
 
-    stage     one session of Spark with its event log, and facts that lie ready in it
-    clock     wall time, the processor time of all processes, and when it was
-    trial     our engine from facts that lie ready
-    measured  what a trial took, and when each run was
-    loops     a transitive closure by data frames: the loop as most people write it, and one tuned by hand
-    leaf      a rule that nobody reads, in and out, beside materialising again
+    session   the Spark session with its event log, and knowledge bases with loaded facts
+    clock     wall time, processor time of all processes, and the window in which a run took place
+    trial     one evaluation by the engine `spark` from loaded facts
+    measured  repeated runs of a trial, with their windows
+    loops     transitive closure with data frames: the usual loop, and one tuned by hand
+    leaf      deleting and inserting a leaf rule, beside materialising again
     growth    LUBM once, twice, four and eight times as large
-    events    where time goes, from Spark's own event log
-    targets   what we want to reach
-    report    all figures, as JSON too
-    tables    the same as text
-    plots     and as pictures
+    events    the profile of a run, from Spark's event log
+    targets   targets and verdicts
+    report    all figures, and their JSON
+    tables    the figures as text
+    plots     the figures as pictures
     suite     from options to a report
 
-Everything runs in one session, with one set of settings, which is part of the report.
+The settings of the session are part of the report.
 """

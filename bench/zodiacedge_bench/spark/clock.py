@@ -1,7 +1,6 @@
-"""Wall time, the processor time of all processes that take part, and when it was.
+"""Wall time, and the processor time of this process and all its descendants.
 
-Spark's work is done by a Java process and by Python workers that are its children: the processor time of
-this process alone would say nothing.
+Spark runs in a Java process and in Python workers, which are its children.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TICKS = slice(11, 13)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time, in seconds since the epoch, as Spark's log has them."""
+    """An interval in seconds since the epoch, as in Spark's event log."""
 
     start: float
     end: float
@@ -37,33 +36,33 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Timed(Generic[_Result]):
-    """What something took, when it was, and what it gave."""
+    """The times of a call, its window and its result."""
 
     run: Run
     window: Window
     result: _Result
 
 
-def timed(work: Callable[[], _Result]) -> Timed[_Result]:
-    """Do something with the clock running."""
+def timed(call: Callable[[], _Result]) -> Timed[_Result]:
+    """Call a function with the clock running."""
     before, began, start = family_seconds(), time.time(), time.perf_counter()
-    result = work()
+    result = call()
     seconds = time.perf_counter() - start
     run = Run(seconds, _spent(before, family_seconds()))
     return Timed(run, Window(began, began + seconds), result)
 
 
 class TimedTrial:
-    """A trial whose processor time is that of all processes; it notes when it ran."""
+    """A trial whose processor time is that of all processes, and that records its windows."""
 
     def __init__(self, trial: Trial, windows: list[Window]) -> None:
         """Take a trial, and the list that gets a window for each run."""
         self._trial = trial
         self._windows = windows
 
-    def work(self) -> float:
+    def evaluate(self) -> float:
         """Evaluate; return the processor time."""
-        done = timed(self._trial.work)
+        done = timed(self._trial.evaluate)
         self._windows.append(done.window)
         return done.run.cpu_seconds
 
@@ -73,39 +72,39 @@ class TimedTrial:
 
 
 def family_seconds() -> dict[int, float]:
-    """Return the processor time of this process and of each that descends from it, by their numbers.
+    """Return the processor time of this process and each descendant, by process id.
 
-    Where the system does not tell, it is that of this process alone.
+    Without /proc, only this process is known.
     """
     parents: dict[int, int] = {}
     seconds: dict[int, float] = {}
     for text in _stats():
-        number, _, rest = text.partition(" ")
+        pid, _, rest = text.partition(" ")
         fields = rest.rpartition(")")[2].split()
-        parents[int(number)] = int(fields[_PARENT])
-        seconds[int(number)] = sum(map(int, fields[_TICKS])) / _per_second()
+        parents[int(pid)] = int(fields[_PARENT])
+        seconds[int(pid)] = sum(map(int, fields[_TICKS])) / _per_second()
     if os.getpid() not in parents:
         return {os.getpid(): time.process_time()}
-    return {number: own for number, own in seconds.items() if _descends(number, parents)}
+    return {pid: own for pid, own in seconds.items() if _descends(pid, parents)}
 
 
 def _spent(before: Mapping[int, float], after: Mapping[int, float]) -> float:
-    # Workers come and go: what one did before this time, or after it ended, is nobody's.
-    return sum(own - before.get(number, 0.0) for number, own in after.items())
+    # Of a worker that started or ended in between, only the time that was seen counts.
+    return sum(own - before.get(pid, 0.0) for pid, own in after.items())
 
 
 def _stats() -> Iterator[str]:
     for path in _PROCESSES.glob("[0-9]*/stat"):
-        # A process may end between its name and its numbers.
+        # The process may have ended.
         with suppress(OSError):
             yield path.read_text(encoding="utf-8")
 
 
-def _descends(number: int, parents: Mapping[int, int]) -> bool:
-    while number in parents:
-        if number == os.getpid():
+def _descends(pid: int, parents: Mapping[int, int]) -> bool:
+    while pid in parents:
+        if pid == os.getpid():
             return True
-        number = parents[number]
+        pid = parents[pid]
     return False
 
 

@@ -1,8 +1,8 @@
-"""Where time goes, from Spark's own event log: JSON lines, one per event.
+"""Profiles of runs, from Spark's event log (JSON lines).
 
-A stretch of wall time splits into the time in which at least one task ran and the time in which none did:
-that is the driver, which plans, sends and waits. The time of tasks splits into processor time of the Java
-thread, garbage collection, and the rest, in which the thread waits: for its Python worker above all.
+The wall time of a run is split into the time in which at least one task ran, and the driver's time, in which
+none did. The time of tasks is split into processor time of the Java thread, garbage collection, and waiting,
+mostly for the Python worker.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ _UNNAMED = "no description"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: when it ran, and what it spent its time on, in seconds."""
+    """A task: its interval, and how its time was spent, in seconds."""
 
     start: float
     end: float
     run: float
     cpu: float
     collecting: float
-    """Garbage."""
+    """Garbage collection."""
     written: int
-    """Bytes for other stages."""
+    """Shuffle bytes."""
     spilled: int
-    """Bytes that found no room in memory."""
+    """Bytes spilled to disk."""
 
     @property
     def around(self) -> float:
-        """What sending it, unpacking it and fetching its result took."""
+        """The time of sending it, deserialising it and fetching its result."""
         return max(self.end - self.start - self.run, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What a log tells: when jobs and stages were submitted, and all tasks."""
+    """The jobs, stages and tasks of an event log."""
 
     jobs: tuple[tuple[float, str], ...] = ()
-    """When, and what for."""
+    """Submission time and description."""
     stages: tuple[tuple[float, float], ...] = ()
-    """When, and how long its Python workers ran where Spark knows that."""
+    """Submission time, and the time of Python workers where Spark records it."""
     tasks: tuple[Task, ...] = ()
 
     def within(self, window: Window) -> Profile:
-        """Return what happened in a stretch of time."""
-        jobs = Counter(why for at, why in self.jobs if window.start <= at <= window.end)
+        """Return the profile of a window."""
+        jobs = Counter(description for at, description in self.jobs if window.start <= at <= window.end)
         stages = [python for at, python in self.stages if window.start <= at <= window.end]
         tasks = [task for task in self.tasks if window.start <= task.start <= window.end]
         run, cpu = sum(task.run for task in tasks), sum(task.cpu for task in tasks)
@@ -83,7 +83,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Where the time of one run went, in seconds; that of tasks is added up over the cores."""
+    """How the time of one run was spent, in seconds; the time of tasks is summed over the cores."""
 
     seconds: float
     driver: float
@@ -91,24 +91,24 @@ class Profile:
     run: float
     """In tasks."""
     cpu: float
-    """Of that, at work in Java."""
+    """Of that, computing in Java."""
     collecting: float
     """Of that, collecting garbage."""
     waiting: float
     """Of that, waiting: for Python workers, for files, for a core."""
     python: float
-    """At work in Python, as far as Spark tells; it does so for data frames only."""
+    """Computing in Python; Spark records it for data frames only."""
     around: float
-    """Sending tasks, unpacking them, fetching their results."""
+    """Sending and deserialising tasks, fetching their results."""
     jobs: int
     stages: int
     tasks: int
     shuffled: int
-    """Bytes that one stage wrote for another."""
+    """Bytes that stages wrote for other stages."""
     spilled: int
-    """Bytes that found no room in memory."""
+    """Bytes spilled to disk."""
     purposes: Mapping[str, int] = field(default_factory=dict)
-    """How many jobs there were for what."""
+    """The number of jobs by description."""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
@@ -116,7 +116,7 @@ class Profile:
 
 
 def read_log(folder: Path) -> Events:
-    """Read the log of the one application that wrote into a folder."""
+    """Read the event log of the only application that wrote into a folder."""
     events = [event for path in sorted(folder.iterdir()) for event in _events(path)]
     return Events(
         tuple(_job(event) for event in events if event["Event"] == _JOB),
@@ -136,19 +136,21 @@ def read_log(folder: Path) -> Events:
 def _events(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            # Most of a log is texts of plans: they are passed over before they are parsed.
+            # Most of a log are plans: they are skipped before they are parsed.
             if line.startswith(_WANTED):
                 yield json.loads(line)
 
 
 def _job(event: Mapping[str, Any]) -> tuple[float, str]:
-    why = (event.get("Properties") or {}).get("spark.job.description", _UNNAMED)
-    return event["Submission Time"] / 1e3, why
+    description = (event.get("Properties") or {}).get("spark.job.description", _UNNAMED)
+    return event["Submission Time"] / 1e3, description
 
 
 def _stage(info: Mapping[str, Any]) -> tuple[float, float]:
     python = sum(
-        float(one["Value"]) / 1e3 for one in info.get("Accumulables", ()) if one.get("Name") == _PYTHON
+        float(metric["Value"]) / 1e3
+        for metric in info.get("Accumulables", ())
+        if metric.get("Name") == _PYTHON
     )
     return info["Submission Time"] / 1e3, python
 
@@ -166,7 +168,7 @@ def _task(info: Mapping[str, Any], metrics: Mapping[str, Any]) -> Task:
 
 
 def _covered(tasks: Iterable[Task]) -> float:
-    """Return how long at least one of some tasks ran."""
+    """Return for how long at least one task ran."""
     total, end = 0.0, 0.0
     for task in sorted(tasks, key=lambda task: task.start):
         total += max(task.end - max(task.start, end), 0.0)

@@ -1,6 +1,6 @@
-"""LUBM once, twice, four and eight times as large: how much longer loading and materialising take.
+"""Loading and materialising LUBM once, twice, four and eight times as large.
 
-Both engines read the same files, and must derive as many facts of every predicate.
+Both engines read the same files, and must derive equally many facts of every predicate.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge_bench.measure.task import Task
-    from zodiacedge_bench.spark.stage import Stage
+    from zodiacedge_bench.spark.session import BenchSession
 
 FACTORS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """One size of the data."""
+class GrowthFigure:
+    """The times for one size of the data."""
 
     factor: int
     workload: str
@@ -45,7 +45,7 @@ class Size:
     how: str
     embedded_load: float
     embedded: float
-    """Seconds that the embedded engine takes for loading, and for materialising."""
+    """Seconds of the embedded engine for loading, and for materialising."""
 
     @property
     def seconds(self) -> float:
@@ -54,7 +54,7 @@ class Size:
 
     @property
     def window(self) -> Window:
-        """When that was."""
+        """The window of the best materialisation."""
         return self.windows[self.measurement.runs.index(self.measurement.best)]
 
     def to_dict(self) -> dict[str, object]:
@@ -80,17 +80,17 @@ class Size:
 class Growth:
     """Measures LUBM on growing data."""
 
-    stage: Stage
+    session: BenchSession
     runs: int | None
     progress: Callable[[str], None]
     departments: int | None = None
-    """The most departments that a university has; one makes small universities for tests."""
+    """The maximum of departments per university; 1 for tests."""
 
-    def measure(self, start: int) -> Iterator[Size]:
-        """Begin with some universities."""
+    def measure(self, start: int) -> Iterator[GrowthFigure]:
+        """Yield the figures for `start` universities and its multiples."""
         for factor in FACTORS:
             universities = start * factor
-            folder = self.stage.folder / f"lubm-{universities}"
+            folder = self.session.folder / f"lubm-{universities}"
             self.progress(f"lubm-{universities}: writing its facts")
             lubm.write(folder, universities, form="nt", departments=self.departments)
             try:
@@ -98,42 +98,42 @@ class Growth:
             finally:
                 shutil.rmtree(folder)
 
-    def _size(self, factor: int, universities: int, folder: Path) -> Size:
-        # The facts come from the folder; the task has the rules, and what is known to follow.
+    def _size(self, factor: int, universities: int, folder: Path) -> GrowthFigure:
+        # The facts come from the folder; the task has the rules and the expected counts.
         task = lubm_task(universities, departments=self.departments)
         self.progress(f"{task.name}: embedded")
-        beside = _Embedded.of(task, folder, self.runs, modules=self.stage.modules)
+        embedded = _Embedded.of(task, folder, self.runs, modules=self.session.modules)
         self.progress(f"{task.name}: Spark")
-        kb = KnowledgeBase(self.stage.engine(), Settings())
+        kb = KnowledgeBase(self.session.engine(), Settings())
         load = timed(lambda: _load(kb, folder))
         base, last = kb.state, [SparkTrial(kb.state, task)]
-        loaded = {one.name: count for one, count in base.explicit_counts().items()}
-        Expected(total=beside.facts).check(f"loading {task.name} on Spark", loaded)
+        loaded = {predicate.name: count for predicate, count in base.explicit_counts().items()}
+        Expected(total=embedded.facts).check(f"loading {task.name} on Spark", loaded)
 
         def fresh() -> SparkTrial:
             last[:] = [SparkTrial(base, task)]
             return last[0]
 
         measured, windows = measure_on_spark(
-            f"Spark on {task.name}", fresh, Expected(beside.counts), self.runs
+            f"Spark on {task.name}", fresh, Expected(embedded.counts), self.runs
         )
-        return Size(
+        return GrowthFigure(
             factor,
             task.name,
-            beside.facts,
+            embedded.facts,
             load.run,
             load.window,
             measured,
             windows,
             strategies_text(last[0].how),
-            beside.load,
-            beside.seconds,
+            embedded.load,
+            embedded.seconds,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Embedded:
-    """The embedded engine on the same files: how long it takes, and what comes out."""
+    """The embedded engine on the same files: its times and counts."""
 
     facts: int
     counts: Mapping[str, int]
@@ -151,9 +151,9 @@ class _Embedded:
         def fresh() -> EmbeddedTrial:
             return EmbeddedTrial(copied(state.store), task.rules, task.graph, modules=modules)
 
-        found = measure(f"the embedded engine on {task.name}", fresh, task.expected, runs)
+        measured = measure(f"the embedded engine on {task.name}", fresh, task.expected, runs)
         facts = sum(kb.explicit_counts().values())
-        return cls(facts, found.counts, load.seconds, found.best.seconds)
+        return cls(facts, measured.counts, load.seconds, measured.best.seconds)
 
 
 def _load(kb: KnowledgeBase, folder: Path) -> None:

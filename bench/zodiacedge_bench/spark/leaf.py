@@ -1,4 +1,4 @@
-"""A rule that nobody reads, out of a materialisation and in again, beside materialising anew on Spark."""
+"""Deleting and inserting a leaf rule, which no rule reads, beside materialising again on Spark."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge_bench.measure.task import Task
-    from zodiacedge_bench.spark.stage import Stage
+    from zodiacedge_bench.spark.session import BenchSession
 
-# Of LUBM: one reads a large relation of the data, one a class that other rules derive, one a large relation
-# that others derive. No rule reads what they derive.
+# Leaf rules of LUBM: they read a large explicit relation, a derived class, and a large derived relation.
 LEAVES = ("r15", "r48", "r93")
 
 
 @dataclass(frozen=True, slots=True)
 class LeafFigure:
-    """How long a leaf rule takes to come or go, and how long its result takes on Spark from its facts."""
+    """The times of inserting or deleting a leaf rule, and of materialising the result again."""
 
     workload: str
     change: str
     runs: tuple[Run, ...]
     windows: tuple[Window, ...]
     nodes: int
-    """Hyper-nodes that were visited."""
+    """The number of visited hyper-nodes."""
     grown: int
-    """By how much the number of visible facts grew or shrank."""
+    """The increase of the number of visible facts."""
     again: Measurement
 
     @property
@@ -47,12 +46,12 @@ class LeafFigure:
 
     @property
     def window(self) -> Window:
-        """When the best run was."""
+        """The window of the best run."""
         return self.windows[self.runs.index(self.best)]
 
     @property
     def factor(self) -> float:
-        """How many times faster than materialising again the change is."""
+        """The speed-up over materialising again."""
         return self.again.best.seconds / self.best.seconds
 
     def to_dict(self) -> dict[str, object]:
@@ -75,64 +74,66 @@ class LeafFigure:
 class Leaves:
     """Measures leaf rules of a task."""
 
-    def __init__(self, stage: Stage, task: Task, runs: int | None, progress: Callable[[str], None]) -> None:
-        """Materialise the task once; the clock is not running yet."""
+    def __init__(
+        self, session: BenchSession, task: Task, runs: int | None, progress: Callable[[str], None]
+    ) -> None:
+        """Materialise the task once, outside the clock."""
         self._task = task
-        self._modules = stage.modules
+        self._modules = session.modules
         self._runs = runs
         self._progress = progress
         progress(f"{task.name}: loading")
-        self._kb = stage.base(task)
+        self._kb = session.base(task)
         self._base = self._kb.state
         self._kb.apply(Change(add_rules=task.program))
 
     def measure(self, labels: tuple[str, ...] = LEAVES) -> Iterator[LeafFigure]:
-        """Take each rule out and put it in again; every count must be the embedded engine's."""
-        whole = self._again(self._task)
+        """Delete and insert each rule; every count must be the embedded engine's."""
+        complete = self._again(self._task)
         for label in labels:
             rest = self._task.without(label)
-            less = self._again(rest)
-            out = _Series(f"{label} out", partial(_removed, label=label))
+            reduced = self._again(rest)
+            deletion = _Series(f"{label} out", partial(_delete, label=label))
             text = self._task.rule_texts(label)
-            into = _Series(f"{label} in", partial(_added, text=text))
-            while not out.runs or len(out.runs) < (self._runs or fewest(out.runs)):
-                for series, after in ((out, less), (into, whole)):
+            insertion = _Series(f"{label} in", partial(_insert, text=text))
+            while not deletion.runs or len(deletion.runs) < (self._runs or fewest(deletion.runs)):
+                for series, after in ((deletion, reduced), (insertion, complete)):
                     self._progress(f"{self._task.name}: {series.change}")
-                    series.play(self._kb)
-                    what = f"{self._task.name} on Spark after {series.change}"
-                    Expected(after.counts).check(what, _without_zeros(self._kb.derived()))
-            for series, after in ((out, less), (into, whole)):
+                    series.run(self._kb)
+                    name = f"{self._task.name} on Spark after {series.change}"
+                    Expected(after.counts).check(name, _without_zeros(self._kb.derived()))
+            for series, after in ((deletion, reduced), (insertion, complete)):
                 yield series.figure(self._task.name, after)
 
     def _again(self, task: Task) -> Measurement:
         """Materialise on Spark from the facts; counting is outside the clock, as it is for changes."""
         self._progress(f"{task.name}: materialising again")
         embedded = EmbeddedTrial(task.loaded.store(), task.rules, task.graph, modules=self._modules)
-        embedded.work()
+        embedded.evaluate()
         task.expected.check(f"the embedded engine on {task.name}", embedded.counts())
         expected = Expected(_without_zeros(embedded.counts()))
-        found, _ = measure_on_spark(
+        measurement, _ = measure_on_spark(
             f"Spark on {task.name}",
             lambda: SparkTrial(self._base, task, counting=False),
             expected,
             self._runs,
         )
-        return found
+        return measurement
 
 
 class _Series:
-    """The same change again and again."""
+    """Repeated runs of the same change."""
 
-    def __init__(self, change: str, act: Callable[[KnowledgeBase], ChangeReport]) -> None:
+    def __init__(self, change: str, apply: Callable[[KnowledgeBase], ChangeReport]) -> None:
         self.change = change
         self.runs: list[Run] = []
-        self._act = act
+        self._apply = apply
         self._windows: list[Window] = []
         self._nodes = 0
         self._grown = 0
 
-    def play(self, kb: KnowledgeBase) -> None:
-        done = timed(lambda: self._act(kb))
+    def run(self, kb: KnowledgeBase) -> None:
+        done = timed(lambda: self._apply(kb))
         report = done.result
         if len(report.rules_added) + len(report.rules_removed) != 1:
             raise WrongCountError(f"{self.change} had no effect: {report}")
@@ -147,18 +148,18 @@ class _Series:
         )
 
 
-def _removed(kb: KnowledgeBase, label: str) -> ChangeReport:
+def _delete(kb: KnowledgeBase, label: str) -> ChangeReport:
     with kb.change() as change:
         change.remove_rules(label)
     return change.report
 
 
-def _added(kb: KnowledgeBase, text: str) -> ChangeReport:
+def _insert(kb: KnowledgeBase, text: str) -> ChangeReport:
     with kb.change() as change:
         change.add_rules(text)
     return change.report
 
 
 def _without_zeros(counts: dict[str, int]) -> dict[str, int]:
-    # A knowledge base names every predicate that has rules, an engine those that have facts.
+    # A knowledge base lists every predicate with rules, an engine only those with facts.
     return {name: count for name, count in counts.items() if count}

@@ -1,7 +1,6 @@
-"""A transitive closure by data frames: the loop as most people write it, and one that was tuned by hand.
+"""Transitive closure with data frames: the usual semi-naive loop, and one that is tuned by hand.
 
-Both start from edges that are cached, go round after round with what the last round found, and count what
-there is in the end.
+Both start from cached edges, join the delta of the last round with them, and count the paths at the end.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 NAIVE = "naive loop"
 TUNED = "tuned loop"
-# What matters for the loops, of all settings of a session. The first have no value of their own unless
-# somebody gives them one.
+# The settings that matter for the loops. Those of the context have no value unless the user sets one.
 _OF_THE_CONTEXT = ("spark.master", "spark.driver.memory")
 _OF_THE_SESSION = (
     "spark.sql.shuffle.partitions",
@@ -33,9 +31,9 @@ _OF_THE_SESSION = (
 )
 _DEFAULT = "Spark's default"
 _TUNED_SETTINGS = {
-    # Plans are the same in every round: nothing is learned by looking at them again.
+    # Plans are the same in every round, so adapting them gains nothing.
     "spark.sql.adaptive.enabled": "false",
-    # Rows that lie together by one column of two need not be moved.
+    # Rows that are partitioned by one of two columns need no shuffle.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
 }
 
@@ -49,7 +47,7 @@ class Edges:
 
     @classmethod
     def cached(cls, session: SparkSession, rows: NDArray[np.int64]) -> Edges:
-        """Send edges to Spark, and have them cached there."""
+        """Send edges to Spark and cache them."""
         table = pa.table({"x": pa.array(rows[:, 0]), "y": pa.array(rows[:, 1])})
         frame = session.createDataFrame(table).cache()
         frame.count()
@@ -61,37 +59,36 @@ class Edges:
 
 
 class NaiveLoop:
-    """The loop as most people write it: join, distinct, anti-join with all so far, checkpoint, repeat."""
+    """The usual loop: join, distinct, anti-join with all known paths, checkpoint, repeat."""
 
     def __init__(self, edges: Edges) -> None:
         """Take cached edges."""
         self._edges = edges
         self._total = 0
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         """Run the loop and count."""
         edges = self._edges.frame
         steps = edges.toDF("y", "z")
-        known = fresh = edges
+        known = delta = edges
         while True:
-            found = fresh.join(steps, "y").selectExpr("x", "z as y").distinct()
-            fresh = found.join(known, ["x", "y"], "left_anti").localCheckpoint()
-            if fresh.isEmpty():
+            joined = delta.join(steps, "y").selectExpr("x", "z as y").distinct()
+            delta = joined.join(known, ["x", "y"], "left_anti").localCheckpoint()
+            if delta.isEmpty():
                 break
-            known = known.union(fresh)
+            known = known.union(delta)
         self._total = known.count()
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many paths there are."""
+        """Return the number of paths."""
         return {"path": self._total}
 
 
 class TunedLoop:
-    """The same, by somebody who reads plans.
+    """The same loop with a better plan.
 
-    Edges are broadcast, so the join moves nothing. Paths are dealt out by their start, which every round
-    keeps, and rows that lie together by one of two columns count as such. The anti-join hashes and does not
-    sort. Plans are not adapted.
+    Edges are broadcast, so the join needs no shuffle. Paths are hash-partitioned by their start, which every
+    round keeps. The anti-join hashes and does not sort. Plans are not adapted.
     """
 
     def __init__(self, edges: Edges, cores: int) -> None:
@@ -100,40 +97,40 @@ class TunedLoop:
         self._cores = cores
         self._total = 0
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         """Run the loop and count."""
         with changed(self._edges.session, _TUNED_SETTINGS):
             edges = self._edges.frame
             steps = edges.toDF("y", "z").hint("broadcast")
-            known = fresh = edges.repartition(self._cores, "x").localCheckpoint()
+            known = delta = edges.repartition(self._cores, "x").localCheckpoint()
             while True:
-                found = fresh.join(steps, "y").selectExpr("x", "z as y").distinct()
-                fresh = found.join(known.hint("shuffle_hash"), ["x", "y"], "left_anti").localCheckpoint()
-                if fresh.isEmpty():
+                joined = delta.join(steps, "y").selectExpr("x", "z as y").distinct()
+                delta = joined.join(known.hint("shuffle_hash"), ["x", "y"], "left_anti").localCheckpoint()
+                if delta.isEmpty():
                     break
-                known = known.union(fresh)
+                known = known.union(delta)
             self._total = known.count()
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many paths there are."""
+        """Return the number of paths."""
         return {"path": self._total}
 
 
 def session_settings(session: SparkSession) -> dict[str, str]:
-    """Return the settings that matter for the loops, as they stand."""
+    """Return the current settings that matter for the loops."""
     context = session.sparkContext.getConf()
-    given = {name: str(context.get(name, _DEFAULT)) for name in _OF_THE_CONTEXT}
-    return given | {name: str(session.conf.get(name)) for name in _OF_THE_SESSION}
+    of_context = {name: str(context.get(name, _DEFAULT)) for name in _OF_THE_CONTEXT}
+    return of_context | {name: str(session.conf.get(name)) for name in _OF_THE_SESSION}
 
 
 def tuned_settings(session: SparkSession) -> dict[str, str]:
-    """Return the same as the tuned loop has them."""
+    """Return the settings of the tuned loop."""
     return session_settings(session) | _TUNED_SETTINGS
 
 
 @contextmanager
 def changed(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Run a block with some settings changed."""
+    """Change settings for a block."""
     before = {name: session.conf.get(name) for name in values}
     for name, value in values.items():
         session.conf.set(name, value)

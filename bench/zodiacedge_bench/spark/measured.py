@@ -1,4 +1,4 @@
-"""A trial measured in a session of Spark: what it took, and when each run was."""
+"""Measures trials in a Spark session, with the window of each run."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
     from zodiacedge_bench.measure.harness import Trial
 
-# What takes longer runs once, unless more runs are asked for.
+# A longer trial runs once, unless the number of runs is prescribed.
 LONG = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFigure(Figure):
-    """How long something takes on Spark, when each run was, and by which ways nodes were evaluated."""
+    """The times of an engine, the windows of its runs, and the strategies of the nodes."""
 
     windows: tuple[Window, ...] = ()
     how: str = ""
 
     @property
     def first(self) -> float:
-        """The wall time of the first run, for which workers start and load what they need."""
+        """The wall time of the first run, in which workers start and import modules."""
         return self.measurement.runs[0].seconds
 
     @property
     def window(self) -> Window | None:
-        """When the best run was; nothing where it was not on Spark."""
+        """The window of the best run; None where it was not on Spark."""
         if not self.windows:
             return None
         return self.windows[self.measurement.runs.index(self.measurement.best)]
@@ -43,17 +43,17 @@ class SparkFigure(Figure):
 
 
 def measure_on_spark(
-    what: str, fresh: Callable[[], Trial], expected: Expected, runs: int | None
+    name: str, fresh: Callable[[], Trial], expected: Expected, runs: int | None
 ) -> tuple[Measurement, tuple[Window, ...]]:
-    """Run a trial several times, a very long one once."""
+    """Run a trial several times, a very long trial once."""
     windows: list[Window] = []
 
     def trial() -> TimedTrial:
         return TimedTrial(fresh(), windows)
 
-    found = measure(what, trial, expected, 1)
-    more = (runs or (1 if found.best.seconds > LONG else fewest(found.runs))) - 1
+    measurement = measure(name, trial, expected, 1)
+    more = (runs or (1 if measurement.best.seconds > LONG else fewest(measurement.runs))) - 1
     if more:
-        again = measure(what, trial, Expected(found.counts), more)
-        found = Measurement((*found.runs, *again.runs), found.counts)
-    return found, tuple(windows)
+        again = measure(name, trial, Expected(measurement.counts), more)
+        measurement = Measurement((*measurement.runs, *again.runs), measurement.counts)
+    return measurement, tuple(windows)

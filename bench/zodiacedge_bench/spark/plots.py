@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge_bench.spark.events import Profile
-    from zodiacedge_bench.spark.growth import Size
+    from zodiacedge_bench.spark.growth import GrowthFigure
     from zodiacedge_bench.spark.leaf import LeafFigure
     from zodiacedge_bench.spark.report import SparkReport
 
@@ -40,7 +40,7 @@ def _leaves(changes: Sequence[LeafFigure]) -> Any:  # noqa: ANN401 - matplotlib 
     return figure
 
 
-def _growth(sizes: Sequence[Size]) -> Any:  # noqa: ANN401 - as above
+def _growth(sizes: Sequence[GrowthFigure]) -> Any:  # noqa: ANN401 - as above
     figure, axes = new_plot(f"growing data, from {sizes[0].workload} on")
     factors = [size.factor for size in sizes]
     curves = {
@@ -62,20 +62,20 @@ def _growth(sizes: Sequence[Size]) -> Any:  # noqa: ANN401 - as above
 
 def _profiles(profiles: Sequence[tuple[str, str, Profile]]) -> Any:  # noqa: ANN401 - as above
     figure, axes = new_plot("where time goes: shares of the driver's time and of that of tasks")
-    parts = {
+    times_by_kind = {
         "no task runs": [profile.driver for _, _, profile in profiles],
         "at work in Java": [profile.cpu for _, _, profile in profiles],
         "garbage": [profile.collecting for _, _, profile in profiles],
         "Python or waiting": [profile.waiting for _, _, profile in profiles],
         "around tasks": [profile.around for _, _, profile in profiles],
     }
-    totals = [max(sum(column), 1e-9) for column in zip(*parts.values(), strict=True)]
+    totals = [max(sum(column), 1e-9) for column in zip(*times_by_kind.values(), strict=True)]
     shares = {
         label: [100 * value / total for value, total in zip(seconds, totals, strict=True)]
-        for label, seconds in parts.items()
+        for label, seconds in times_by_kind.items()
     }
     stacked_bars(axes, shares)
-    names = [f"{what}, {who}" for what, who, _ in profiles]
+    names = [f"{name}, {engine}" for name, engine, _ in profiles]
     axes.set_xticks(range(len(profiles)), names, rotation=60, ha="right", fontsize="x-small")
     axes.set_ylabel("percent")
     return figure

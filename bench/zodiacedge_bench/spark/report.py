@@ -1,4 +1,4 @@
-"""All that `zodiac bench spark` found, as tables for people and as plain values for JSON."""
+"""The report of `zodiac bench spark`: all figures, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ if TYPE_CHECKING:
     from zodiacedge_bench.report.targets import Verdict
     from zodiacedge_bench.spark.clock import Window
     from zodiacedge_bench.spark.events import Profile
-    from zodiacedge_bench.spark.growth import Size
+    from zodiacedge_bench.spark.growth import GrowthFigure
     from zodiacedge_bench.spark.leaf import LeafFigure
     from zodiacedge_bench.spark.measured import SparkFigure
 
-# The least processor time that the system tells.
+# The resolution of processor time.
 _TICK = 0.01
 
 
 @dataclass(frozen=True)
 class SparkReport:
-    """What the benchmark found."""
+    """The figures of the benchmark."""
 
     machine: Machine
     settings: Mapping[str, Mapping[str, str]]
-    """Settings of Spark, by the loop that has them."""
+    """Settings of Spark, by loop."""
     figures: tuple[SparkFigure, ...] = ()
     changes: tuple[LeafFigure, ...] = ()
-    growth: tuple[Size, ...] = ()
+    growth: tuple[GrowthFigure, ...] = ()
     events: Events = field(default_factory=Events)
     bench: str = "spark"
     not_installed: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What was wanted, and whether it was reached."""
+        """The targets, and whether they were reached."""
         return (
             *speed_verdicts(self.figures, LOOPS),
             *leaf_verdicts(self.changes),
@@ -70,8 +70,8 @@ class SparkReport:
 
     @cached_property
     def ratios(self) -> dict[tuple[str, str], Run]:
-        """How many times our time on Spark each engine takes, by wall and by processor time."""
-        best = {(one.workload, one.engine): one.measurement.best for one in self.figures}
+        """The times of each engine divided by those of the engine `spark`: wall and processor time."""
+        best = {(figure.workload, figure.engine): figure.measurement.best for figure in self.figures}
         return {
             (workload, engine): Run(
                 run.seconds / best[workload, SPARK].seconds,
@@ -82,10 +82,10 @@ class SparkReport:
 
     @cached_property
     def profiles(self) -> tuple[tuple[str, str, Profile], ...]:
-        """Where the time of the best run of each went."""
+        """The profile of the best run of each workload and engine."""
         if not self.events.jobs:
             return ()
-        return tuple((what, who, self.events.within(window)) for what, who, window in self._windows())
+        return tuple((name, engine, self.events.within(window)) for name, engine, window in self._windows())
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
@@ -94,31 +94,34 @@ class SparkReport:
             "machine": self.machine.to_dict(),
             "settings": {name: dict(values) for name, values in self.settings.items()},
             "figures": [
-                one.to_dict() | {"ratio": ratio.seconds, "cpu_ratio": ratio.cpu_seconds}
-                for one in self.figures
-                for ratio in (self.ratios[one.workload, one.engine],)
+                figure.to_dict() | {"ratio": ratio.seconds, "cpu_ratio": ratio.cpu_seconds}
+                for figure in self.figures
+                for ratio in (self.ratios[figure.workload, figure.engine],)
             ],
-            "changes": [one.to_dict() | {"jobs": self._jobs.get(one.change)} for one in self.changes],
-            "growth": [one.to_dict() for one in self.growth],
+            "changes": [
+                figure.to_dict() | {"jobs": self._jobs.get(figure.change)} for figure in self.changes
+            ],
+            "growth": [size.to_dict() for size in self.growth],
             "where_time_goes": [
-                {"what": what, "engine": who} | one.to_dict() for what, who, one in self.profiles
+                {"what": name, "engine": engine} | profile.to_dict()
+                for name, engine, profile in self.profiles
             ],
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
 
     def tables(self) -> Sequence[TextTable]:
-        """Return the tables that have something in them."""
+        """Return the tables that have rows."""
         loops = {figure.engine for figure in self.figures} & {NAIVE, TUNED}
-        found = (
+        tables = (
             *((settings_table(self.settings),) if loops else ()),
             time_table(self.figures, self.ratios),
             leaf_table(self.changes, self._jobs),
             growth_table(self.growth),
             profile_table(self.profiles),
-            purpose_table([one for one in self.profiles if one[1] not in loops]),
+            purpose_table([profile for profile in self.profiles if profile[1] not in loops]),
             target_table(self.verdicts),
         )
-        return [table for table in found if table.rows]
+        return [table for table in tables if table.rows]
 
     def draw(self, folder: Path) -> list[Path]:
         """Draw pictures into a folder, and return their files."""
@@ -128,7 +131,7 @@ class SparkReport:
     def _jobs(self) -> dict[str, int]:
         if not self.events.jobs:
             return {}
-        return {one.change: self.events.within(one.window).jobs for one in self.changes}
+        return {change.change: self.events.within(change.window).jobs for change in self.changes}
 
     def _windows(self) -> Iterator[tuple[str, str, Window]]:
         for figure in self.figures:

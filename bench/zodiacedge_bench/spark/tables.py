@@ -1,4 +1,4 @@
-"""Figures on Spark as tables of text."""
+"""Text tables of the figures on Spark."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from zodiacedge_bench.measure.harness import Run
     from zodiacedge_bench.spark.events import Profile
-    from zodiacedge_bench.spark.growth import Size
+    from zodiacedge_bench.spark.growth import GrowthFigure
     from zodiacedge_bench.spark.leaf import LeafFigure
     from zodiacedge_bench.spark.measured import SparkFigure
 
     Profiles = Sequence[tuple[str, str, Profile]]
-    """Of what, by whom, and where its time went."""
+    """Name, engine and profile of each run."""
 
 _MEGABYTE = 1e6
 _MOST_PURPOSES = 4
@@ -24,27 +24,27 @@ _MOST_PURPOSES = 4
 
 def settings_table(by_loop: Mapping[str, Mapping[str, str]]) -> TextTable:
     """Return settings of Spark, a column for each loop."""
-    names = dict.fromkeys(name for one in by_loop.values() for name in one)
-    rows = tuple((name, *(one.get(name, "") for one in by_loop.values())) for name in names)
+    names = dict.fromkeys(name for settings in by_loop.values() for name in settings)
+    rows = tuple((name, *(settings.get(name, "") for settings in by_loop.values())) for name in names)
     return TextTable(("setting", *by_loop), rows)
 
 
 def time_table(figures: Iterable[SparkFigure], ratios: Mapping[tuple[str, str], Run]) -> TextTable:
-    """Return how long each engine takes; the ratios are its times divided by ours on Spark."""
+    """Return the times of each engine, and their ratios to those of the engine `spark`."""
     rows = tuple(
         (
-            one.workload,
-            one.engine,
-            f"{one.measurement.derived:,}",
-            f"{one.seconds:.3f}",
-            f"{one.measurement.best.cpu_seconds:.3f}",
-            f"{one.first:.3f}",
-            str(len(one.measurement.runs)),
-            f"{ratios[one.workload, one.engine].cpu_seconds:,.2f}",
-            f"{ratios[one.workload, one.engine].seconds:,.2f}",
-            one.how,
+            figure.workload,
+            figure.engine,
+            f"{figure.measurement.derived:,}",
+            f"{figure.seconds:.3f}",
+            f"{figure.measurement.best.cpu_seconds:.3f}",
+            f"{figure.first:.3f}",
+            str(len(figure.measurement.runs)),
+            f"{ratios[figure.workload, figure.engine].cpu_seconds:,.2f}",
+            f"{ratios[figure.workload, figure.engine].seconds:,.2f}",
+            figure.how,
         )
-        for one in figures
+        for figure in figures
     )
     columns = ("workload", "engine", "derived", "seconds", "CPU s", "first run s", "runs", "CPU ratio")
     return TextTable((*columns, "ratio", "nodes"), rows)
@@ -54,40 +54,40 @@ def leaf_table(figures: Iterable[LeafFigure], jobs: Mapping[str, int]) -> TextTa
     """Return changes beside materialising again."""
     rows = tuple(
         (
-            one.workload,
-            one.change,
-            f"{one.grown:+,}",
-            str(one.nodes),
-            str(jobs.get(one.change, "")),
-            f"{one.best.seconds:.3f}",
-            f"{one.best.cpu_seconds:.3f}",
-            f"{one.again.best.seconds:.3f}",
-            f"{one.again.best.cpu_seconds:.3f}",
-            f"{one.factor:,.1f}",
+            figure.workload,
+            figure.change,
+            f"{figure.grown:+,}",
+            str(figure.nodes),
+            str(jobs.get(figure.change, "")),
+            f"{figure.best.seconds:.3f}",
+            f"{figure.best.cpu_seconds:.3f}",
+            f"{figure.again.best.seconds:.3f}",
+            f"{figure.again.best.cpu_seconds:.3f}",
+            f"{figure.factor:,.1f}",
         )
-        for one in figures
+        for figure in figures
     )
     columns = ("workload", "change", "facts", "nodes", "jobs", "seconds", "CPU s", "again s", "its CPU s")
     return TextTable((*columns, "factor"), rows)
 
 
-def growth_table(sizes: Sequence[Size]) -> TextTable:
-    """Return times on growing data; what stands behind a time is how many times the first one it is."""
+def growth_table(sizes: Sequence[GrowthFigure]) -> TextTable:
+    """Return times on growing data, each with its ratio to the time of the smallest size."""
     rows = []
-    for one in sizes:
+    for size in sizes:
         first = sizes[0]
         rows.append(
             (
-                f"x{one.factor}",
-                one.workload,
-                f"{one.facts:,}",
-                f"{one.measurement.derived:,}",
-                _grown(one.load.seconds, first.load.seconds),
-                _grown(one.seconds, first.seconds),
-                _grown(one.measurement.best.cpu_seconds, first.measurement.best.cpu_seconds),
-                _grown(one.embedded_load, first.embedded_load),
-                _grown(one.embedded, first.embedded),
-                one.how,
+                f"x{size.factor}",
+                size.workload,
+                f"{size.facts:,}",
+                f"{size.measurement.derived:,}",
+                _grown(size.load.seconds, first.load.seconds),
+                _grown(size.seconds, first.seconds),
+                _grown(size.measurement.best.cpu_seconds, first.measurement.best.cpu_seconds),
+                _grown(size.embedded_load, first.embedded_load),
+                _grown(size.embedded, first.embedded),
+                size.how,
             )
         )
     columns = ("data", "workload", "facts", "derived", "load s", "seconds", "CPU s", "embedded load s")
@@ -95,25 +95,25 @@ def growth_table(sizes: Sequence[Size]) -> TextTable:
 
 
 def profile_table(profiles: Profiles) -> TextTable:
-    """Return where time went: seconds of wall time, then seconds of tasks over all cores."""
+    """Return profiles: seconds of wall time, then seconds of tasks over all cores."""
     rows = tuple(
         (
-            what,
-            who,
-            f"{one.seconds:.2f}",
-            f"{one.driver:.2f}",
-            f"{one.run:.2f}",
-            f"{one.cpu:.2f}",
-            f"{one.collecting:.2f}",
-            f"{one.waiting:.2f}",
-            f"{one.around:.2f}",
-            f"{one.jobs:,}",
-            f"{one.stages:,}",
-            f"{one.tasks:,}",
-            f"{one.shuffled / _MEGABYTE:,.1f}",
-            f"{one.spilled / _MEGABYTE:,.1f}",
+            name,
+            engine,
+            f"{profile.seconds:.2f}",
+            f"{profile.driver:.2f}",
+            f"{profile.run:.2f}",
+            f"{profile.cpu:.2f}",
+            f"{profile.collecting:.2f}",
+            f"{profile.waiting:.2f}",
+            f"{profile.around:.2f}",
+            f"{profile.jobs:,}",
+            f"{profile.stages:,}",
+            f"{profile.tasks:,}",
+            f"{profile.shuffled / _MEGABYTE:,.1f}",
+            f"{profile.spilled / _MEGABYTE:,.1f}",
         )
-        for what, who, one in profiles
+        for name, engine, profile in profiles
     )
     times = ("seconds", "no task runs", "in tasks", "at work in Java", "garbage", "Python or waiting")
     counts = ("jobs", "stages", "tasks", "MB moved", "MB spilled")
@@ -121,13 +121,13 @@ def profile_table(profiles: Profiles) -> TextTable:
 
 
 def purpose_table(profiles: Profiles) -> TextTable:
-    """Return what our own jobs were for."""
+    """Return the numbers of our jobs by description."""
     rows = []
-    for what, who, one in profiles:
-        named = [(why, count) for why, count in one.purposes.items() if why]
-        most = ", ".join(f"{count:,} {why}" for why, count in named[:_MOST_PURPOSES])
-        others = sum(count for _, count in named[_MOST_PURPOSES:])
-        rows.append((what, who, most + (f", {others:,} for something else" if others else "")))
+    for name, engine, profile in profiles:
+        named = [(purpose, count) for purpose, count in profile.purposes.items() if purpose]
+        most = ", ".join(f"{count:,} {purpose}" for purpose, count in named[:_MOST_PURPOSES])
+        rest = sum(count for _, count in named[_MOST_PURPOSES:])
+        rows.append((name, engine, most + (f", {rest:,} for something else" if rest else "")))
     return TextTable(("jobs of", "engine", "how many for what"), tuple(rows))
 
 

@@ -10,7 +10,7 @@ from zodiacedge_bench.spark.loops import NAIVE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from zodiacedge_bench.spark.growth import Size
+    from zodiacedge_bench.spark.growth import GrowthFigure
     from zodiacedge_bench.spark.leaf import LeafFigure
 
 SPARK = "zodiac on Spark"
@@ -39,7 +39,7 @@ def leaf_verdicts(figures: Iterable[LeafFigure]) -> tuple[Verdict, ...]:
     )
 
 
-def growth_verdicts(sizes: Sequence[Size]) -> tuple[Verdict, ...]:
+def growth_verdicts(sizes: Sequence[GrowthFigure]) -> tuple[Verdict, ...]:
     """Return verdicts on the growth of times from the smallest to the largest data, on Spark and embedded."""
     if len(sizes) < 2:
         return ()
@@ -52,9 +52,9 @@ def growth_verdicts(sizes: Sequence[Size]) -> tuple[Verdict, ...]:
     return tuple(
         Verdict(
             Target(
-                f"{last.workload} after {first.workload}: {what}", last.workload, SPARK, _MOST_GROWTH, GROWTH
+                f"{last.workload} after {first.workload}: {task}", last.workload, SPARK, _MOST_GROWTH, GROWTH
             ),
             times,
         )
-        for what, times in ratios.items()
+        for task, times in ratios.items()
     )

@@ -1,4 +1,4 @@
-"""Our engine from facts that lie ready: one evaluation of all rules."""
+"""A trial of the engine `spark`: one evaluation of all rules from loaded facts."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class SparkTrial:
-    """One evaluation from scratch. A version on Spark stays as it is: all trials start from the same one."""
+    """One evaluation from scratch. Versions are immutable: all trials start from the same one."""
 
     def __init__(self, base: State, task: Task, *, counting: bool = True) -> None:
-        """Take a version with the facts of a task; `counting` says whether the clock sees that too."""
+        """Take a version with the facts of a task; `counting` says whether counting is timed."""
         self._base = base
         self._after = base
         self._task = task
         self._counting = counting
         self._counts: Mapping[Predicate, int] = {}
 
-    def work(self) -> None:
+    def evaluate(self) -> None:
         """Evaluate node after node, and count."""
         base, task = self._base, self._task
         nothing = base.effective_delta(base.batch(), base.batch())
@@ -37,22 +37,22 @@ class SparkTrial:
 
     def counts(self) -> dict[str, int]:
         """Return the derived facts per predicate."""
-        found = self._counts if self._counting else self._after.derived_counts()
-        return {predicate.name: count for predicate, count in found.items()}
+        counts = self._counts if self._counting else self._after.derived_counts()
+        return {predicate.name: count for predicate, count in counts.items()}
 
     @property
     def how(self) -> Mapping[str, int]:
-        """By which ways nodes were evaluated, and how many by each."""
+        """The number of nodes by strategy."""
         return strategies(self._after.runs)
 
 
 def strategies(runs: Iterable[NodeRun]) -> dict[str, int]:
-    """Count nodes by the way they took; the reasons are left out."""
-    means = (run.strategy.partition(":")[0] for run in runs)
-    means = (IN_ONE_TASK if one.endswith(IN_ONE_TASK) else one for one in means)
-    return dict(Counter(means).most_common())
+    """Count nodes by strategy, without the reasons."""
+    names = (run.strategy.partition(":")[0] for run in runs)
+    names = (IN_ONE_TASK if name.endswith(IN_ONE_TASK) else name for name in names)
+    return dict(Counter(names).most_common())
 
 
-def strategies_text(found: Mapping[str, int]) -> str:
-    """Return ways as people read them."""
-    return ", ".join(f"{count:,} {strategy}" for strategy, count in found.items())
+def strategies_text(counts: Mapping[str, int]) -> str:
+    """Return counts of strategies as text."""
+    return ", ".join(f"{count:,} {strategy}" for strategy, count in counts.items())

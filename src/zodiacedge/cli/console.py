@@ -31,7 +31,7 @@ class Console:
         """Set whether standard output is JSON."""
         self.as_json = as_json
         self.beside: Mapping[str, object] = {}
-        """The JSON of the work done so far, for a command that fails."""
+        """The JSON of the results so far, for a command that fails."""
         self._bar: _Bar | None = None
 
     def json(self, document: object) -> None:
@@ -95,16 +95,16 @@ class Console:
     def loading(self, progress: LoadProgress) -> None:
         """Show the progress of a load."""
         if self._bar:
-            what = f"{progress.facts:,} facts"
-            self._bar.move("loading", progress.bytes_read, progress.bytes_total, what)
+            detail = f"{progress.facts:,} facts"
+            self._bar.move("loading", progress.bytes_read, progress.bytes_total, detail)
 
     def evaluating(self, progress: Progress) -> None:
         """Show the hyper-node and round that an engine has reached."""
         if self._bar:
             rules = ", ".join(progress.rules)
             round_and_facts = f"  round {progress.round}  {progress.facts:,} facts" if progress.nodes else ""
-            what = f"{rules[:40]}{round_and_facts}"
-            self._bar.move(progress.stage or "evaluating", progress.node, progress.nodes, what)
+            detail = f"{rules[:40]}{round_and_facts}"
+            self._bar.move(progress.stage or "evaluating", progress.node, progress.nodes, detail)
 
 
 class _Bar:
@@ -117,14 +117,14 @@ class _Bar:
             BarColumn(bar_width=30),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[what]}", markup=False),
+            TextColumn("{task.fields[detail]}", markup=False),
             console=RichConsole(stderr=True),
             transient=True,
         )
-        self._task = self.progress.add_task("starting", total=None, what="")
+        self._task = self.progress.add_task("starting", total=None, detail="")
 
-    def move(self, title: str, done: int, total: int, what: str) -> None:
-        self.progress.update(self._task, description=title, completed=done, total=total or 1, what=what)
+    def move(self, title: str, done: int, total: int, detail: str) -> None:
+        self.progress.update(self._task, description=title, completed=done, total=total or 1, detail=detail)
 
 
 def diagnostics_document(diagnostics: Sequence[Diagnostic]) -> dict[str, object]:
@@ -142,9 +142,9 @@ def bold(text: str) -> str:
     return click.style(text, bold=True)
 
 
-def many(count: int, what: str) -> str:
+def many(count: int, noun: str) -> str:
     """Return a count with its noun: 1 rule, 2 rules."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _colour() -> bool | None:

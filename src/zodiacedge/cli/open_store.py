@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.console import many
-from zodiacedge.cli.options import Chosen
+from zodiacedge.cli.options import EngineOptions
 from zodiacedge.language.printer import format_term
 from zodiacedge.opening import open_kb
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def reading(
-    console: Console, store: str, at: int | None = None, on: Chosen | None = None
+    console: Console, store: str, at: int | None = None, on: EngineOptions | None = None
 ) -> StoredKnowledgeBase:
     """Open a store for reading, its last version or an earlier one, and report skipped log records."""
-    on = on or Chosen()
+    on = on or EngineOptions()
     with console.progress():
         kb = open_kb(
             store,
@@ -43,10 +43,15 @@ def reading(
 
 
 def writing(
-    console: Console, store: str, *, create: bool = False, strict: bool = False, on: Chosen | None = None
+    console: Console,
+    store: str,
+    *,
+    create: bool = False,
+    strict: bool = False,
+    on: EngineOptions | None = None,
 ) -> StoredKnowledgeBase:
     """Open a store for writing, and report repairs."""
-    on = on or Chosen()
+    on = on or EngineOptions()
     kb = open_kb(
         store,
         create=create,

@@ -69,7 +69,7 @@ def files_options(function: Command) -> Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class EngineOptions:
     """The engine options of a command."""
 
     engine: str = "embedded"
@@ -99,7 +99,7 @@ def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
         )
         @functools.wraps(function)
         def call(*args: object, engine: str, master: str, scratch: str, seed: int, **options: object) -> None:
-            function(*args, on=Chosen(engine, master, scratch, seed), **options)
+            function(*args, on=EngineOptions(engine, master, scratch, seed), **options)
 
         return call
 

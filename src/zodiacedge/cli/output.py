@@ -1,4 +1,4 @@
-"""Writes the files of commands: pictures and exports; checks folders before long work."""
+"""Writes the files of commands: pictures and exports; checks folders before a long evaluation."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def export_document(report: ExportReport | None) -> dict[str, object]:
 
 def _problem(path: Path, why: str) -> LoadProblem:
     return LoadProblem(
-        Diagnostic("U005", f"{path} cannot be written: {why}", "name another place with --out")
+        Diagnostic("U005", f"{path} cannot be written: {why}", "name another folder with --out")
     )

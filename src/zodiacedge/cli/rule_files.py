@@ -82,7 +82,7 @@ def read_rules(paths: Iterable[str]) -> CheckedProgram:
 
 
 def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:
-    """Yield the rules without an error: a cycle among them stays one when the others are corrected."""
+    """Yield the rules without an error: a cycle among them remains after the corrections."""
     errors = [d.span for d in findings if d.span and d.severity == "error"]
     if not errors:
         yield from rules
@@ -102,9 +102,9 @@ def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Ru
 def _expanded(path: str, extension: str) -> list[Path]:
     named = Path(path)
     if (named / MARKER).exists() or "://" in path:
-        what = "a store" if (named / MARKER).exists() else "an address"
+        kind = "a store" if (named / MARKER).exists() else "an address"
         note = "look at a store with zodiac query or zodiac rules, and change it with zodiac apply"
-        raise _problem(f"{path} is {what}, not a program", note)
+        raise _problem(f"{path} is {kind}, not a program", note)
     if named.is_dir():
         inside = sorted(named.rglob(f"*{extension}"))
         if not inside:

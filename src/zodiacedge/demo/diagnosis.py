@@ -120,7 +120,7 @@ def diagnose(
         noon = _noon(kb, number, degrees, nearby)
         unusual = kb.query(f"ans(P) :- <{FARM}unusual>(T, P) .")
         before = _state(kb)
-        with kb.change("rule set 1 comes") as change:
+        with kb.change("insert rule set 1") as change:
             change.add_rules(rule_set(1), "rs1.rules")
         added = change.report
         if draw:
@@ -128,7 +128,7 @@ def diagnose(
         neighbours = _value(kb, "hasNeighbourAirTemperatureMeasurementNumber", number)
         median = _value(kb, "hasMedianAirTemperatureMeasurementNearby", number)
         broken = bool(kb.prepare("?- SensorAnomalyWindTurbine(T) .", "T")(T=turbine(number)))
-        with kb.change("rule set 1 goes") as change:
+        with kb.change("delete rule set 1") as change:
             change.remove_rules(rule_set(1), "rs1.rules")
         return Diagnosis(
             number,
@@ -160,14 +160,14 @@ def load_kernels() -> None:
 
 
 def _noon(kb: KnowledgeBase, number: int, degrees: float, nearby: Mapping[IRI, float]) -> ChangeReport:
-    me = turbine(number)
-    previous = kb.prepare(f"ans(V) :- <{_READING}>(T, P, V) .", "T", "P")(T=me, P=AMBIENT)
-    old = [(_READING, me, AMBIENT, value) for (value,) in previous]
-    old += [(_NEARBY, me, name, value) for name, value in air_nearby(kb, number).items()]
+    own = turbine(number)
+    previous = kb.prepare(f"ans(V) :- <{_READING}>(T, P, V) .", "T", "P")(T=own, P=AMBIENT)
+    old = [(_READING, own, AMBIENT, value) for (value,) in previous]
+    old += [(_NEARBY, own, name, value) for name, value in air_nearby(kb, number).items()]
     with kb.change("noon") as change:
         change.remove_facts(old)
-        change.add_facts([(_READING, me, AMBIENT, degrees)])
-        change.add_facts([(_NEARBY, me, name, value) for name, value in nearby.items()])
+        change.add_facts([(_READING, own, AMBIENT, degrees)])
+        change.add_facts([(_NEARBY, own, name, value) for name, value in nearby.items()])
     return change.report
 
 

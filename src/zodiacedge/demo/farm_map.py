@@ -11,7 +11,7 @@ _STEP, _LEFT, _TOP, _RADIUS = 92, 70, 78, 26
 _STYLE = (
     "text{font-family:system-ui,sans-serif;font-size:12px;fill:#1e293b;text-anchor:middle}"
     ".title{font-size:15px;font-weight:600;text-anchor:start}.row{text-anchor:start;fill:#64748b}"
-    ".value{font-weight:600}.found{fill:none;stroke:#b91c1c;stroke-width:4}"
+    ".value{font-weight:600}.broken{fill:none;stroke:#b91c1c;stroke-width:4}"
     ".front{fill:none;stroke:#1d4ed8;stroke-width:4}"
 )
 _COLDEST, _WARMEST = -15.0, 15.0
@@ -28,13 +28,11 @@ def farm_map(
     Args:
         rows: The turbines of each row.
         temperatures: The reading of each turbine, in degrees.
-        marked: The highlighted turbines: a class of the style sheet, `found` or `front`, and a caption.
+        marked: The highlighted turbines: a class of the style sheet, `broken` or `front`, and a caption.
     """
-    longest = max(map(len, rows.values()))
+    longest, sensors = max(map(len, rows.values())), sum(map(len, rows.values()))
     width, height = _LEFT + longest * _STEP + 10, _TOP + len(rows) * _STEP
-    body = [
-        f'<text class="title" x="12" y="28">Air temperature at noon, as {_total(rows)} sensors say</text>'
-    ]
+    body = [f'<text class="title" x="12" y="28">Air temperature at noon, as {sensors} sensors say</text>']
     for line, (row, numbers) in enumerate(rows.items()):
         y = _TOP + line * _STEP
         body.append(f'<text class="row" x="12" y="{y + 4}">row {row}</text>')
@@ -72,7 +70,3 @@ def _colour(degrees: float) -> str:
     saturation = min(abs(degrees) / (_WARMEST if degrees > 0 else -_COLDEST), 1.0)
     mixed = (round(a + (b - a) * saturation) for a, b in zip(_WHITE, end, strict=True))
     return f"rgb({','.join(map(str, mixed))})"
-
-
-def _total(rows: Mapping[int, Sequence[int]]) -> int:
-    return sum(map(len, rows.values()))

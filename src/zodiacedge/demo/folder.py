@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.cli.output import check_folder, write_text
@@ -15,13 +14,13 @@ if TYPE_CHECKING:
 _FIRST_LINE = "Made by zodiac demo, which removes it when it is played again into this folder."
 _NOTES = f"""{_FIRST_LINE}
 
-farm.nt      what the sensors of the farm observed in the morning, as RDF
-landing/     what they observed at noon
+farm.nt      observations of the sensors in the morning, as RDF
+landing/     observations at noon
 farm.zodiac  the store of the centre: two versions
 turbines/    the store of each turbine, cut from that of the centre
-pictures/    the farm at noon; the rules of the centre; those of two turbines while they looked for a reason
-story.json   the story, for machines
-spark.log    what Spark said when it started
+pictures/    the farm at noon; the rules of the centre; those of two turbines during the diagnosis
+story.json   the results as JSON
+spark.log    the messages of Spark at its start
 
 Try:
   zodiac log farm.zodiac
@@ -32,59 +31,28 @@ Try:
 """
 
 
-@dataclass(frozen=True, slots=True)
 class DemoFolder:
     """The paths of the files that the demo leaves behind."""
 
-    root: Path
-
-    @property
-    def data(self) -> Path:
-        """The observations of the morning."""
-        return self.root / "farm.nt"
-
-    @property
-    def store(self) -> Path:
-        """The store of the centre."""
-        return self.root / "farm.zodiac"
-
-    @property
-    def landing(self) -> Path:
-        """The folder that files arrive in at noon."""
-        return self.root / "landing"
-
-    @property
-    def turbines(self) -> Path:
-        """The stores of the turbines."""
-        return self.root / "turbines"
-
-    @property
-    def pictures(self) -> Path:
-        """The folder of the pictures."""
-        return self.root / "pictures"
-
-    @property
-    def log(self) -> Path:
-        """The start messages of Java and Spark."""
-        return self.root / "spark.log"
-
-    @property
-    def notes(self) -> Path:
-        """A description of the folder, with commands to try."""
-        return self.root / "README.txt"
-
-    @property
-    def document(self) -> Path:
-        """The results of the story as JSON."""
-        return self.root / "story.json"
+    def __init__(self, root: Path) -> None:
+        """Set the paths below a folder; nothing is created."""
+        self.root = root
+        self.data = root / "farm.nt"
+        self.landing = root / "landing"
+        self.store = root / "farm.zodiac"
+        self.turbines = root / "turbines"
+        self.pictures = root / "pictures"
+        self.document = root / "story.json"
+        self.log = root / "spark.log"
+        self.notes = root / "README.txt"
 
     def prepare(self) -> None:
         """Create the folder, and remove the files of an earlier demo; raise if it holds other files."""
         check_folder(self.root)
         if self.root.exists() and any(self.root.iterdir()):
             if not self.notes.is_file() or not self.notes.read_bytes().startswith(_FIRST_LINE.encode()):
-                problem = f"{self.root} cannot be written: it holds something else than an earlier demo"
-                raise LoadProblem(Diagnostic("U005", problem, "name another place with --out"))
+                problem = f"{self.root} cannot be written: it holds other files than those of a demo"
+                raise LoadProblem(Diagnostic("U005", problem, "name another folder with --out"))
             for folder in (self.store, self.landing, self.turbines, self.pictures):
                 shutil.rmtree(folder, ignore_errors=True)
             for file in (self.data, self.document, self.log):

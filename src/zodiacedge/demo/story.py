@@ -1,4 +1,4 @@
-"""The wind-farm scenario of the paper, step by step: each step does its work and prints what happened."""
+"""The wind-farm scenario of the paper, step by step: each step prints its results."""
 
 from __future__ import annotations
 
@@ -181,9 +181,9 @@ def _noon(console: Console, folder: DemoFolder, noon: Noon, engine: str) -> dict
 
 
 def _turbine(
-    console: Console, folder: DemoFolder, step: int, given: tuple[int, float, dict[IRI, float]]
+    console: Console, folder: DemoFolder, step: int, case: tuple[int, float, dict[IRI, float]]
 ) -> Diagnosis:
-    number, degrees, nearby = given
+    number, degrees, nearby = case
     name = short(farm.turbine(number))
 
     def draw(kb: KnowledgeBase) -> None:
@@ -214,7 +214,7 @@ def _turbine(
 
 def _pictures(folder: DemoFolder, turbines: int, noon: Noon, diagnoses: list[Diagnosis]) -> list[Path]:
     marked = {
-        diagnosis.number: ("found", "broken") if diagnosis.broken else ("front", "cold front")
+        diagnosis.number: ("broken", "broken") if diagnosis.broken else ("front", "cold front")
         for diagnosis in diagnoses
     }
     picture = farm_map(farm.rows(turbines), noon.temperatures, marked)
@@ -250,8 +250,8 @@ def _document(diagnosis: Diagnosis) -> dict[str, object]:
     }
 
 
-def _print(console: Console, first: str, *others: str) -> None:
-    console.text("\n" + "\n   ".join((first, *others)))
+def _print(console: Console, first: str, *rest: str) -> None:
+    console.text("\n" + "\n   ".join((first, *rest)))
 
 
 def _since(started: float) -> str:

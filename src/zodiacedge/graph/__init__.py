@@ -4,7 +4,7 @@
 next graph and a `GraphChange`, or raises `StratificationProblem` and leaves the graph as it was.
 
     patterns  an index of atoms that unify
-    rdg       the rule dependency graph (RDG): which rules read what a rule derives
+    rdg       the rule dependency graph (RDG): edges from a rule to the readers of its facts
     digraph   strongly connected components and topological order of any graph
     draft     dynamic topological order: hyper-nodes merge and split
     stratify  refuses negative edges in a cycle

@@ -3,8 +3,8 @@
 Ranks are integers with wide gaps, unique, and lower at the tail of every edge than at its head. A new
 group is inserted between the highest rank of its predecessors and the lowest of its successors. Only if
 these cross is a search necessary, and only between the two (Pearce and Kelly's dynamic topological order):
-nodes that both reach the new group and are reachable from it form a cycle and are merged with it, the
-others exchange ranks. A draft is made for one change and discarded; ids of nodes and their lineage are
+nodes that both reach the new group and are reachable from it form a cycle and are merged with it, all
+other nodes exchange ranks. A draft is made for one change and discarded; ids of nodes and their lineage are
 left to `hrdg`.
 """
 

@@ -79,7 +79,7 @@ class HyperGraph:
 
     @classmethod
     def build(cls, rules: Mapping[str, Rule]) -> HyperGraph:
-        """Return the graph of some rules; ids increase from 1 in topological order."""
+        """Return the graph of rules; ids increase from 1 in topological order."""
         return cls().update(rules)[0]
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class HyperGraph:
         return self.nodes[self.homes[key]]
 
     def successors(self, node: int) -> Neighbours:
-        """Return the nodes with a rule that reads what this node derives."""
+        """Return the nodes with a rule that reads facts of this node."""
         nodes: tuple[set[int], set[int]] = (set(), set())
         for head in {self.rules.shapes[key].head for key in self.nodes[node].rules}:
             for reader, _, negative in self.rules.readers(head):
@@ -119,7 +119,7 @@ class HyperGraph:
         return self._neighbours(None, nodes)
 
     def recursive(self, node: int) -> bool:
-        """Whether the node's rules read what they derive."""
+        """Whether the node's rules read their own facts."""
         rules = self.nodes[node].rules
         shape = self.rules.shapes[rules[0]]
         return len(rules) > 1 or any(unify(shape.head, p) for p in (*shape.positive, *shape.negative))
@@ -129,7 +129,7 @@ class HyperGraph:
         return tuple(dict.fromkeys(self.rule(key).head.predicate for key in self.nodes[node].rules))
 
     def edges(self) -> Iterator[Edge]:
-        """Yield the hyper edges in topological order. They are computed: there may be very many."""
+        """Yield the hyper edges in topological order. They are not stored: their number may be quadratic."""
         for node in self.order:
             via: dict[tuple[int, bool], dict[Predicate, None]] = {}
             for head in dict.fromkeys(self.rules.shapes[key].head for key in node.rules):
@@ -143,7 +143,7 @@ class HyperGraph:
                     yield Edge(node.id, target, negative, tuple(via[target, negative]))
 
     def plan(self, starts: Iterable[int]) -> tuple[HyperNode, ...]:
-        """Return some nodes and all nodes reachable from them, in topological order (Algorithm 4)."""
+        """Return nodes and all nodes reachable from them, in topological order (Algorithm 4)."""
         seen = set(starts)
         waiting = list(seen)
         walk = Walk(self.rules)
@@ -191,15 +191,15 @@ class HyperGraph:
         losses: dict[int, list[str]] = {}
         for key in deleted:
             losses.setdefault(self.homes[key], []).append(key)
-        parts = {node: self._parts(rules, node, lost) for node, lost in losses.items()}
-        groups = [group for node in parts if len(parts[node]) > 1 for group in parts[node]]
+        components = {node: self._components(rules, node, lost) for node, lost in losses.items()}
+        groups = [group for node in components if len(components[node]) > 1 for group in components[node]]
         groups += [(key,) for key in inserted]
         # A first graph is built at once, however small: its nodes are then numbered in topological order.
         if not self.nodes or len(groups) > max(_MAX_INCREMENTAL, len(rules) // _INCREMENTAL_FRACTION):
-            components = rules.components(rules.shapes.keys())
-            draft.replace_all((group, self._unchanged(group)) for group in components)
+            everything = rules.components(rules.shapes.keys())
+            draft.replace_all((group, self._unchanged(group)) for group in everything)
             return draft
-        for node, remaining in parts.items():
+        for node, remaining in components.items():
             if len(remaining) == 1:
                 draft.shrink(node, remaining[0])
             else:
@@ -208,7 +208,7 @@ class HyperGraph:
             draft.insert(group)
         return draft
 
-    def _parts(self, rules: RuleGraph, node: int, lost: Collection[str]) -> list[tuple[str, ...]]:
+    def _components(self, rules: RuleGraph, node: int, lost: Collection[str]) -> list[tuple[str, ...]]:
         """Return the components of the remaining rules of a node."""
         rest = tuple(key for key in self.nodes[node].rules if key in rules.shapes)
         # A large node mostly stays connected without a rule, and that is quick to test.
@@ -227,24 +227,24 @@ class HyperGraph:
     ) -> tuple[HyperGraph, tuple[NodeLineage, ...]]:
         """Check the new nodes, assign their ids, and return the graph with their lineage."""
         fresh = sorted((draft.nodes[node] for node in draft.fresh), key=lambda node: node.rank)
-        shares = [Counter(self.homes[key] for key in node.rules if key not in inserted) for node in fresh]
-        children = Counter(parent for share in shares for parent in share)
-        ids, next_id = _assign_ids(shares, self.next_id)
+        origins = [Counter(self.homes[key] for key in node.rules if key not in inserted) for node in fresh]
+        children = Counter(parent for origin in origins for parent in origin)
+        ids, next_id = _assign_ids(origins, self.next_id)
         fates: list[Fate] = []
-        for node, share in zip(fresh, shares, strict=True):
-            if not share:
+        for node, origin in zip(fresh, origins, strict=True):
+            if not origin:
                 fates.append("formed")
-            elif len(share) > 1 or share.total() < len(node.rules):
+            elif len(origin) > 1 or origin.total() < len(node.rules):
                 fates.append("merged")
             else:
-                fates.append("split" if children[next(iter(share))] > 1 else "shrunk")
+                fates.append("split" if children[next(iter(origin))] > 1 else "shrunk")
         grown = [n for n, fate in zip(fresh, fates, strict=True) if fate in {"formed", "merged"}]
         check_stratified(draft.rules, [node.rules for node in grown])
         lineages = []
-        for node, share, fate, id_ in zip(fresh, shares, fates, ids, strict=True):
+        for node, origin, fate, id_ in zip(fresh, origins, fates, ids, strict=True):
             del draft.nodes[node.id]
             new = tuple(key for key in node.rules if key in inserted)
-            lineages.append(NodeLineage(id_, fate, tuple(sorted(share)), node.rules, new))
+            lineages.append(NodeLineage(id_, fate, tuple(sorted(origin)), node.rules, new))
         for node, id_ in zip(fresh, ids, strict=True):
             draft.nodes[id_] = replace(node, id=id_)
             draft.homes.update(dict.fromkeys(node.rules, id_))
@@ -261,10 +261,10 @@ class HyperGraph:
         return tuple(sorted((self.nodes[node] for node in nodes), key=lambda node: node.rank))
 
 
-def _assign_ids(shares: list[Counter[int]], next_id: int) -> tuple[list[int], int]:
+def _assign_ids(origins: list[Counter[int]], next_id: int) -> tuple[list[int], int]:
     """Return an id for each new node: that of the parent with most rules in common, or an unused one."""
     claims = sorted(
-        (-shared, parent, index) for index, share in enumerate(shares) for parent, shared in share.items()
+        (-shared, parent, index) for index, origin in enumerate(origins) for parent, shared in origin.items()
     )
     ids: dict[int, int] = {}
     taken: set[int] = set()
@@ -272,8 +272,8 @@ def _assign_ids(shares: list[Counter[int]], next_id: int) -> tuple[list[int], in
         if index not in ids and parent not in taken:
             ids[index] = parent
             taken.add(parent)
-    for index in range(len(shares)):
+    for index in range(len(origins)):
         if index not in ids:
             ids[index] = next_id
             next_id += 1
-    return [ids[index] for index in range(len(shares))], next_id
+    return [ids[index] for index in range(len(origins))], next_id

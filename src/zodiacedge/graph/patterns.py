@@ -26,7 +26,7 @@ def carried(head: Pattern, body: Pattern) -> Predicate:
     return (head if head.mask.bit_count() >= body.mask.bit_count() else body).predicate
 
 
-# The constants of a pattern at some positions → the patterns that hold them there.
+# Constants at certain positions → the patterns with these constants.
 _Table = dict[tuple["Term | int", ...], dict[Pattern, None]]
 
 

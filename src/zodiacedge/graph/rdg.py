@@ -1,4 +1,4 @@
-"""The rule dependency graph (RDG): which rules read what a rule derives.
+"""The rule dependency graph (RDG): an edge leads from a rule to each rule that reads its facts.
 
 Edges are not stored, because m writers and n readers of one predicate would be m × n of them. There are
 tables from rules to the patterns of their heads, from these to the body patterns that unify with them, and
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.graph.digraph import ordered_components
 from zodiacedge.graph.patterns import PatternIndex
-from zodiacedge.language.ast import Aggregate, Atom, Negation
+from zodiacedge.language.ast import Atom, body_atoms
 from zodiacedge.language.unify import Pattern, pattern_of
 from zodiacedge.util.cow_dict import CowDict
 from zodiacedge.util.cow_multimap import CowMultimap
@@ -50,21 +50,9 @@ class RuleShape:
 
 def shape_of(rule: Rule, serial: int = 0) -> RuleShape:
     """Return a rule's shape; atoms inside an aggregate are negative."""
-    positive: dict[Pattern, None] = {}
-    negative: dict[Pattern, None] = {}
-    for conjunct in rule.body:
-        match conjunct:
-            case Atom():
-                positive[pattern_of(conjunct)] = None
-            case Negation(atom=atom):
-                negative[pattern_of(atom)] = None
-            case Aggregate(body=body):
-                for inner in body:
-                    if isinstance(inner, Atom | Negation):
-                        atom = inner if isinstance(inner, Atom) else inner.atom
-                        negative[pattern_of(atom)] = None
-            case _:
-                pass
+    positive = dict.fromkeys(pattern_of(c) for c in rule.body if isinstance(c, Atom))
+    rest = (c for c in rule.body if not isinstance(c, Atom))
+    negative = dict.fromkeys(map(pattern_of, body_atoms(rest)))
     return RuleShape(rule, serial, pattern_of(rule.head), tuple(positive), tuple(negative))
 
 
@@ -150,9 +138,9 @@ class RuleGraph:
         return tuple(sorted(keys, key=lambda key: self.shapes[key].serial))
 
     def components(self, keys: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the components of the subgraph of some rules, in topological order.
+        """Return the components of the subgraph of these rules, in topological order.
 
-        Patterns are vertices between the rules, so the work is near the number of atoms. Independent
+        Patterns are vertices between the rules, so the cost is near the number of atoms. Independent
         rules keep their insertion order.
         """
         rules = self.in_order(keys)
@@ -207,7 +195,7 @@ class Walk:
         self._bodies: set[Pattern] = set()
 
     def forward(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield the readers of what some rules derive, through patterns not yet visited."""
+        """Yield the readers of facts of these rules, through patterns not yet visited."""
         graph = self._graph
         for key in keys:
             head = graph.shapes[key].head
@@ -221,7 +209,7 @@ class Walk:
                     yield from graph.negative[body]
 
     def backward(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield the writers of what some rules read, through patterns not yet visited."""
+        """Yield the writers of facts that these rules read, through patterns not yet visited."""
         graph = self._graph
         for key in keys:
             shape = graph.shapes[key]

@@ -14,7 +14,7 @@ from zodiacedge.errors import Diagnostic, StratificationProblem
 from zodiacedge.graph.draw.names import predicate_name, rule_name
 from zodiacedge.graph.patterns import carried
 from zodiacedge.graph.rdg import Walk
-from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable
+from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable, body_atoms
 from zodiacedge.language.unify import pattern_of, unify
 from zodiacedge.terms import RDF_TYPE
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
 Manner = Literal["", "not", "aggregate"]
+_MANNERS: dict[type, Manner] = {Negation: "not", Aggregate: "aggregate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +104,8 @@ def _step(rules: RuleGraph, source: str, target: str, *, negative: bool) -> Cycl
 
 def _atoms(rule: Rule) -> Iterator[tuple[Atom, Manner]]:
     for conjunct in rule.body:
-        match conjunct:
-            case Atom():
-                yield conjunct, ""
-            case Negation(atom=atom):
-                yield atom, "not"
-            case Aggregate(body=body):
-                for inner in body:
-                    if isinstance(inner, Atom | Negation):
-                        yield (inner if isinstance(inner, Atom) else inner.atom), "aggregate"
-            case _:
-                pass
+        for atom in body_atoms((conjunct,)):
+            yield atom, _MANNERS.get(type(conjunct), "")
 
 
 def _diagnose(rules: RuleGraph, cycle: tuple[CycleEdge, ...]) -> Diagnostic:

@@ -160,7 +160,7 @@ def path_of(text: str) -> AnyPath:
     if scheme not in _REMOTE or not _HOST[_REMOTE[scheme]].fullmatch(host):
         raise problem(
             "I021",
-            f"{_SECRET.sub('…@', text)} is not at a place that files can be read from",
+            f"{_SECRET.sub('…@', text)} is not a location that files can be read from",
             "give a path, file:///path, s3://bucket/path, gs://bucket/path or hdfs://host:port/path",
         )
     remote = RemotePath(_REMOTE[scheme], host, path.strip("/"))

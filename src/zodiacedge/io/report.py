@@ -123,7 +123,7 @@ class Findings:
     kept: list[BadLine] = field(default_factory=list)
 
     def wanted(self, bad: int) -> int:
-        """Return how many of the next bad lines must be passed to `add`; the others are only counted."""
+        """Return how many of the next bad lines must be passed to `add`; further ones are only counted."""
         return bad if self.notify else min(bad, self.keep - len(self.kept))
 
     def count(self, bad: int) -> None:
@@ -149,12 +149,12 @@ def strict_problem(total: int, bad_lines: Sequence[BadLine]) -> LoadProblem:
     lines = "\n".join(f"    {bad}" for bad in bad_lines[:_MAX_LISTED])
     more = total - min(len(bad_lines), _MAX_LISTED)
     rest = f"\n    … and {more} more" if more and bad_lines else ""
-    what = "1 bad line" if total == 1 else f"{total} bad lines"
     listing = f":\n{lines}{rest}" if lines else ""
+    count = "1 bad line" if total == 1 else f"{total} bad lines"
     return LoadProblem(
         Diagnostic(
             "I012",
-            f"strict loading found {what}{listing}",
+            f"strict loading found {count}{listing}",
             "mend the lines, or load without strict to skip and report them; nothing was changed",
         )
     )

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
 from zodiacedge.kb.rule_base import RuleBase, names_in
-from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom
+from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom, body_atoms
 from zodiacedge.language.canonical import rule_key
-from zodiacedge.language.checks import Host, Subject, body_atoms, check
+from zodiacedge.language.checks import Host, Subject, check
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve

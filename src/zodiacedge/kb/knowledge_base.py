@@ -28,8 +28,8 @@ from zodiacedge.kb.subscribe import Subscribers, predicate_name
 from zodiacedge.kb.transaction import Transaction, given_change
 from zodiacedge.kb.verify import Verification, verified
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
-from zodiacedge.language.ast import Variable
-from zodiacedge.language.checks import Host, body_atoms
+from zodiacedge.language.ast import Variable, body_atoms
+from zodiacedge.language.checks import Host
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.terms import from_python
 from zodiacedge.util.uninterrupted import uninterrupted

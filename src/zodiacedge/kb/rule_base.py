@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.graph import HyperGraph
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import body_atoms
 from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:

@@ -21,8 +21,18 @@ from zodiacedge.engine.api import Mentioning
 from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, SyntaxProblem, UsageProblem, nearest
 from zodiacedge.graph.rdg import Walk
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
-from zodiacedge.language.ast import Aggregate, Atom, Fact, Predicate, Query, Variable, atom, variables
-from zodiacedge.language.checks import body_atoms, check_query
+from zodiacedge.language.ast import (
+    Aggregate,
+    Atom,
+    Fact,
+    Predicate,
+    Query,
+    Variable,
+    atom,
+    body_atoms,
+    variables,
+)
+from zodiacedge.language.checks import check_query
 from zodiacedge.language.parser import has_head, parse_query
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.language.unify import Pattern, pattern_of

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, nearest
 from zodiacedge.language.ast import (
-    Aggregate,
     Atom,
     Binary,
     Binding,
@@ -16,6 +15,7 @@ from zodiacedge.language.ast import (
     Expression,
     Negation,
     Unary,
+    conjuncts,
 )
 from zodiacedge.language.printer import format_predicate, quote
 from zodiacedge.language.spelling import Spelling
@@ -37,7 +37,7 @@ def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) 
     `wt1` is an IRI in a rule and a string in a CSV cell.
     """
     spans: dict[str, Span | None] = {}
-    for conjunct in _conjuncts(body):
+    for conjunct in conjuncts(body):
         for name in _names(conjunct):
             spans.setdefault(name.value, conjunct.span)
     for value, span in spans.items():
@@ -50,14 +50,6 @@ def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) 
                 span,
                 "warning",
             )
-
-
-def _conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
-    for conjunct in body:
-        if isinstance(conjunct, Aggregate):
-            yield from _conjuncts(conjunct.body)
-        else:
-            yield conjunct
 
 
 def _names(node: Conjunct | Expression) -> Iterator[IRI]:

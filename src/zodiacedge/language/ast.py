@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zodiacedge.terms import IRI, RDF_TYPE, BlankNode, Literal, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from zodiacedge.errors import Span
 
@@ -163,12 +163,17 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`AGGREGATE(body) ON groups WITH folds`. Only groups and targets are visible outside."""
+    """`AGGREGATE(body) ON groups WITH folds`."""
 
     body: tuple[Conjunct, ...]
     groups: tuple[Variable, ...]
     folds: tuple[Fold, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def columns(self) -> tuple[Variable, ...]:
+        """The variables that are visible outside: groups, then targets."""
+        return (*self.groups, *(fold.target for fold in self.folds))
 
 
 Conjunct = Atom | Negation | Comparison | Binding | Aggregate
@@ -205,6 +210,23 @@ class Program:
     rules: tuple[Rule, ...] = ()
     facts: tuple[Atom, ...] = ()
     prefixes: tuple[tuple[str, str], ...] = ()
+
+
+def conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
+    """Yield the conjuncts of a body, including those inside an aggregate."""
+    for conjunct in body:
+        yield conjunct
+        if isinstance(conjunct, Aggregate):
+            yield from conjuncts(conjunct.body)
+
+
+def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
+    """Yield the atoms of a body, including negated and aggregated ones."""
+    for conjunct in conjuncts(body):
+        if isinstance(conjunct, Atom):
+            yield conjunct
+        elif isinstance(conjunct, Negation):
+            yield conjunct.atom
 
 
 def variables(node: Expression | Conjunct) -> Iterator[Variable]:

@@ -35,8 +35,8 @@ def rule_key(rule: Rule) -> str:
     try:
         return least_text(
             [
-                tuple([number.setdefault(i, len(number)) if isinstance(i, Variable) else i for i in part])
-                for part in _conjuncts(rule)
+                tuple([number.setdefault(i, len(number)) if isinstance(i, Variable) else i for i in row])
+                for row in _rows(rule)
             ]
         )
     except TooSymmetric:
@@ -50,22 +50,22 @@ def rule_key(rule: Rule) -> str:
         ) from None
 
 
-def _conjuncts(rule: Rule) -> list[_Flat]:
+def _rows(rule: Rule) -> list[_Flat]:
     outer = [c for c in rule.body if not isinstance(c, Aggregate)]
-    parts = [("head", *_flat(rule.head)), *(("body", *_flat(c)) for c in outer)]
+    rows = [("head", *_flat(rule.head)), *(("body", *_flat(c)) for c in outer)]
     aggregate = rule.aggregate
     if aggregate:
         # Only groups and targets are visible outside: other inner variables are renamed apart.
-        shared = {*aggregate.groups, *(fold.target for fold in aggregate.folds)}
+        shared = set(aggregate.columns)
         inner = {v for c in aggregate.body for v in variables(c)}
         inner |= {fold.argument for fold in aggregate.folds}
         renamed = {v: Variable(f"inner {v.name}") for v in inner - shared}
-        parts += [
+        rows += [
             ("inner", *(renamed.get(i, i) if isinstance(i, Variable) else i for i in _flat(c)))
             for c in aggregate.body
         ]
-        parts += [("on", v) for v in aggregate.groups]
-        parts += [
+        rows += [("on", v) for v in aggregate.groups]
+        rows += [
             (
                 f"with {fold.op} {fold.distinct} {fold.registered}",
                 renamed.get(fold.argument, fold.argument),
@@ -73,7 +73,7 @@ def _conjuncts(rule: Rule) -> list[_Flat]:
             )
             for fold in aggregate.folds
         ]
-    return list(dict.fromkeys(parts))
+    return list(dict.fromkeys(rows))
 
 
 def _flat(node: Conjunct | Expression) -> _Flat:

@@ -1,7 +1,7 @@
 """Semantic checks of a program that parses.
 
 `RULE_CHECKS` take one rule, `PROGRAM_CHECKS` rules and facts together; each is a function that yields
-findings and does not depend on the others. Stratification is left to `graph.stratify`, the analysis of
+findings independently of the other checks. Stratification is left to `graph.stratify`, the analysis of
 bindings to `safety`.
 """
 
@@ -27,6 +27,8 @@ from zodiacedge.language.ast import (
     Rule,
     Unary,
     Variable,
+    body_atoms,
+    conjuncts,
     variables,
 )
 from zodiacedge.language.canonical import rule_key
@@ -77,11 +79,11 @@ def check(subject: Subject) -> list[Diagnostic]:
     return sorted(findings, key=_position)
 
 
-def check_query(query: Query, host: Host, given: Iterable[Variable] = ()) -> list[Diagnostic]:
-    """Return every finding about a query; `given` are its parameters."""
+def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -> list[Diagnostic]:
+    """Return every finding about a query with these parameters."""
     head = Atom("ans", query.columns, query.span)
     # The checks treat parameters as bound by an atom.
-    rule = Rule(head, (Atom("given", tuple(given)), *query.body), span=query.span)
+    rule = Rule(head, (Atom("given", tuple(parameters)), *query.body), span=query.span)
     return [d for run in RULE_CHECKS for d in run(rule, host)]
 
 
@@ -191,8 +193,7 @@ def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
 
 def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> Iterator[Diagnostic]:
     outside = {v for c in rule.body if c is not aggregate for v in variables(c)} | set(variables(rule.head))
-    seen = {*aggregate.groups, *(fold.target for fold in aggregate.folds)}
-    for v in sorted((inner & outside) - seen, key=lambda v: v.name):
+    for v in sorted((inner & outside).difference(aggregate.columns), key=lambda v: v.name):
         yield Diagnostic(
             "W001",
             f"{_show(v)} inside the AGGREGATE is not the {_show(v)} outside",
@@ -204,7 +205,7 @@ def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> 
 
 def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
     """Check that functions and aggregates exist, and the number of arguments of functions."""
-    for call in (call for c in _conjuncts(rule.body) for call in _calls(c)):
+    for call in (call for c in conjuncts(rule.body) for call in _calls(c)):
         if call.registered:
             if host.functions is not None and call.function not in host.functions:
                 yield _unregistered("function", f"func:{call.function}", host.functions, call.span)
@@ -229,13 +230,6 @@ def _unregistered(kind: str, name: str, known: Collection[str], span: Span | Non
     near = nearest(name.removeprefix("func:"), tuple(known))
     hint = f"did you mean {near}?" if near else f"the host registers it with @kb.{kind}"
     return Diagnostic("C009", f"no {kind} {name} is registered", hint, span)
-
-
-def _conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
-    for conjunct in body:
-        yield conjunct
-        if isinstance(conjunct, Aggregate):
-            yield from _conjuncts(conjunct.body)
 
 
 def _calls(node: Conjunct | Expression) -> Iterator[Call]:
@@ -386,15 +380,6 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
                 atom.span,
                 "warning",
             )
-
-
-def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
-    """Yield the atoms of a body, including negated and aggregated ones."""
-    for conjunct in _conjuncts(body):
-        if isinstance(conjunct, Atom):
-            yield conjunct
-        elif isinstance(conjunct, Negation):
-            yield conjunct.atom
 
 
 def _atoms(subject: Subject) -> Iterator[Atom]:

@@ -2,11 +2,11 @@
 
 A template is a row of words and variables; two sets of templates get the same text exactly when
 renaming variables turns one into the other. Variables are distinguished by colour refinement; where
-several keep the same colour, each of them in turn is given a colour of its own, refinement continues, and
-the least text wins. Three things keep symmetric sets cheap: templates that share no open variable are
+several keep the same colour, each of them in turn gets a unique colour, refinement continues, and the
+least text wins. Three things keep symmetric sets cheap: templates that share no open variable are
 labelled separately; of variables that can be swapped only one is tried; and two choices with the same
 text are an automorphism of the set, so of the choices that it maps to each other only one is tried. The
-search stops at a limit of work.
+search stops after a number of steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_WORK = 400_000
 
 
 class TooSymmetric(Exception):
-    """The variables cannot be distinguished within the limit of work."""
+    """The variables cannot be distinguished within the limit of steps."""
 
 
 def least_text(templates: list[tuple[str | int, ...]]) -> str:
@@ -164,12 +164,12 @@ def _groups(templates: list[_Template]) -> list[list[_Template]]:
         if not names:
             continue
         joined = [template]
-        others = []
+        separate = []
         for group in groups:
             if group[0] & names:
                 names |= group[0]
                 joined += group[1]
             else:
-                others.append(group)
-        groups = [*others, (names, joined)]
+                separate.append(group)
+        groups = [*separate, (names, joined)]
     return [group for _, group in groups]

@@ -1,4 +1,4 @@
-"""Findings for text that leaves the grammar: the unexpected token, and what was probably meant.
+"""Findings for text that leaves the grammar: the unexpected token, and the probable intention.
 
 The parser knows what it expected. Users have the habits of SQL, SPARQL, Prolog and Python, and
 leave out full stops; a message that names the habit helps more than one that names the token.

@@ -110,13 +110,13 @@ def parse_query(
     text: str,
     name: str = "<query>",
     prefixes: Mapping[str, str] | None = None,
-    given: Iterable[Variable] = (),
+    parameters: Iterable[Variable] = (),
 ) -> Query:
     """Parse a query: `?- body .` or `ans(X, Y) :- body .`; the last full stop is optional.
 
-    Without a head, its columns are the variables that are `given` or bound by the body.
+    Without a head, its columns are the `parameters` and the variables that the body binds.
     """
-    return _Parser(Source(name, text), prefixes or {}).query(given)
+    return _Parser(Source(name, text), prefixes or {}).query(parameters)
 
 
 def has_head(text: str) -> bool:
@@ -188,13 +188,13 @@ class _Parser:
                 facts.append(statement)
         return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), self._findings
 
-    def query(self, given: Iterable[Variable]) -> Query:
+    def query(self, parameters: Iterable[Variable]) -> Query:
         start = self._scanner.skip_space()
         self._anonymous = 0
         if self._sees("?-", operand=True):
             self._take(operand=True)
             body = self._body()
-            bound = analyse(body, given).bound
+            bound = analyse(body, parameters).bound
             columns: tuple[Argument, ...] = tuple(v for v in self._seen if v in bound and not v.anonymous)
         else:
             applied = self._application()

@@ -47,14 +47,14 @@ class Analysis:
     shared_existentials: tuple[Variable, ...]
 
 
-def analyse(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> Analysis:
+def analyse(body: tuple[Conjunct, ...], parameters: Iterable[Variable] = ()) -> Analysis:
     """Analyse one body; an aggregate in it counts by its groups and results.
 
     Args:
         body: The conjuncts.
-        given: Variables bound outside the body: the parameters of a prepared query.
+        parameters: Variables bound outside the body, by a prepared query.
     """
-    fixed = _directly_bound(body).union(given)
+    fixed = _directly_bound(body).union(parameters)
     explicit = Counter(c.variable for c in body if isinstance(c, Binding))
     rebound = tuple(
         c for c in body if isinstance(c, Binding) and (c.variable in fixed or explicit[c.variable] > 1)
@@ -85,15 +85,15 @@ def resolve(rule: Rule) -> Rule:
     return replace(rule, body=_resolved(rule.body))
 
 
-def resolve_query(query: Query, given: Iterable[Variable] = ()) -> Query:
+def resolve_query(query: Query, parameters: Iterable[Variable] = ()) -> Query:
     """Return a checked query with its binding equalities made bindings."""
-    return replace(query, body=_resolved(query.body, given))
+    return replace(query, body=_resolved(query.body, parameters))
 
 
-def _resolved(body: tuple[Conjunct, ...], given: Iterable[Variable] = ()) -> tuple[Conjunct, ...]:
+def _resolved(body: tuple[Conjunct, ...], parameters: Iterable[Variable] = ()) -> tuple[Conjunct, ...]:
     return tuple(
         replace(c, body=_resolved(c.body)) if isinstance(c, Aggregate) else c
-        for c in analyse(body, given).body
+        for c in analyse(body, parameters).body
     )
 
 
@@ -103,7 +103,7 @@ def _directly_bound(body: Iterable[Conjunct]) -> frozenset[Variable]:
         if isinstance(conjunct, Atom):
             bound.update(variables(conjunct))
         elif isinstance(conjunct, Aggregate):
-            bound.update(conjunct.groups, (fold.target for fold in conjunct.folds))
+            bound.update(conjunct.columns)
     return frozenset(bound)
 
 

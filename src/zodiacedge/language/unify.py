@@ -2,7 +2,7 @@
 
 A pattern is an atom up to variable names: a relation and, per argument, a constant or the number of its
 variable, so `p(X, X)` and `p(Y, Y)` are one pattern and `p(X, Y)` is another. Two patterns unify if
-some fact is an instance of both. The index of patterns is in `graph.patterns`.
+a fact can be an instance of both. The index of patterns is in `graph.patterns`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def pattern_of(atom: Atom | Fact) -> Pattern:
 
 
 def unify(left: Pattern, right: Pattern) -> bool:
-    """Whether some fact is an instance of both patterns, their variables renamed apart."""
+    """Whether a fact can be an instance of both patterns, with variables renamed apart."""
     if left.relation != right.relation or len(left.args) != len(right.args):
         return False
     # Union-find over the variables of both sides; a class may be bound to one constant.
@@ -84,7 +84,7 @@ def unify(left: Pattern, right: Pattern) -> bool:
 
 
 def unifiable(first: Atom, second: Atom) -> bool:
-    """Whether some fact is an instance of both atoms."""
+    """Whether a fact can be an instance of both atoms."""
     if first.relation != second.relation or len(first.args) != len(second.args):
         return False
     for left, right in zip(first.args, second.args, strict=True):

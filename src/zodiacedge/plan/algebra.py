@@ -42,7 +42,7 @@ class AggregateRows:
     @property
     def columns(self) -> tuple[Variable, ...]:
         """The variables of a row."""
-        return (*self.aggregate.groups, *(fold.target for fold in self.aggregate.folds))
+        return self.aggregate.columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
-"""Which conjunct comes next: the paper's heuristic, corrected by statistics.
+"""Join order of a rule body: the paper's heuristic, corrected by statistics.
 
 Tests and bindings come as soon as their inputs are bound, negated atoms when their variables are, and an
 aggregate's rows, which are few, before the atoms beside them. Among the atoms the one with the fewest
-expected matches comes first; where two expectations are of the same order of magnitude, one that joins with
-what is bound already, then properties before classes, fewer unbound arguments, and constants before
+expected matches comes first; where two expectations are of the same order of magnitude, an atom that joins
+with bound variables, then properties before classes, fewer unbound arguments, and constants before
 variables, as in the paper. A delta always comes first.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from zodiacedge.language.ast import (
@@ -35,14 +36,14 @@ _SAME_MAGNITUDE = 8
 
 
 class Statistics(Protocol):
-    """What an engine knows about its relations."""
+    """Estimates of an engine about its relations."""
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return how many facts match an atom, given values for the bound columns."""
 
 
 class NoStatistics:
-    """Nothing is known: every column that is bound makes a match ten times rarer."""
+    """Guesses without facts: every bound column makes a match ten times rarer."""
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return a guess."""
@@ -51,19 +52,19 @@ class NoStatistics:
 
 
 class PredicateCounts:
-    """The number of facts of each predicate is known."""
+    """Estimates from the number of facts of each predicate."""
 
     def __init__(self, counts: Mapping[Predicate, int]) -> None:
         """Take the counts."""
         self._counts = counts
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        """Return what the size of the relation lets expect."""
+        """Return an estimate from the size of the relation."""
         return expected(self._counts.get(atom.predicate, 0), atom, bound)
 
 
 def expected(rows: int, atom: Atom, bound: tuple[int, ...]) -> float:
-    """Return how many of some rows match an atom: each bound column divides them by the root of the size."""
+    """Return the number of matching rows: each bound column divides it by the root of the size."""
     columns, known = columns_of(atom, bound)
     return float(rows ** (1.0 - known / columns)) if columns else 1.0
 
@@ -87,9 +88,9 @@ def arrange(
     Args:
         body: The conjuncts.
         recursive: The positions of atoms that the node itself derives.
-        delta: The position whose delta is read, or None for the body as a whole.
+        delta: The position whose delta is read, or None for the initial plan.
         statistics: Expected matches.
-        needed: The variables that are needed behind the body; for those who need every binding, all.
+        needed: The variables that are needed after the body; all if every binding counts.
     """
     final = bound_in(body)
     waiting = dict(enumerate(body))
@@ -135,8 +136,8 @@ def _cost(
     constants = sum(not isinstance(a, Variable) for a in atom.args)
     columns, settled = columns_of(atom, known)
     names = set(variables(atom))
-    apart = bool(bound) and bool(names) and not names & bound
-    return magnitude, apart, atom.relation == RDF_TYPE, columns - settled, -constants, expected, position
+    product = bool(bound) and bool(names) and not names & bound
+    return magnitude, product, atom.relation == RDF_TYPE, columns - settled, -constants, expected, position
 
 
 def _read(position: int, recursive: Collection[int], delta: int | None) -> RelationVersion:
@@ -159,8 +160,7 @@ def _step(
                 conjunct, position, read, known, once=False, estimate=statistics.matches(conjunct, known)
             )
         case Aggregate():
-            columns = (*conjunct.groups, *(fold.target for fold in conjunct.folds))
-            known = tuple(n for n, v in enumerate(columns) if v in bound)
+            known = tuple(n for n, v in enumerate(conjunct.columns) if v in bound)
             return AggregateRows(conjunct, position, known, 1.0)
         case Negation(atom=atom):
             return Absent(atom, position, _bound_columns(atom, bound))
@@ -175,9 +175,7 @@ def _bound_columns(atom: Atom, bound: set[Variable]) -> tuple[int, ...]:
 
 
 def _variables(conjunct: Conjunct) -> list[Variable]:
-    if isinstance(conjunct, Aggregate):
-        return [*conjunct.groups, *(fold.target for fold in conjunct.folds)]
-    return list(variables(conjunct))
+    return list(conjunct.columns if isinstance(conjunct, Aggregate) else variables(conjunct))
 
 
 def _inputs(conjunct: Conjunct) -> list[Variable]:
@@ -185,7 +183,7 @@ def _inputs(conjunct: Conjunct) -> list[Variable]:
 
 
 def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple[Step, ...]:
-    # An atom whose new variables nobody needs afterwards is a test: its first match is enough.
+    # An atom whose new variables are not needed afterwards is a test: its first match is enough.
     later: set[Variable] = set(needed)
     marked: list[Step] = []
     for at in range(len(steps) - 1, -1, -1):
@@ -195,9 +193,7 @@ def _marked_once(steps: tuple[Step, ...], needed: Collection[Variable]) -> tuple
                 a for n, a in enumerate(step.atom.args) if isinstance(a, Variable) and n not in step.bound
             }
             if step.read is not RelationVersion.DELTA and not fresh & later:
-                step = Match(
-                    step.atom, step.position, step.read, step.bound, once=True, estimate=step.estimate
-                )
+                step = replace(step, once=True)
         marked.append(step)
         later.update(used_variables(steps[at]))
     return tuple(reversed(marked))

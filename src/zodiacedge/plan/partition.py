@@ -1,13 +1,12 @@
-"""Which argument partitions the facts of nodes: those with different terms there never meet in a rule.
+"""Hash partitioning of nodes: the argument by which the facts of each relation are partitioned.
 
-Choose a position for each relation, or each class, that nodes derive, such that every rule finds the term at
-its head's position, the partition key, in the atoms that it reads. Any division of the terms then divides the
-work, between two threads or among the partitions of a cluster: an instance of a rule belongs to one
-partition, and so does the fact that it derives.
+Each relation, or class, that nodes derive gets a position such that every rule has the term at its head's
+position, the partition key, in the atoms that it reads too. Partitions, in two threads or on a cluster, are
+then independent: an instance of a rule belongs to one partition, and so does the fact that it derives.
 
 A fixpoint on its own (`fixpoint_partitioning`) needs the key only in the atoms that match its own facts. On a
 cluster (`Partitioning.with_node`) every relation is either partitioned by one position or broadcast: each
-partition then reads all of it. What the nodes derive is never broadcast.
+partition then reads all of it. Facts that the nodes derive are never broadcast.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.language.checks import body_atoms
-from zodiacedge.language.unify import unifiable
+from zodiacedge.language.ast import Atom, Variable, body_atoms
+from zodiacedge.plan.variants import recursive_atoms
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -28,9 +26,9 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
-# Rules that people write have few choices of positions; more are not searched.
+# Real rules have few choices of positions; more are not searched.
 _MOST_CHOICES = 256
-# Stands for the position of a relation that is broadcast.
+# The position of a relation that is broadcast.
 _BROADCAST = None
 
 
@@ -50,26 +48,19 @@ class PartitionedRelation(NamedTuple):
         return cls(atom.relation, len(args))
 
     def meets(self, other: PartitionedRelation) -> bool:
-        """Whether a fact can be of both."""
+        """Whether a fact can belong to both."""
         return self[:2] == other[:2] and (
             self.member_of is None or other.member_of is None or self.member_of == other.member_of
         )
 
     def __str__(self) -> str:
-        """Return its name as people know it."""
+        """Return its name as users write it."""
         return self.name if self.member_of is None else str(getattr(self.member_of, "value", ""))
 
 
 def reads(rules: Iterable[Rule]) -> Iterator[PartitionedRelation]:
     """Yield the relations and classes that the bodies of rules read."""
     return (PartitionedRelation.of(atom) for rule in rules for atom in body_atoms(rule.body))
-
-
-def own_atoms(rule: Rule, heads: Collection[Atom]) -> Iterator[Atom]:
-    """Yield the positive atoms of a rule that some head unifies with."""
-    for conjunct in rule.body:
-        if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads):
-            yield conjunct
 
 
 @dataclass(frozen=True)
@@ -83,7 +74,7 @@ class Partitioning:
     ) -> Partitioning | None:
         """Return a partitioning that serves the rules of one more node, the leftmost positions first.
 
-        `fits` says whether a partitioning is acceptable otherwise.
+        `fits` is a further condition on the partitioning.
         """
         for draft in _drafts(rules, self.positions):
             if all(map(draft.serves, rules)):
@@ -98,11 +89,11 @@ class Partitioning:
 
     @property
     def broadcast(self) -> Iterator[PartitionedRelation]:
-        """The relations and classes that every partition reads as a whole."""
+        """The relations and classes that every partition reads completely."""
         return (relation for relation, at in self.positions.items() if at is _BROADCAST)
 
     def shown(self, rules: Iterable[Rule]) -> str:
-        """Return by which arguments the facts that rules derive are partitioned, as people read it."""
+        """Return the partitioning of the heads of rules as text."""
         heads = dict.fromkeys(PartitionedRelation.of(rule.head) for rule in rules)
         return ", ".join(f"{head} by argument {(self.positions[head] or 0) + 1}" for head in heads)
 
@@ -110,37 +101,37 @@ class Partitioning:
 def fixpoint_partitioning(rules: Collection[Rule]) -> Partitioning | None:
     """Return a partitioning of a node's own facts, the leftmost positions first, or None.
 
-    How the facts of other nodes are partitioned is left open: a thread can read each atom in its own way.
+    The facts of other nodes need no partitioning: a thread can filter each atom by another position.
     """
     heads = [rule.head for rule in rules]
     for draft in _drafts(rules, {}):
-        if all(draft.hands_down(rule, heads) for rule in rules):
+        if all(draft.keeps_key(rule, heads) for rule in rules):
             return Partitioning(draft.positions)
     return None
 
 
 class CoPartitionedNodes:
-    """Nodes that one partitioning serves, collected one after the other, in topological order."""
+    """Nodes with a common partitioning, added one after the other in topological order."""
 
-    def __init__(self, size: Callable[[PartitionedRelation], int], most: float) -> None:
-        """Take a function that counts the facts of a relation, and how many facts may be broadcast."""
+    def __init__(self, size: Callable[[PartitionedRelation], int], limit: float) -> None:
+        """Take a function that counts the facts of a relation, and the limit of broadcast facts."""
         self.partitioning = Partitioning()
         self._size = size
-        self._most = most
-        self._later: set[PartitionedRelation] = set()
+        self._limit = limit
+        self._left_out: set[PartitionedRelation] = set()
 
     def take(self, rules: Sequence[Rule], *, ready: bool) -> bool:
-        """Take a node, unless it is not ready, does not fit, or reads from a node that was left out."""
-        waits = any(read.meets(later) for read in reads(rules) for later in self._later)
-        wider = self.partitioning.with_node(rules, self._fits) if ready and not waits else None
-        if wider is None:
-            self._later.update(PartitionedRelation.of(rule.head) for rule in rules)
+        """Add a node, unless it is not ready, does not fit, or reads from a node that was left out."""
+        blocked = any(read.meets(left_out) for read in reads(rules) for left_out in self._left_out)
+        extended = self.partitioning.with_node(rules, self._fits) if ready and not blocked else None
+        if extended is None:
+            self._left_out.update(PartitionedRelation.of(rule.head) for rule in rules)
             return False
-        self.partitioning = wider
+        self.partitioning = extended
         return True
 
     def _fits(self, partitioning: Partitioning) -> bool:
-        return sum(map(self._size, partitioning.broadcast)) <= self._most
+        return sum(map(self._size, partitioning.broadcast)) <= self._limit
 
 
 def _key(rule: Rule, positions: Mapping[PartitionedRelation, int | None]) -> Term | Variable:
@@ -152,32 +143,32 @@ def _drafts(rules: Collection[Rule], known: Mapping[PartitionedRelation, int | N
     heads = list(dict.fromkeys(PartitionedRelation.of(rule.head) for rule in rules))
     if any(rule.aggregate for rule in rules) or not all(head.arity for head in heads):
         return
-    fresh = [head for head in heads if head not in known]
+    unknown = [head for head in heads if head not in known]
     # A class is partitioned by its members: its name is the same for all of them.
-    choices = [range(head.arity if head.member_of is None else 1) for head in fresh]
+    choices = [range(head.arity if head.member_of is None else 1) for head in unknown]
     if prod(map(len, choices)) > _MOST_CHOICES:
         return
-    for chosen in product(*choices):
+    for positions in product(*choices):
         draft = _Draft(dict(known))
-        if all(draft.settle(head, at) for head, at in zip(fresh, chosen, strict=True)):
+        if all(draft.settle(head, at) for head, at in zip(unknown, positions, strict=True)):
             yield draft
 
 
 class _Draft:
-    """Positions that may still turn out to be wrong."""
+    """Positions of relations during the search."""
 
     def __init__(self, positions: dict[PartitionedRelation, int | None]) -> None:
         self.positions = positions
 
     def settle(self, relation: PartitionedRelation, position: int | None) -> bool:
-        """Take a position for a relation, unless it has another."""
+        """Set the position of a relation; return False if it has another."""
         if any(other.meets(relation) and at != position for other, at in self.positions.items()):
             return False
         self.positions[relation] = position
         return True
 
     def serves(self, rule: Rule) -> bool:
-        """Whether each partition finds all that it needs for a rule, and no facts of another partition."""
+        """Whether each partition can evaluate a rule on its own facts and the broadcast ones."""
         key = _key(rule, self.positions)
         if not isinstance(key, Variable):
             return False
@@ -189,11 +180,11 @@ class _Draft:
                 return False
         return partitioned
 
-    def hands_down(self, rule: Rule, heads: Collection[Atom]) -> bool:
-        """Whether a rule finds its key in all facts of its own node that it uses."""
+    def keeps_key(self, rule: Rule, heads: Collection[Atom]) -> bool:
+        """Whether the key of a rule occurs in all its recursive atoms."""
         key = _key(rule, self.positions)
         return isinstance(key, Variable) and all(
-            self._settle_by(key, atom) for atom in own_atoms(rule, heads)
+            self._settle_by(key, atom) for atom in recursive_atoms(rule, heads).values()
         )
 
     def _settle_by(self, key: Variable, atom: Atom) -> bool:

@@ -1,6 +1,6 @@
-"""The plans of one rule: the rule as a whole, and one plan for each position that a delta may enter at.
+"""The plans of one rule: the initial plan, and one for each position at which a delta may enter.
 
-The positions that read facts, and those that a node derives itself, are found here, too.
+Also the positions that read facts, and the recursive ones, which the node derives itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tuple[Plan, ...]:
-    """Return the initial plan and one per recursive position, given the positions that the node derives."""
+    """Return the initial plan and one per recursive position."""
     return tuple(
         Plan(
             rule,
@@ -42,13 +42,13 @@ def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tup
     )
 
 
-def recursive_positions(rule: Rule, heads: Collection[Atom]) -> list[int]:
-    """Return the positions of a rule's atoms that a node with these heads derives itself."""
-    return [
-        position
+def recursive_atoms(rule: Rule, heads: Collection[Atom]) -> dict[int, Atom]:
+    """Return the positive atoms that a node with these heads derives itself, by position."""
+    return {
+        position: conjunct
         for position, conjunct in enumerate(rule.body)
         if isinstance(conjunct, Atom) and any(unifiable(head, conjunct) for head in heads)
-    ]
+    }
 
 
 class BodyRead(NamedTuple):
@@ -75,9 +75,9 @@ def readings(rule: Rule) -> Iterator[BodyRead]:
 
 
 def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Variable]:
-    """Return the variables whose every value matters: those of the head, or all where errors count.
+    """Return the variables whose every value matters: those of the head, or all if the body can fail.
 
-    An evaluation error is counted per binding, so a body that can have one needs every binding.
+    Evaluation errors are counted per binding.
     """
     if can_fail(body):
         return analyse(body).bound
@@ -85,7 +85,7 @@ def needed(body: tuple[Conjunct, ...], head: Collection[object]) -> frozenset[Va
 
 
 def can_fail(body: tuple[Conjunct, ...]) -> bool:
-    """Whether a body can have evaluation errors, so that every binding counts."""
+    """Whether a body can have evaluation errors."""
     return any(_can_fail(c) for c in body)
 
 

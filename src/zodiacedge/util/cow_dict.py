@@ -26,7 +26,7 @@ class CowDict(MutableMapping[K, V]):
     __slots__ = ("_base", "_deleted", "_length", "_overlay")
 
     def __init__(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
-        """Create the map with the given pairs."""
+        """Create the map with these pairs."""
         self._base: dict[K, V] = dict(pairs)
         self._overlay: dict[K, V] = {}
         """Keys inserted or replaced since the base was made."""

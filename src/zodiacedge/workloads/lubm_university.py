@@ -1,9 +1,9 @@
 """One university of LUBM, drawn from the published profile of its data generator.
 
 The profile is the one that LUBM's authors publish with their generator UBA. A university is a function of
-the seed and its number, and a department of the seed and both numbers, so each is independent of the
-others. Facts are columns of positions into two lists, names of entities and texts; `lubm` and `lubm_files`
-turn them into terms and files.
+the seed and its number, and a department of the seed and both numbers, so all are independent. Facts are
+columns of positions into two lists, names of entities and texts; `lubm` and `lubm_files` turn them into
+terms and files.
 """
 
 from __future__ import annotations

@@ -15,10 +15,11 @@ from zodiacedge.io import write_facts
 from zodiacedge.workloads import paper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from zodiacedge.cli.console import Console
     from zodiacedge.io import ExportReport
+    from zodiacedge.language.ast import Fact
 
 _FORMATS = ("parquet", "csv", "nt")
 _COMPRESSIONS = ("gz", "bz2", "zst")
@@ -113,12 +114,7 @@ def paper_ds1(console: Console, *, turbines: int, out: str, form: str, compressi
       zodiac generate paper-ds1 --turbines 400 --out ds1
     """
     facts = paper.ds1(turbines)
-    _generate(
-        console,
-        out,
-        lambda folder: write_facts(facts, folder, form=form, compression=compression or ""),
-        {"rs1": paper.rule_set(1)},
-    )
+    _generate(console, out, _writer(facts, form, compression), {"rs1": paper.rule_set(1)})
 
 
 @command.command("paper-ds2")
@@ -140,12 +136,7 @@ def paper_ds2(  # noqa: PLR0913 - one argument per option
       zodiac generate paper-ds2 --turbines 200 --rule-set 3 --out ds2
     """
     facts = paper.ds2(turbines)
-    _generate(
-        console,
-        out,
-        lambda folder: write_facts(facts, folder, form=form, compression=compression or ""),
-        {f"rs{rule_set}": paper.rule_set(rule_set)},
-    )
+    _generate(console, out, _writer(facts, form, compression), {f"rs{rule_set}": paper.rule_set(rule_set)})
 
 
 @command.command("closure-dense")
@@ -184,12 +175,11 @@ def _graph(console: Console, name: str, out: str, form: str, compression: str | 
     workload = WORKLOADS[name]()
     # A subject in RDF is not a number.
     facts = workload.facts(iris=form == "nt")
-    _generate(
-        console,
-        out,
-        lambda folder: write_facts(facts, folder, form=form, compression=compression or ""),
-        {workload.program: workload.rules},
-    )
+    _generate(console, out, _writer(facts, form, compression), {workload.program: workload.rules})
+
+
+def _writer(facts: Iterable[Fact], form: str, compression: str | None) -> Callable[[Path], ExportReport]:
+    return lambda folder: write_facts(facts, folder, form=form, compression=compression or "")
 
 
 def _generate(

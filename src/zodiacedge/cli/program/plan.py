@@ -14,12 +14,12 @@ from zodiacedge.language.safety import resolve
 from zodiacedge.opening import open_kb
 from zodiacedge.plan.order import NoStatistics, PredicateCounts
 from zodiacedge.plan.show import to_dicts, to_text
-from zodiacedge.plan.variants import plans, recursive_positions
+from zodiacedge.plan.variants import plans, recursive_atoms
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.rule_files import CheckedProgram
-    from zodiacedge.language.ast import Rule
+    from zodiacedge.language.ast import Atom, Rule
 
 
 @click.command("plan")
@@ -61,10 +61,10 @@ def _sizes(console: Console, reading: CheckedProgram, facts: tuple[str, ...]) ->
     return PredicateCounts(Counter(kb.state.explicit_counts()) + Counter(kb.state.derived_counts()))
 
 
-def _recursive(rule: Rule, reading: CheckedProgram) -> list[int]:
+def _recursive(rule: Rule, reading: CheckedProgram) -> dict[int, Atom]:
     graph = reading.graph
     node = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
-    return recursive_positions(rule, [graph.rule(key).head for key in node.rules])
+    return recursive_atoms(rule, [graph.rule(key).head for key in node.rules])
 
 
 def _no_rule(label: str, reading: CheckedProgram) -> UsageProblem:

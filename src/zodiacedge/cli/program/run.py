@@ -10,9 +10,9 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import show_bad_lines, show_dropped
+from zodiacedge.cli.open_store import show_answers, show_bad_lines, show_dropped
 from zodiacedge.cli.options import (
-    Chosen,
+    EngineOptions,
     all_engines_options,
     base_option,
     facts_option,
@@ -100,7 +100,7 @@ def command(  # noqa: PLR0913 - one argument per option
     *,
     rules: tuple[str, ...],
     facts: tuple[str, ...],
-    on: Chosen,
+    on: EngineOptions,
     queries: tuple[str, ...],
     sessions: tuple[str, ...],
     out: str | None,
@@ -189,7 +189,7 @@ def command(  # noqa: PLR0913 - one argument per option
 
 
 def _checked_queries(queries: Sequence[str], prefixes: dict[str, str]) -> list[CheckedQuery]:
-    """Parse and check all queries before the long work, or raise with all errors of all queries."""
+    """Parse and check all queries before the evaluation, or raise with all errors of all queries."""
     checked: list[CheckedQuery] = []
     errors: list[Diagnostic] = []
     for number, text in enumerate(queries, 1):
@@ -223,12 +223,8 @@ def _show_counts(console: Console, kb: KnowledgeBase, suffix: str = "") -> None:
 def _show_answers(console: Console, text: str, answers: Answers) -> None:
     console.findings(answers.warnings)
     console.text(f"\n{text}")
-    if not answers.columns:
-        console.text("yes" if answers else "no")
-        return
-    console.table(answers.columns, [[format_term(t) for t in row] for row in answers.rows])
-    console.text(many(len(answers), "row"))
-    if answers.dropped:
+    show_answers(console, answers)
+    if answers.columns and answers.dropped:
         console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
 
 

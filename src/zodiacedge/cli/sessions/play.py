@@ -1,4 +1,4 @@
-"""Reads session files before the work starts, and plays them change by change after it."""
+"""Reads session files before the evaluation, and plays them change by change after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTENSION = ".session"
 
 @dataclass(slots=True)
 class Played:
-    """The result of a session: its changes as JSON, and the differences from what it expects.
+    """The result of a session: its changes as JSON, and the differences from its expectations.
 
     `ended` holds the errors of a change whose refusal the session does not expect.
     """

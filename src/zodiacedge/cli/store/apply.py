@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, show_bad_lines, show_facts_of, writing
 from zodiacedge.cli.options import (
-    Chosen,
+    EngineOptions,
     engine_options,
     header_option,
     message_option,
@@ -54,7 +54,7 @@ def command(  # noqa: PLR0913 - one argument per option
     strict: bool,
     show_facts: int,
     message: str,
-    on: Chosen,
+    on: EngineOptions,
 ) -> None:
     r"""Change rules and facts of a store as one transaction, and print its report.
 

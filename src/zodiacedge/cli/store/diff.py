@@ -8,7 +8,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import reading, show_facts_of
-from zodiacedge.cli.options import Chosen, engine_options, show_facts_option, store_argument
+from zodiacedge.cli.options import EngineOptions, engine_options, show_facts_option, store_argument
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store.versions.diff import listed
 
@@ -30,7 +30,7 @@ def command(  # noqa: PLR0913 - one argument per option
     before: int,
     after: int,
     show_facts: int,
-    on: Chosen,
+    on: EngineOptions,
 ) -> None:
     r"""Show the rules and visible facts that only one of two versions has.
 

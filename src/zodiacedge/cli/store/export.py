@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import Chosen, at_option, engine_options, files_options, store_argument
+from zodiacedge.cli.options import EngineOptions, at_option, engine_options, files_options, store_argument
 from zodiacedge.cli.output import check_folder, export, export_document
 from zodiacedge.language.parser import parse_fact
 from zodiacedge.language.printer import format_predicate
@@ -48,7 +48,7 @@ def command(  # noqa: PLR0913 - one argument per option
     at: int | None,
     form: str | None,
     what: str | None,
-    on: Chosen,
+    on: EngineOptions,
 ) -> None:
     r"""Write the facts of a store to files, one per predicate; or the part that one device needs.
 

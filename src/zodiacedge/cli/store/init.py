@@ -9,7 +9,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, show_bad_lines, show_counts, show_dropped, writing
 from zodiacedge.cli.options import (
-    Chosen,
+    EngineOptions,
     base_option,
     engine_options,
     facts_option,
@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913 - one argument per option
     base: str,
     strict: bool,
     message: str,
-    on: Chosen,
+    on: EngineOptions,
 ) -> None:
     r"""Create a store in a folder that is empty or does not exist.
 

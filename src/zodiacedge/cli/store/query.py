@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import reading, refuse_binary_on_a_terminal, show_answers
-from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
+from zodiacedge.cli.options import EngineOptions, at_option, engine_options, store_argument
 from zodiacedge.io import Format, csv_line, rdf_lines
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.language.parser import has_head, parse_head
@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913 - one argument per option
     query: str,
     at: int | None,
     form: str,
-    on: Chosen,
+    on: EngineOptions,
 ) -> None:
     r"""Answer a query on the last version of a store, or an earlier one.
 

@@ -8,7 +8,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, writing
-from zodiacedge.cli.options import Chosen, engine_options, message_option, store_argument
+from zodiacedge.cli.options import EngineOptions, engine_options, message_option, store_argument
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @message_option
 @engine_options
 @common
-def command(console: Console, *, store: str, version: int, message: str, on: Chosen) -> None:
+def command(console: Console, *, store: str, version: int, message: str, on: EngineOptions) -> None:
     r"""Create a new version with the rules and explicit facts of an earlier one.
 
     The versions in between stay in the log.

@@ -9,7 +9,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, reading, show_counts
-from zodiacedge.cli.options import Chosen, engine_options, store_argument
+from zodiacedge.cli.options import EngineOptions, engine_options, store_argument
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @store_argument
 @engine_options
 @common
-def command(console: Console, *, store: str, on: Chosen) -> None:
+def command(console: Console, *, store: str, on: EngineOptions) -> None:
     r"""Count facts per predicate, and the bytes of the store.
 
     \b

@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import show_counts, writing
-from zodiacedge.cli.options import Amount, Chosen, engine_options, header_option, store_argument
+from zodiacedge.cli.options import Amount, EngineOptions, engine_options, header_option, store_argument
 from zodiacedge.errors import Diagnostic, ZodiacError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913 - one argument per option
     most_files: int | None,
     quarantine: str | None,
     checkpoint: str | None,
-    on: Chosen,
+    on: EngineOptions,
 ) -> None:
     r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
 
@@ -87,7 +87,7 @@ def command(  # noqa: PLR0913 - one argument per option
         console.findings(map(_missing_file, applied.gone))
 
     # Spark finds the files for either engine.
-    kb = writing(console, store, on=on if on.engine == "spark" else Chosen())
+    kb = writing(console, store, on=on if on.engine == "spark" else EngineOptions())
     try:
         folders = (Path(path) if path else None for path in (quarantine, checkpoint))
         reading = FileSelection(form or "", relation, header, most_files, *folders)
@@ -116,8 +116,8 @@ def _document(kb: KnowledgeBase, batches: Sequence[Applied]) -> dict[str, object
 def _missing_file(path: str) -> Diagnostic:
     return Diagnostic(
         "W016",
-        f"{path} arrived, and was taken away before it could be read: what was in it is not in the store",
-        "move it into the folder again, under another name: a file is taken once, by its name",
+        f"{path} arrived, and was removed before it could be read: its facts are not in the store",
+        "move it into the folder again, under another name: a file is applied once, by its name",
         severity="warning",
     )
 

@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import writing
-from zodiacedge.cli.options import Amount, Chosen, engine_options, store_argument
+from zodiacedge.cli.options import Amount, EngineOptions, engine_options, store_argument
 from zodiacedge.kb.arguments import LONGEST
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; remove nothing.")
 @engine_options
 @common
-def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on: Chosen) -> None:
+def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on: EngineOptions) -> None:
     r"""Flush the log, remove old versions, and remove files that no version needs.
 
     The last version is always kept.

@@ -9,7 +9,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import Chosen, at_option, engine_options, store_argument
+from zodiacedge.cli.options import EngineOptions, at_option, engine_options, store_argument
 from zodiacedge.engine.select import ALL_ENGINES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 @engine_options
 @common
-def command(console: Console, *, store: str, at: int | None, against: str | None, on: Chosen) -> None:
+def command(console: Console, *, store: str, at: int | None, against: str | None, on: EngineOptions) -> None:
     r"""Evaluate the rules of a store from scratch and compare all facts; print their digest.
 
     The exit code is 1 if there are differences.

@@ -18,8 +18,7 @@ from zodiacedge.engine.spark.query.distributed import DistributedQuery
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, held
 from zodiacedge.engine.spark.storage.version import SparkVersion
-from zodiacedge.language.ast import Predicate
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import Predicate, body_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

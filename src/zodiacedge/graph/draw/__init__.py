@@ -1,7 +1,7 @@
 """The rule graph as text, DOT, JSON and SVG.
 
 names   names of rules and predicates in messages and drawings
-sketch  what every drawing shows: hyper-nodes, levels, edges
+sketch  the content of every drawing: hyper-nodes, levels, edges
 show    text, DOT and JSON
 layout  positions of boxes and arrows, by grandalf
 svg     the picture

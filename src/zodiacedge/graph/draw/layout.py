@@ -49,26 +49,26 @@ class Layout:
     width: float = 0.0
     height: float = 0.0
 
-    def paste(self, part: Layout, x: float, y: float) -> None:
+    def paste(self, other: Layout, x: float, y: float) -> None:
         """Copy another layout into this one, moved by x and y."""
-        for node, (left, top) in part.corners.items():
+        for node, (left, top) in other.corners.items():
             self.corners[node] = (left + x, top + y)
-        for pair, path in part.paths.items():
+        for pair, path in other.paths.items():
             self.paths[pair] = [(at + x, start + y, end + y) for at, start, end in path]
-        self.width = max(self.width, x + part.width)
-        self.height = max(self.height, y + part.height)
+        self.width = max(self.width, x + other.width)
+        self.height = max(self.height, y + other.height)
 
 
 def arrange(boxes: Mapping[int, Box], pairs: Iterable[Pair]) -> Layout:
     """Return the layout of boxes and of the arrows between them; arrows go to higher levels only."""
     between = list(dict.fromkeys(pairs))
     boxes = _lowered(boxes, between)
-    parts = []
+    layouts = []
     for nodes, arrows in _groups(boxes, between):
         bends = sum(boxes[target].level - boxes[source].level - 1 for source, target in arrows)
         small = len(nodes) <= _MOST_NODES and bends <= _MOST_BENDS
-        parts.append(_layered(boxes, nodes, arrows) if small else _grid(boxes, nodes, arrows))
-    return _packed(parts)
+        layouts.append(_layered(boxes, nodes, arrows) if small else _grid(boxes, nodes, arrows))
+    return _packed(layouts)
 
 
 def _lowered(boxes: Mapping[int, Box], pairs: Sequence[Pair]) -> Mapping[int, Box]:
@@ -105,19 +105,19 @@ def _groups(boxes: Mapping[int, Box], pairs: Sequence[Pair]) -> list[tuple[list[
     return list(groups.values())
 
 
-def _packed(parts: list[Layout]) -> Layout:
-    """Put groups in rows, tall ones first; the whole is somewhat wider than high."""
-    whole = Layout()
-    area = sum((part.width + _GROUP_GAP) * (part.height + _GROUP_GAP) for part in parts)
-    limit = max([sqrt(area * 1.8), *(part.width for part in parts)])
+def _packed(groups: list[Layout]) -> Layout:
+    """Put groups in rows, tall ones first; the result is somewhat wider than high."""
+    page = Layout()
+    area = sum((group.width + _GROUP_GAP) * (group.height + _GROUP_GAP) for group in groups)
+    limit = max([sqrt(area * 1.8), *(group.width for group in groups)])
     x = y = row = 0.0
-    for part in sorted(parts, key=lambda part: -part.height):
-        if x > 0 and x + part.width > limit:
+    for group in sorted(groups, key=lambda group: -group.height):
+        if x > 0 and x + group.width > limit:
             x, y, row = 0.0, y + row + _GROUP_GAP, 0.0
-        whole.paste(part, x, y)
-        x += part.width + _GROUP_GAP
-        row = max(row, part.height)
-    return whole
+        page.paste(group, x, y)
+        x += group.width + _GROUP_GAP
+        row = max(row, group.height)
+    return page
 
 
 def _grid(boxes: Mapping[int, Box], nodes: Sequence[int], pairs: Sequence[Pair]) -> Layout:

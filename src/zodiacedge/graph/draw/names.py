@@ -28,7 +28,7 @@ def predicate_name(predicate: Predicate) -> str:
 
 
 def short_name(predicate: Predicate) -> str:
-    """Return the last part of a predicate's name, where a whole IRI is too long."""
+    """Return the last component of a predicate's name: an IRI is too long for a drawing."""
     if predicate.name == RDF_TYPE:
         return "rdf:type"
     return re.split(r"[#/]", predicate.name.rstrip("#/"))[-1] or predicate.name

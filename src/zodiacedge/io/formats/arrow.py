@@ -64,11 +64,11 @@ def read_columnar(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact
         yield from _read_file(stream, reading)
         return
     # Both formats are read from their end, so a compressed stream is unpacked to a file.
-    with tempfile.TemporaryFile() as whole:
+    with tempfile.TemporaryFile() as unpacked:
         while block := stream.read(BLOCK):
-            whole.write(block)
-        whole.seek(0)
-        yield from _read_file(whole, reading)
+            unpacked.write(block)
+        unpacked.seek(0)
+        yield from _read_file(unpacked, reading)
 
 
 def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:

@@ -34,7 +34,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
 from zodiacedge.plan.order import arrange, expected, repeats
-from zodiacedge.plan.variants import can_fail, needed, recursive_positions
+from zodiacedge.plan.variants import can_fail, needed, recursive_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -319,8 +319,8 @@ class NodeEvaluation:
 
         return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)])
 
-    def _recursive(self, rule: Rule) -> list[int]:
-        return recursive_positions(rule, [other.head for other in self._rules.values()])
+    def _recursive(self, rule: Rule) -> dict[int, Atom]:
+        return recursive_atoms(rule, [other.head for other in self._rules.values()])
 
     def _multiplies(self, rule: Rule) -> bool:
         """Whether a rule joins what the node derives with more: only then may a round give much more."""

@@ -16,8 +16,8 @@ import numpy as np
 from zodiacedge.engine.embedded.storage.relation import TableView
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.language.ast import Atom, Comparison, Negation
-from zodiacedge.plan.partition import fixpoint_partitioning, own_atoms
-from zodiacedge.plan.variants import can_fail
+from zodiacedge.plan.partition import fixpoint_partitioning
+from zodiacedge.plan.variants import can_fail, recursive_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -106,7 +106,7 @@ class TwoThreads:
         for rule in rules:
             key = partitioning.key(rule)
             atoms = [c for c in rule.body if isinstance(c, Atom)]
-            own = list(own_atoms(rule, heads))
+            own = list(recursive_atoms(rule, heads).values())
             divided = own or [atom for atom in atoms if key in atom.args][:1]
             if not divided:
                 return None

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from zodiacedge.engine.embedded.evaluate.modules import recognise
 from zodiacedge.engine.embedded.maintain.delta_query import DELTA, DeltaQuery
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, in_pairs, is_any_class
-from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable, body_atoms
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import readings, recursive_positions
+from zodiacedge.plan.variants import readings, recursive_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +45,7 @@ class NodeRules:
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         # A node that derives `rdf:type` with a variable class keeps all of it in one table.
         self.typed = in_pairs(heads)
-        self.own_places = {key: recursive_positions(rule, heads) for key, rule in rules.items()}
+        self.own_places = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
         self.recursive = any(self.own_places.values())
         # A row that holds an instance: its head, and what it needs of the node itself.
         self.widest_instance = max(len(self.instance_args(key)) for key in rules)
@@ -65,8 +64,7 @@ class NodeRules:
 
     def own_atoms(self, key: str) -> list[Atom]:
         """Return the atoms of a rule that the node itself derives."""
-        body = self.rules[key].body
-        return [atom for atom in (body[place] for place in self.own_places[key]) if isinstance(atom, Atom)]
+        return list(self.own_places[key].values())
 
     def instance_args(self, key: str) -> tuple[Argument, ...]:
         """Return the arguments of a rule's head, and of what an instance needs of the node itself."""

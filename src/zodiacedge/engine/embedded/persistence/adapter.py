@@ -14,7 +14,7 @@ from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, by_clas
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.persistence import BadPartitionError, PartitionKey
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import body_atoms
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, S
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import can_fail, recursive_positions
+from zodiacedge.plan.variants import can_fail, recursive_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +78,7 @@ class Node:
         self._frames = Frames(setting.workspace)
         self._terms = terms
         heads = [rule.head for rule in rules.values()]
-        self._own_positions = {key: recursive_positions(rule, heads) for key, rule in rules.items()}
+        self._own_positions = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
         self._relations = list(dict.fromkeys(Relation.of(head) for head in heads))
         self.result = Result(terms=terms)
         # A frame reads its files when its job runs: until then they must be held.

@@ -18,9 +18,9 @@ from zodiacedge.engine.embedded.evaluate.modules import Shape, recognise
 from zodiacedge.engine.spark.evaluate import partitioned, transitive_closure
 from zodiacedge.engine.spark.evaluate.seminaive import Node
 from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import body_atoms
 from zodiacedge.plan.partition import Partitioning
-from zodiacedge.plan.variants import recursive_positions
+from zodiacedge.plan.variants import recursive_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class NodeStrategy:
 def is_recursive(rules: Sequence[Rule]) -> bool:
     """Whether a node's rules feed each other."""
     heads = [rule.head for rule in rules]
-    return any(recursive_positions(rule, heads) for rule in rules)
+    return any(recursive_atoms(rule, heads) for rule in rules)
 
 
 def reason(wanted: str, rows: int, most: int) -> str:

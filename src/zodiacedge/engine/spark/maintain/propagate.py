@@ -42,7 +42,7 @@ from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import constants
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.engine.spark.storage.terms import TermFiles, columns_of, write_terms
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import body_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

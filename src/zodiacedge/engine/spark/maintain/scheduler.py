@@ -18,8 +18,7 @@ from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.evaluate.strategy import NodeStrategy, is_recursive, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
 from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.language.ast import Atom, Variable
-from zodiacedge.language.checks import body_atoms
+from zodiacedge.language.ast import Atom, Variable, body_atoms
 from zodiacedge.plan.partition import CoPartitionedNodes
 
 if TYPE_CHECKING:

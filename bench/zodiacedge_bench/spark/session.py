@@ -1,4 +1,4 @@
-"""One session of Spark with its event log, and facts that lie ready in it."""
+"""The Spark session of a benchmark: its event log, its folder, and knowledge bases with loaded facts."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _FOLDER = "spark.eventLog.dir"
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Where everything is measured."""
+class BenchSession:
+    """A Spark session in which all engines and loops are measured."""
 
     cluster: Cluster
     folder: Path
-    """For data and for the log; gone in the end."""
+    """Holds data and the event log; removed at the end."""
     modules: bool = True
 
     @cached_property
-    def session(self) -> SparkSession:
+    def spark(self) -> SparkSession:
         """The session."""
         return self.cluster.session()
 
     @property
     def cores(self) -> int:
-        """How many tasks run at the same time."""
-        return int(self.session.sparkContext.defaultParallelism)
+        """The number of tasks that run at the same time."""
+        return int(self.spark.sparkContext.defaultParallelism)
 
     def engine(self, strategy: str = "choose") -> SparkEngine:
-        """Return our engine, with a folder of its own; some way may be asked for."""
+        """Return a Spark engine with a folder of its own and a strategy for all nodes."""
         return SparkEngine(cluster=self.cluster, options=Options(strategy, policy=Policy(self.modules)))
 
     def base(self, task: Task, strategy: str = "choose") -> KnowledgeBase:
@@ -61,42 +61,42 @@ class Stage:
         return kb
 
     def events(self) -> Events:
-        """End the session, and return what its log tells; nothing if it was there before and has no log."""
+        """End the session and read its event log; a session that existed before has none."""
         return read_log(_logs(self.folder)) if self.close() else Events()
 
     def close(self) -> bool:
-        """End the session if it was started here, and say whether it was."""
-        mine = self._conf.get(_FOLDER, "") == self.cluster.settings[_FOLDER]
-        if mine:
-            # Its last act is to complete the log.
-            self.session.stop()
-        return mine
+        """End the session if this benchmark started it; return whether it did."""
+        own = self._conf.get(_FOLDER, "") == self.cluster.settings[_FOLDER]
+        if own:
+            # Stopping completes the event log.
+            self.spark.stop()
+        return own
 
     @cached_property
     def _conf(self) -> SparkConf:
-        return self.session.sparkContext.getConf()
+        return self.spark.sparkContext.getConf()
 
 
 @contextmanager
-def staged(master: str, *, modules: bool) -> Iterator[Stage]:
-    """Make a stage; its folder goes in the end, and its session too."""
+def bench_session(master: str, *, modules: bool) -> Iterator[BenchSession]:
+    """Start a session; end it and remove its folder at the end of the block."""
     with TemporaryDirectory(prefix="zodiac-bench-") as name:
         folder = Path(name)
         _logs(folder).mkdir()
         settings = {
             "spark.eventLog.enabled": "true",
             _FOLDER: _logs(folder).as_uri(),
-            # One file of plain lines.
+            # A single file of plain JSON lines.
             "spark.eventLog.rolling.enabled": "false",
             "spark.eventLog.compress": "false",
-            # The loops keep all paths in the memory of Java, and fail with less.
+            # The loops keep all paths in the memory of the JVM, and fail with less.
             "spark.driver.memory": "4g",
         }
-        stage = Stage(Cluster(master, settings), folder, modules)
+        session = BenchSession(Cluster(master, settings), folder, modules)
         try:
-            yield stage
+            yield session
         finally:
-            stage.close()
+            session.close()
 
 
 def _logs(folder: Path) -> Path:
