@@ -53,7 +53,7 @@ class Slice:
     warnings: tuple[Diagnostic, ...] = ()
 
 
-class _Wish(NamedTuple):
+class _SliceQuery(NamedTuple):
     """One text: a query, whether it selects facts that mention its answers, and values of its variables."""
 
     query: Query
@@ -61,16 +61,16 @@ class _Wish(NamedTuple):
     values: dict[Variable, Term]
 
 
-class Wishes(NamedTuple):
+class SliceQueries(NamedTuple):
     """The parsed and checked texts of a slice, with warnings."""
 
-    wishes: tuple[_Wish, ...]
+    queries: tuple[_SliceQuery, ...]
     warnings: tuple[Diagnostic, ...]
 
 
-def read_slice(
+def parse_slice(
     texts: Sequence[str], values: Mapping[str, Term], *, prefixes: Mapping[str, str], host: Host
-) -> Wishes:
+) -> SliceQueries:
     """Parse and check the texts of a slice; values are for the variables of that name in all texts.
 
     Args:
@@ -82,40 +82,42 @@ def read_slice(
     if not texts:
         raise _empty("the slice is empty")
     given = {Variable(name): value for name, value in values.items()}
-    wishes = [_read(text, given, prefixes) for text in texts]
-    used = {v for wish in wishes for v in wish.values}
+    queries = [_parse(text, given, prefixes) for text in texts]
+    used = {v for wish in queries for v in wish.values}
     for v in given:
         if v not in used:
-            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query) if _is_written(x))
+            named = dict.fromkeys(
+                x.name for w in queries for x in _named_variables(w.query) if _is_written(x)
+            )
             near = nearest(v.name, list(named))
             hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
             raise UsageProblem(Diagnostic("U009", f"the slice has no variable {v.name}", hint))
-    diagnostics = [d for wish in wishes for d in check_query(wish.query, host, wish.values)]
+    diagnostics = [d for wish in queries for d in check_query(wish.query, host, wish.values)]
     if any(d.severity == "error" for d in diagnostics):
         raise CheckProblem(d for d in diagnostics if d.severity == "error")
-    return Wishes(tuple(wishes), tuple(diagnostics))
+    return SliceQueries(tuple(queries), tuple(diagnostics))
 
 
-def matched(wishes: Wishes, state: State, settings: Settings) -> frozenset[Fact]:
+def matching_facts(queries: SliceQueries, state: State, settings: Settings) -> frozenset[Fact]:
     """Return the facts that the atoms of queries match."""
-    matches = (_matching(wish, _positive(wish.query.body), state, settings) for wish in wishes.wishes)
+    matches = (_matching(wish, _positive_atoms(wish.query.body), state, settings) for wish in queries.queries)
     return frozenset(chain.from_iterable(matches))
 
 
-def cut(wishes: Wishes, program: RuleBase, state: State, settings: Settings) -> Slice:
+def cut_slice(queries: SliceQueries, program: RuleBase, state: State, settings: Settings) -> Slice:
     """Return the facts that the texts of a slice select, and the rules that concern them."""
     rules = program.rules.values()
     known = state.predicates() | {a.predicate for r in rules for a in (r.head, *body_atoms(r.body))}
-    warnings = list(wishes.warnings)
+    warnings = list(queries.warnings)
     facts: set[Fact] = set()
     given: dict[Pattern, None] = {}
-    for wish in wishes.wishes:
+    for wish in queries.queries:
         warnings += unknown_predicates(body_atoms(wish.query.body), known)
         warnings += mistaken_constants(wish.query.body, state.holds)
         if wish.mentions:
             facts.update(_mentioning(wish, program, state, settings))
         else:
-            atoms = _positive(wish.query.body)
+            atoms = _positive_atoms(wish.query.body)
             given |= dict.fromkeys(_widest(a) for a in atoms)
             facts.update(_matching(wish, atoms, state, settings))
     kept = _rules(program, given, facts)
@@ -130,7 +132,7 @@ def cut(wishes: Wishes, program: RuleBase, state: State, settings: Settings) -> 
     )
 
 
-def _read(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _Wish:
+def _parse(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _SliceQuery:
     mentions = has_head(text)
     try:
         query = parse_query(text, "<slice>", prefixes, given)
@@ -138,22 +140,22 @@ def _read(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]
         if not mentions or _RULE in text:
             raise
         query, mentions = parse_query(f"{_QUERY} {text}", "<slice>", prefixes, given), False
-    if not _positive(query.body):
+    if not _positive_atoms(query.body):
         raise _empty(f"the slice {text.strip()} names no predicate")
     if mentions and not query.columns:
         raise _empty(f"the slice {text.strip()} does not say what facts are to mention")
-    named = set(_named(query))
-    return _Wish(_renamed(query), mentions, {v: value for v, value in given.items() if v in named})
+    named = set(_named_variables(query))
+    return _SliceQuery(_renamed(query), mentions, {v: value for v, value in given.items() if v in named})
 
 
-def _named(query: Query) -> Iterator[Variable]:
+def _named_variables(query: Query) -> Iterator[Variable]:
     yield from (c for c in query.columns if isinstance(c, Variable))
     for conjunct in query.body:
         seen = conjunct.groups if isinstance(conjunct, Aggregate) else variables(conjunct)
         yield from (v for v in seen if not v.anonymous)
 
 
-def _positive(body: Iterable[Conjunct]) -> list[Atom]:
+def _positive_atoms(body: Iterable[Conjunct]) -> list[Atom]:
     return [conjunct for conjunct in body if isinstance(conjunct, Atom)]
 
 
@@ -175,14 +177,14 @@ def _is_written(variable: Variable) -> bool:
 # Facts
 
 
-def _matching(wish: _Wish, atoms: Iterable[Atom], state: State, settings: Settings) -> Iterator[Fact]:
+def _matching(wish: _SliceQuery, atoms: Iterable[Atom], state: State, settings: Settings) -> Iterator[Fact]:
     for selected in atoms:
         # One query per atom: a common query could have the product of their facts as rows.
         rows = _rows(Query(selected.args, wish.query.body), wish.values, state, settings)
         yield from (Fact(selected.relation, row) for row in rows)
 
 
-def _mentioning(wish: _Wish, program: RuleBase, state: State, settings: Settings) -> Iterator[Fact]:
+def _mentioning(wish: _SliceQuery, program: RuleBase, state: State, settings: Settings) -> Iterator[Fact]:
     if isinstance(state, Mentioning):
         rows = _rows(wish.query, wish.values, state, settings)
         yield from state.mentioning({term for row in rows for term in row})
@@ -249,7 +251,7 @@ def _covers(given: Pattern, head: Pattern) -> bool:
 
 def _needs_no_facts(rule: Rule) -> bool:
     aggregate = rule.aggregate
-    return not _positive(rule.body) and not (aggregate and _positive(aggregate.body))
+    return not _positive_atoms(rule.body) and not (aggregate and _positive_atoms(aggregate.body))
 
 
 def _reached(step: Callable[[Iterable[str]], Iterator[str]], starts: set[str]) -> set[str]:

@@ -32,10 +32,10 @@ class AtomicFiles:
         try:
             beside.write_bytes(data)
         except BaseException:
-            self.drop()
+            self.discard()
             raise
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Give all files their names, once they are on disk."""
         folders = {folder for path in self._beside for folder in path.parents if self._within(folder)}
         try:
@@ -43,12 +43,12 @@ class AtomicFiles:
             for path, beside in self._beside.items():
                 beside.replace(path)
         except BaseException:
-            self.drop()
+            self.discard()
             raise
         self._beside = {}
         in_threads(sync_folder, folders, len(folders) // _FEW)
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Remove the files that have not got their names yet."""
         for beside in self._beside.values():
             beside.unlink(missing_ok=True)

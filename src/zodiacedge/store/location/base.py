@@ -54,10 +54,10 @@ class Staging(Protocol):
     def add(self, name: str, data: bytes) -> None:
         """Add a file."""
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Return when all files are durable."""
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Remove files that were not settled, where they would be in the way."""
 
 
@@ -106,7 +106,7 @@ class Location(Protocol):
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
         """Remove files, one after the other or in any order; missing files are passed over."""
 
-    def settle_log(self, folder: str) -> None:
+    def sync_log(self, folder: str) -> None:
         """Make the last entry of Delta's log durable."""
 
     def lock(self) -> WriterLease:

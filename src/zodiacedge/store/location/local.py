@@ -110,7 +110,7 @@ class LocalLocation:
         """Write a file: whole and on disk, or not at all."""
         writing = self.staging()
         writing.add(name, data)
-        writing.settle()
+        writing.sync()
 
     def staging(self) -> AtomicFiles:
         """Return a staging for files that belong together."""
@@ -129,7 +129,7 @@ class LocalLocation:
             if folder.name != LOG_FOLDER and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def settle_log(self, folder: str) -> None:
+    def sync_log(self, folder: str) -> None:
         """Sync Delta's log to disk, which Delta does not do."""
         newest = max((self.root / folder).glob("*.json"))
         sync_file(newest, os.O_RDONLY)

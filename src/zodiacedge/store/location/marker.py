@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
 
 
-def logged(location: Location) -> frozenset[str]:
+def log_file_names(location: Location) -> frozenset[str]:
     """Return the names in both logs: they differ if another process has written."""
     return frozenset(one.name for folder in (LOG_FOLDER, DELTA_LOG) for one in location.listed(folder))
 
 
-def check(location: Location) -> None:
+def check_store(location: Location) -> None:
     """Raise unless the location is a store of a known format, without links that lead out of it."""
     try:
         location.refuse_links()

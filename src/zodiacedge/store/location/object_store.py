@@ -92,7 +92,7 @@ class ObjectStoreLocation:
 
     def read(self, name: str) -> bytes:
         """Return an object."""
-        with self._asking(name) as (obstore, client):
+        with self._client_of(name) as (obstore, client):
             return bytes(obstore.get(client, name).bytes())
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -103,24 +103,24 @@ class ObjectStoreLocation:
                 for name in names:
                     waiting.append((name, pool.submit(self.read, name)))
                     if len(waiting) > _AT_ONCE:
-                        first, coming = waiting.popleft()
-                        yield first, coming.result
+                        first, future = waiting.popleft()
+                        yield first, future.result
                 while waiting:
-                    first, coming = waiting.popleft()
-                    yield first, coming.result
+                    first, future = waiting.popleft()
+                    yield first, future.result
             finally:
                 # A caller that stops early does not wait.
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def exists(self) -> bool:
         """Whether there is any object."""
-        with self._asking() as (obstore, client):
+        with self._client_of() as (obstore, client):
             return any(len(page) for page in obstore.list(client, chunk_size=1))
 
     def has(self, name: str) -> bool:
         """Whether an object exists."""
         try:
-            with self._asking(name) as (obstore, client):
+            with self._client_of(name) as (obstore, client):
                 obstore.head(client, name)
         except FileNotFoundError:
             return False
@@ -131,7 +131,7 @@ class ObjectStoreLocation:
 
     def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
         """List the objects of a folder and those below, by name."""
-        with self._asking(folder) as (obstore, client):
+        with self._client_of(folder) as (obstore, client):
             pages = obstore.list(client, folder or None, offset=after or None)
             found = [
                 FileInfo(one["path"], one["size"], one["last_modified"].timestamp())
@@ -144,7 +144,7 @@ class ObjectStoreLocation:
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object, in place of an existing one too."""
-        with self._asking(name, putting=True) as (obstore, client):
+        with self._client_of(name, is_put=True) as (obstore, client):
             obstore.put(client, name, data)
 
     def put_new(self, name: str, data: bytes) -> bool:
@@ -153,7 +153,7 @@ class ObjectStoreLocation:
         If an answer is lost, the library asks again and finds the object: its contents tell whose it is.
         """
         try:
-            with self._asking(name, putting=True) as (obstore, client):
+            with self._client_of(name, is_put=True) as (obstore, client):
                 obstore.put(client, name, data, mode="create", use_multipart=False)
         except FileExistsError:
             return self.read(name) == data
@@ -166,14 +166,14 @@ class ObjectStoreLocation:
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
         """Remove objects, one after the other or many with one request."""
         if not in_order:
-            with self._asking() as (obstore, client):
+            with self._client_of() as (obstore, client):
                 obstore.delete(client, list(names))
             return
         for name in names:
-            with suppress(FileNotFoundError), self._asking(name) as (obstore, client):
+            with suppress(FileNotFoundError), self._client_of(name) as (obstore, client):
                 obstore.delete(client, name)
 
-    def settle_log(self, folder: str) -> None:
+    def sync_log(self, folder: str) -> None:
         """Do nothing: an object that was put is durable."""
 
     def lock(self) -> Unlocked:
@@ -183,7 +183,7 @@ class ObjectStoreLocation:
     # Asking
 
     @contextmanager
-    def _asking(self, name: str = "", *, putting: bool = False) -> Iterator[tuple[Any, Any]]:
+    def _client_of(self, name: str = "", *, is_put: bool = False) -> Iterator[tuple[Any, Any]]:
         """Give the library and a client; turn its errors into OSErrors, or into a problem of the store."""
         try:
             import obstore  # noqa: PLC0415 - only who uses it pays for it
@@ -199,7 +199,7 @@ class ObjectStoreLocation:
             raise unreachable(about, _reason(error)) from error
         except FileNotFoundError as error:
             # If an object cannot be put because something is missing, it is the bucket.
-            if putting or _NO_BUCKET in str(error):
+            if is_put or _NO_BUCKET in str(error):
                 raise unreachable(self, _reason(error)) from error
             raise FileNotFoundError(errno.ENOENT, "it is not there", str(about)) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
@@ -227,14 +227,14 @@ class Objects:
         """Add an object; when many wait, they are put."""
         self._waiting.append((name, data))
         if sum(len(one) for _, one in self._waiting) > _WAITING_BYTES:
-            self.settle()
+            self.sync()
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Put all objects that wait."""
         waiting, self._waiting = self._waiting, []
         in_threads(lambda one: self._location.write(*one), waiting, len(waiting) - 1)
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Forget those that wait."""
         self._waiting = []
 

@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.store.location.object_store import ObjectStoreLocation
-    from zodiacedge.store.log.record_format import Behind, Scan
+    from zodiacedge.store.log.record_format import Scan, UnflushedLog
 
 # Fetching an object takes as long as reading so many of its bytes.
-_AS_LONG_AS = 32 << 10
+_REQUEST_BYTES = 32 << 10
 # After so many seconds, a vacuum may have removed the objects that a writer knows of.
-_SLEPT = 3600.0
+_STALE_SECONDS = 3600.0
 _MARK_BYTES = 4
-_LOOK_SECONDS = 0.002
+_POLL_SECONDS = 0.002
 
 
 class ObjectLog:
     """A log in an object store: one object per record."""
 
     def __init__(
-        self, location: ObjectStoreLocation, scan: Scan, behind: Behind, flushed: Callable[[], int]
+        self, location: ObjectStoreLocation, scan: Scan, behind: UnflushedLog, flushed: Callable[[], int]
     ) -> None:
         """Continue a log that was read."""
         self._location = location
         self._chain, self._version = scan.chain, scan.version
         self._flushed = flushed
-        self._size = behind.bytes + behind.files * _AS_LONG_AS
+        self._size = behind.bytes + behind.files * _REQUEST_BYTES
         self._broken = ""
         # Two clocks: one that cannot be set, and one that goes on while the machine sleeps.
-        self._known = time.monotonic(), time.time()
+        self._checked_at = time.monotonic(), time.time()
 
     @property
     def version(self) -> int:
@@ -67,9 +67,9 @@ class ObjectLog:
         version, chain = self._version + 1, chained(self._chain, payload)
         # The mark tells our object from an equal one of another process.
         data = header(self._chain, secrets.token_bytes(_MARK_BYTES)) + framed(chain, payload)
-        if self._slept():
-            self._look_around(version)
-        asked = time.monotonic(), time.time()
+        if self._is_stale():
+            self._check_overtaken(version)
+        started = time.monotonic(), time.time()
         try:
             won = _put_in_background(lambda: self._location.put_new(file_name(version), data), meanwhile)
         except BaseException:
@@ -77,12 +77,12 @@ class ObjectLog:
             raise
         if not won:
             raise overtaken(self._location, version)
-        if self._slept():
+        if self._is_stale():
             self._broken = f"version {version} took too long to write"
             raise unusable(self._location, self._broken)
-        self._known = asked
+        self._checked_at = started
         self._chain, self._version = chain, version
-        self._size += len(data) + _AS_LONG_AS
+        self._size += len(data) + _REQUEST_BYTES
         return version
 
     def withdraw(self, version: int) -> None:
@@ -105,19 +105,19 @@ class ObjectLog:
         """Write no more."""
         self._broken = self._broken or "it is closed"
 
-    def _slept(self) -> bool:
-        steady, wall = self._known
-        return max(time.monotonic() - steady, time.time() - wall) > _SLEPT
+    def _is_stale(self) -> bool:
+        steady, wall = self._checked_at
+        return max(time.monotonic() - steady, time.time() - wall) > _STALE_SECONDS
 
-    def _look_around(self, version: int) -> None:
+    def _check_overtaken(self, version: int) -> None:
         now = time.monotonic(), time.time()
-        gone_on = any(
+        overtaken_in_log = any(
             one.name.endswith(".log")
             for one in self._location.listed(LOG_FOLDER, after=file_name(version - 1))
         )
-        if gone_on or self._flushed() >= version:
+        if overtaken_in_log or self._flushed() >= version:
             raise overtaken(self._location, version)
-        self._known = now
+        self._checked_at = now
 
 
 def _put_in_background(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
@@ -135,7 +135,7 @@ def _put_in_background(put: Callable[[], bool], meanwhile: Callable[[], None]) -
             done.set()
 
     threading.Thread(target=work, name="zodiac-put").start()
-    while not done.wait(_LOOK_SECONDS):
+    while not done.wait(_POLL_SECONDS):
         meanwhile()
     if problems:
         raise problems[0]

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.store.location.base import Location
-    from zodiacedge.store.log.record_format import Behind, Log, Scan
+    from zodiacedge.store.log.record_format import Log, Scan, UnflushedLog
 
 
-def open_log(location: Location, scan: Scan, behind: Behind, flushed: Callable[[], int]) -> Log:
+def open_log(location: Location, scan: Scan, behind: UnflushedLog, flushed: Callable[[], int]) -> Log:
     """Open a log to append records behind those that were read.
 
     Args:

@@ -74,7 +74,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class UnflushedLog:
     """The files of the log that are not flushed: the last of them, their number, and their bytes."""
 
     last: str = ""
