@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 # Attributes of `store.knowledge_base.StoredKnowledgeBase` only.
-_OF_STORES = frozenset({"at", "diff", "flush", "log", "recovered", "rollback", "store", "streams", "vacuum"})
+_STORE_ONLY = frozenset({"at", "diff", "flush", "log", "recovered", "rollback", "store", "streams", "vacuum"})
 
 
 class KnowledgeBase:
@@ -95,10 +95,10 @@ class KnowledgeBase:
             query: `?- body .`; atoms under `not` and in an AGGREGATE only filter.
             values: Values for variables of it.
         """
-        given = {name: from_python(value) for name, value in values.items()}
-        queries = parse_slice([given_text(query)], given, prefixes=self._prefixes, host=self._host())
+        terms = {name: from_python(value) for name, value in values.items()}
+        selections = parse_slice([given_text(query)], terms, prefixes=self._prefixes, host=self._host())
         with self._locked_state() as state:
-            return matching_facts(queries, state, self._settings)
+            return matching_facts(selections, state, self._settings)
 
     @property
     def version(self) -> int:
@@ -221,16 +221,16 @@ class KnowledgeBase:
         except that both versions are the current one, and `report.dry_run` is true.
         """
         if change is None:
-            collecting = Transaction(self)
+            transaction = Transaction(self)
             if add_rules:
-                collecting.add_rules(add_rules)
+                transaction.add_rules(add_rules)
             if remove_rules:
-                collecting.remove_rules(remove_rules)
+                transaction.remove_rules(remove_rules)
             if add_facts is not None:
-                collecting.add_facts(add_facts)
+                transaction.add_facts(add_facts)
             if remove_facts is not None:
-                collecting.remove_facts(remove_facts)
-            change = collecting.collected()
+                transaction.remove_facts(remove_facts)
+            change = transaction.collected()
         elif add_rules or remove_rules or add_facts is not None or remove_facts is not None:
             hint = "give a whole change, or its pieces: add_rules, remove_rules, add_facts, remove_facts"
             raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
@@ -327,11 +327,10 @@ class KnowledgeBase:
             text: The query.
             parameters: The names of variables that each call gives values to.
         """
-        given = {name: Variable(name) for name in parameters}
-        query, _ = self._checked(text, given.values())
-        return Prepared(
-            resolve_query(query, given.values()), given, self._locked_state, lambda: self._settings
-        )
+        variables = {name: Variable(name) for name in parameters}
+        query, _ = self._checked(text, variables.values())
+        resolved = resolve_query(query, variables.values())
+        return Prepared(resolved, variables, self._locked_state, lambda: self._settings)
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> CheckedQuery:
         return checked_query(given_text(text), self._prefixes, self._host(), given)
@@ -379,12 +378,12 @@ class KnowledgeBase:
 
         def __getattr__(self, name: str) -> object:
             """Raise an error that says which operations need a store."""
-            if name in _OF_STORES:
+            if name in _STORE_ONLY:
                 raise in_memory()
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def export_slice(self, path: str | os.PathLike[str], /, *slices: str, **values: object) -> Slice:
-        """Write the part that one device needs as a new store for the embedded engine.
+        """Write the slice that one device needs as a new store for the embedded engine.
 
             kb.export_slice("wt1.zodiac", "?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
 
@@ -395,17 +394,17 @@ class KnowledgeBase:
                 rules the slice holds.
             values: Values for variables of these texts.
         """
-        given = {name: from_python(value) for name, value in values.items()}
+        terms = {name: from_python(value) for name, value in values.items()}
         texts = [given_text(text) for text in slices]
-        queries = parse_slice(texts, given, prefixes=self._prefixes, host=self._host())
+        selections = parse_slice(texts, terms, prefixes=self._prefixes, host=self._host())
         with self._locked_state() as state:
-            part = cut_slice(queries, self._program, state, self._settings)
+            slice_ = cut_slice(selections, self._program, state, self._settings)
             message = f"version {self._version}: {' '.join(texts)}"
         # The store is a layer above, and loads Delta and Arrow.
         from zodiacedge.store.export_slice import write_slice  # noqa: PLC0415
 
-        write_slice(path, part, message, self._prefixes, self._settings, self._host())
-        return part
+        write_slice(path, slice_, message, self._prefixes, self._settings, self._host())
+        return slice_
 
     def _known(self) -> frozenset[Predicate]:
         return self._state.predicates() | {
