@@ -95,14 +95,14 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
             fold if isinstance(fold, AggregateFunction) else AggregateFunction(_name(fold), fold)
         )
     settings = Settings(registry, limits or Limits(), strict, progress)
-    chosen = engine_named(engine, master, scratch, seed)
-    if progress and isinstance(chosen, OutOfProcess):
-        chosen.tell(progress)
+    opened = engine_named(engine, master, scratch, seed)
+    if progress and isinstance(opened, OutOfProcess):
+        opened.tell(progress)
     if path is None:
         if create or read_only or at is not None:
             hint = "name its folder: ze.open('farm')"
             raise UsageProblem(Diagnostic("U008", "create, read_only and at are for stores", hint))
-        return KnowledgeBase(chosen, settings)
+        return KnowledgeBase(opened, settings)
     persistence = persistence_of(engine)
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase  # noqa: PLC0415 - loads Delta and Arrow
     from zodiacedge.store.layout import MARKER  # noqa: PLC0415 - as above
@@ -112,11 +112,11 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     at = None if at is None else given_version(at)
     writable = not read_only and at is None
     location = location_of(path)
-    if create and isinstance(chosen, OutOfProcess) and not location.has(MARKER):
+    if create and isinstance(opened, OutOfProcess) and not location.has(MARKER):
         # Fail before the store is created, not when it is filled.
-        chosen.refuse_if_missing()
+        opened.refuse_if_missing()
     store = DurableStore.open(location, create=create, writable=writable, persistence=persistence)
-    return StoredKnowledgeBase(chosen, settings, store, at)
+    return StoredKnowledgeBase(opened, settings, store, at)
 
 
 def _name(call: Callable[..., object]) -> str:

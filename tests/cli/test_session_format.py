@@ -244,6 +244,6 @@ def test_a_refusal_is_told_at_the_end_of_its_step_and_a_count_at_its_line() -> N
 
 def test_a_step_knows_where_its_facts_are_stated() -> None:
     change = only("begin\n+ p(a) .\n- p(b) .\n+ q(X) :- p(X) .\ncommit\n").change
-    (atom,) = change.stated
+    (atom,) = change.atoms
     assert atom.span
     assert atom.span.source.position(atom.span.start) == (2, 3)

@@ -13,7 +13,7 @@ from zodiacedge.util.uninterrupted import uninterrupted
 
 
 def held(yield_point: FairLock) -> bool:
-    return yield_point.mine
+    return yield_point.is_held_by_caller
 
 
 def test_nobody_has_it_at_first() -> None:

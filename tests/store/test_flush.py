@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.store.table.commit_info import Snapshot
-    from zodiacedge.store.table.delta_table import Built, ChangedPartition
+    from zodiacedge.store.table.delta_table import BaseCommit, ChangedPartition
 
 _SHORT = 5_000
 
@@ -33,19 +33,19 @@ class SlowTable:
         self.begun = threading.Semaphore(0)
         self.let_go = threading.Semaphore(0)
         self.commits: list[int] = []
-        really: Callable[..., Built] = FactTable.commit
+        really: Callable[..., BaseCommit] = FactTable.commit
 
         def commit(
             table: FactTable,
             snapshot: Snapshot,
-            before: Built,
+            before: BaseCommit,
             parts: Iterable[ChangedPartition],
             *,
-            whole: bool,
-        ) -> Built:
+            full: bool,
+        ) -> BaseCommit:
             self.begun.release()
             assert self.let_go.acquire(timeout=30)
-            found = really(table, snapshot, before, parts, whole=whole)
+            found = really(table, snapshot, before, parts, full=full)
             self.commits.append(snapshot.version)
             return found
 
@@ -137,8 +137,8 @@ def test_a_table_that_cannot_be_written_hinders_no_change_and_closing_tells(
     kb.store.flush_bytes = _SHORT
     tries = 0
 
-    def full(*_: object, whole: bool) -> Built:
-        del whole
+    def full(*_: object, full: bool) -> BaseCommit:
+        del full
         nonlocal tries
         tries += 1
         raise unwritable(place, OSError(errno.ENOSPC, "No space left on device"))

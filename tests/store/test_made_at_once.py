@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.create import make
+from zodiacedge.store.create import create_store
 from zodiacedge.store.location.base import location_of
 from zodiacedge.store.table.commit_info import Snapshot
 
@@ -25,7 +25,9 @@ def made_at_once(where: str | Path) -> list[str]:
     def one(_: int) -> str:
         ready.wait()
         try:
-            make(location_of(where), Snapshot(0, (), {}, moment="2024-02-29T12:00:00.000+00:00")).release()
+            create_store(
+                location_of(where), Snapshot(0, (), {}, moment="2024-02-29T12:00:00.000+00:00")
+            ).release()
         except ze.ZodiacError as problem:
             return code(problem)
         return "made"

@@ -348,7 +348,7 @@ def test_a_writer_that_slept_while_its_version_was_removed_is_refused(
         kb.flush()
         kb.vacuum(timedelta(0))
     assert f"_wal/{6:020d}.log" not in [one.name for one in logs(logged)]
-    monkeypatch.setattr(object_store, "_SLEPT", -1.0)
+    monkeypatch.setattr(object_store, "_STALE_SECONDS", -1.0)
     assert refusal(asleep, "edge(z, z) .") == "D018"
 
 

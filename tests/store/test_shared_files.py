@@ -12,7 +12,7 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import code
-from zodiacedge.store.table.parquet_files import FEW_ROWS, TOGETHER, slices_of
+from zodiacedge.store.table.parquet_files import FEW_ROWS, SHARED_FOLDER, slices_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def rows(store: Path, predicate: str) -> list[tuple[object, ...]]:
 
 
 def test_many_small_parts_are_in_one_file_and_read_as_if_they_were_not(wide: Path) -> None:
-    assert files(wide) == [TOGETHER]
+    assert files(wide) == [SHARED_FOLDER]
     assert rows(wide, "p7") == [("a0", "0"), ("a1", "1"), ("a2", "2")]
     assert rows(wide, "q7") == [("a0", None), ("a1", None), ("a2", None)]
     assert rows(wide, "quad") == [("a", "b")]
@@ -59,7 +59,7 @@ def test_a_part_that_changes_stays_with_the_others(wide: Path) -> None:
     with ze.open(wide) as kb, kb.change() as c:
         c.add_facts("p7(n, 9) .")
         c.remove_facts("p7(a0, 0) .  p8(a0, 0) .  p8(a1, 1) .  p8(a2, 2) .")
-    assert files(wide) == [TOGETHER]
+    assert files(wide) == [SHARED_FOLDER]
     assert rows(wide, "p7") == [("a1", "1"), ("a2", "2"), ("n", "9")]
     assert (rows(wide, "p8"), rows(wide, "q8")) == ([], [])
     with ze.open(wide) as kb:
@@ -99,7 +99,7 @@ def test_a_few_small_parts_have_their_own_files(place: Path) -> None:
     with ze.open(place, create=True) as kb, kb.change() as c:
         c.add_facts("p(a, b) .  q(a) .")
     assert len(files(place)) == 2
-    assert TOGETHER not in files(place)
+    assert SHARED_FOLDER not in files(place)
 
 
 @pytest.mark.parametrize(

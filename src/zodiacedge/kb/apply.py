@@ -1,6 +1,6 @@
 """Checks a change, lets the engine evaluate it, and reports it.
 
-Nothing is in force yet: locks, the log of a store and the commit are left to `knowledge_base`.
+Locks, the log of a store and the commit are left to `knowledge_base`.
 """
 
 from __future__ import annotations

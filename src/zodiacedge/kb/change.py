@@ -50,7 +50,7 @@ class Change:
     """More facts to insert, in the engine's own form."""
     unloaded: tuple[Batch, ...] = field(default=(), compare=False)
     """More facts to delete, in the engine's own form."""
-    stated: tuple[Atom, ...] = field(default=(), compare=False)
+    atoms: tuple[Atom, ...] = field(default=(), compare=False)
     """The facts to insert that a program text contains, with their spans, for the messages."""
 
 
@@ -106,7 +106,7 @@ def plan_rule_delta(
         key for rule in change.remove_rules for key in _keys_of(program, rule, diagnostics) if key not in kept
     )
     diagnostics += _idle_facts(fact_delta)
-    atoms = {ground(atom): atom for atom in change.stated}
+    atoms = {ground(atom): atom for atom in change.atoms}
     diagnostics += check(_subject(program, _Delta(added, removed, atoms, change, fact_delta), state, host))
     deleted = [program.rules[key] for key in removed]
     aggregated = [rule for rule in _aggregating(program, inserted) if rule not in deleted]

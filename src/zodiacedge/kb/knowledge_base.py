@@ -23,7 +23,7 @@ from zodiacedge.kb.locks import WriterGate
 from zodiacedge.kb.query import Answers, CheckedQuery, Prepared, checked_query, columns_of
 from zodiacedge.kb.report import ChangeReport, per_predicate
 from zodiacedge.kb.rule_base import RuleBase
-from zodiacedge.kb.slice import cut, matched, read_slice
+from zodiacedge.kb.slice import cut_slice, matching_facts, parse_slice
 from zodiacedge.kb.subscribe import Subscribers, predicate_name
 from zodiacedge.kb.transaction import Transaction, given_change
 from zodiacedge.kb.verify import Verification, verified
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 # Attributes of `store.knowledge_base.StoredKnowledgeBase` only.
-_OF_STORES = frozenset({"at", "diff", "flush", "log", "recovered", "rollback", "store", "streams", "vacuum"})
+_STORE_ONLY = frozenset({"at", "diff", "flush", "log", "recovered", "rollback", "store", "streams", "vacuum"})
 
 
 class KnowledgeBase:
@@ -95,10 +95,10 @@ class KnowledgeBase:
             query: `?- body .`; atoms under `not` and in an AGGREGATE only filter.
             values: Values for variables of it.
         """
-        given = {name: from_python(value) for name, value in values.items()}
-        wishes = read_slice([given_text(query)], given, prefixes=self._prefixes, host=self._host())
-        with self._asking() as state:
-            return matched(wishes, state, self._settings)
+        terms = {name: from_python(value) for name, value in values.items()}
+        selections = parse_slice([given_text(query)], terms, prefixes=self._prefixes, host=self._host())
+        with self._locked_state() as state:
+            return matching_facts(selections, state, self._settings)
 
     @property
     def version(self) -> int:
@@ -113,12 +113,12 @@ class KnowledgeBase:
     @property
     def explicit(self) -> frozenset[Fact]:
         """The explicit facts."""
-        with self._asking() as state:
+        with self._locked_state() as state:
             return state.explicit()
 
     def explicit_counts(self) -> dict[str, int]:
         """Count the explicit facts per predicate, without listing them."""
-        with self._asking() as state:
+        with self._locked_state() as state:
             return per_predicate(state.explicit_counts())
 
     @property
@@ -132,12 +132,12 @@ class KnowledgeBase:
 
     def facts(self) -> frozenset[Fact]:
         """Return all visible facts."""
-        with self._asking() as state:
+        with self._locked_state() as state:
             return state.visible()
 
     def derived(self) -> dict[str, int]:
         """Count derived facts per predicate, also explicit ones; all predicates with rules are listed."""
-        with self._asking() as state:
+        with self._locked_state() as state:
             heads = {rule.head.predicate for rule in self.rules}
             return per_predicate(state.derived_counts(), heads, self._known())
 
@@ -176,8 +176,8 @@ class KnowledgeBase:
         interrupted: KeyboardInterrupt | None = None
         note = ChangeNote(given_message(message), prefixes or {}, stream)
         change = given_change(change)
-        with self._gate.alone():
-            with self._asking():
+        with self._gate.exclusive():
+            with self._locked_state():
                 program, fact_delta, uncommitted, report = self._evaluated(change, dry=False)
                 # Steps that can fail come first; the commit itself cannot be interrupted.
                 try:
@@ -221,21 +221,21 @@ class KnowledgeBase:
         except that both versions are the current one, and `report.dry_run` is true.
         """
         if change is None:
-            collecting = Transaction(self)
+            transaction = Transaction(self)
             if add_rules:
-                collecting.add_rules(add_rules)
+                transaction.add_rules(add_rules)
             if remove_rules:
-                collecting.remove_rules(remove_rules)
+                transaction.remove_rules(remove_rules)
             if add_facts is not None:
-                collecting.add_facts(add_facts)
+                transaction.add_facts(add_facts)
             if remove_facts is not None:
-                collecting.remove_facts(remove_facts)
-            change = collecting.collected()
+                transaction.remove_facts(remove_facts)
+            change = transaction.collected()
         elif add_rules or remove_rules or add_facts is not None or remove_facts is not None:
             hint = "give a whole change, or its pieces: add_rules, remove_rules, add_facts, remove_facts"
             raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
         change = given_change(change)
-        with self._gate.alone(), self._asking():
+        with self._gate.exclusive(), self._locked_state():
             return self._evaluated(change, dry=True).report
 
     def subscribe(
@@ -263,7 +263,7 @@ class KnowledgeBase:
         """
         against = given_text(against)
         engine = self._engine if against in {"", self._engine.name} else engine_named(against)
-        with self._gate.alone(), self._asking() as state:
+        with self._gate.exclusive(), self._locked_state() as state:
             settings = replace(self._settings, yield_point=self._engine_lock)
             return verified(self._version, state, self._program, engine, settings)
 
@@ -300,7 +300,7 @@ class KnowledgeBase:
         )
 
     @contextmanager
-    def _asking(self) -> Iterator[State]:
+    def _locked_state(self) -> Iterator[State]:
         """Hold the engine's lock and yield the current state."""
         with self._gate.inside():
             yield self._state
@@ -309,7 +309,7 @@ class KnowledgeBase:
         """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
         checked = query if isinstance(query, CheckedQuery) else self._checked(query)
         warnings, body = list(checked.warnings), checked.query.body
-        with self._asking() as state:
+        with self._locked_state() as state:
             warnings += unknown_predicates(body_atoms(body), self._known())
             warnings += mistaken_constants(body, state.holds)
             answer = state.answer(resolve_query(checked.query), self._settings)
@@ -327,9 +327,10 @@ class KnowledgeBase:
             text: The query.
             parameters: The names of variables that each call gives values to.
         """
-        given = {name: Variable(name) for name in parameters}
-        query, _ = self._checked(text, given.values())
-        return Prepared(resolve_query(query, given.values()), given, self._asking, lambda: self._settings)
+        variables = {name: Variable(name) for name in parameters}
+        query, _ = self._checked(text, variables.values())
+        resolved = resolve_query(query, variables.values())
+        return Prepared(resolved, variables, self._locked_state, lambda: self._settings)
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> CheckedQuery:
         return checked_query(given_text(text), self._prefixes, self._host(), given)
@@ -377,12 +378,12 @@ class KnowledgeBase:
 
         def __getattr__(self, name: str) -> object:
             """Raise an error that says which operations need a store."""
-            if name in _OF_STORES:
+            if name in _STORE_ONLY:
                 raise in_memory()
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def export_slice(self, path: str | os.PathLike[str], /, *slices: str, **values: object) -> Slice:
-        """Write the part that one device needs as a new store for the embedded engine.
+        """Write the slice that one device needs as a new store for the embedded engine.
 
             kb.export_slice("wt1.zodiac", "?- near(T, N), reading(N, V) .", T=ze.iri("wt1"))
 
@@ -393,17 +394,17 @@ class KnowledgeBase:
                 rules the slice holds.
             values: Values for variables of these texts.
         """
-        given = {name: from_python(value) for name, value in values.items()}
+        terms = {name: from_python(value) for name, value in values.items()}
         texts = [given_text(text) for text in slices]
-        wishes = read_slice(texts, given, prefixes=self._prefixes, host=self._host())
-        with self._asking() as state:
-            part = cut(wishes, self._program, state, self._settings)
+        selections = parse_slice(texts, terms, prefixes=self._prefixes, host=self._host())
+        with self._locked_state() as state:
+            slice_ = cut_slice(selections, self._program, state, self._settings)
             message = f"version {self._version}: {' '.join(texts)}"
         # The store is a layer above, and loads Delta and Arrow.
         from zodiacedge.store.export_slice import write_slice  # noqa: PLC0415
 
-        write_slice(path, part, message, self._prefixes, self._settings, self._host())
-        return part
+        write_slice(path, slice_, message, self._prefixes, self._settings, self._host())
+        return slice_
 
     def _known(self) -> frozenset[Predicate]:
         return self._state.predicates() | {

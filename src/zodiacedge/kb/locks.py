@@ -32,7 +32,7 @@ class FairLock:
         self._queue: deque[tuple[int, threading.Lock]] = deque()
 
     @property
-    def mine(self) -> bool:
+    def is_held_by_caller(self) -> bool:
         """Whether this thread holds the lock."""
         return self._holder == threading.get_ident()
 
@@ -136,9 +136,9 @@ class WriterGate:
                 self._inside.discard(me)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep other changes out. The engine's lock is acquired second, or two threads could deadlock."""
-        if self.engine_lock.mine:
+        if self.engine_lock.is_held_by_caller:
             raise _nested()
         with self._changing:
             yield

@@ -1,4 +1,4 @@
-"""Cuts the part of a knowledge base that one device needs: facts, and the rules that concern them.
+"""Cuts the slice of a knowledge base that one device needs: facts, and the rules that concern them.
 
 A text selects the facts of a slice in one of two ways:
 
@@ -63,71 +63,78 @@ class Slice:
     warnings: tuple[Diagnostic, ...] = ()
 
 
-class _Wish(NamedTuple):
-    """One text: a query, whether it selects facts that mention its answers, and values of its variables."""
+class _Selection(NamedTuple):
+    """A text: its query, whether it selects facts that mention the answers, and values of its variables."""
 
     query: Query
     mentions: bool
     values: dict[Variable, Term]
 
 
-class Wishes(NamedTuple):
+class Selections(NamedTuple):
     """The parsed and checked texts of a slice, with warnings."""
 
-    wishes: tuple[_Wish, ...]
+    selections: tuple[_Selection, ...]
     warnings: tuple[Diagnostic, ...]
 
 
-def read_slice(
+def parse_slice(
     texts: Sequence[str], values: Mapping[str, Term], *, prefixes: Mapping[str, str], host: Host
-) -> Wishes:
-    """Parse and check the texts of a slice; values are for the variables of that name in all texts.
+) -> Selections:
+    """Parse and check the texts of a slice.
 
     Args:
         texts: Queries and atoms.
-        values: Values for variables of them.
+        values: Values for the variables of that name in all texts.
         prefixes: The prefixes that texts may use.
         host: Functions and aggregates that the host registered.
     """
     if not texts:
         raise _empty("the slice is empty")
     given = {Variable(name): value for name, value in values.items()}
-    wishes = [_read(text, given, prefixes) for text in texts]
-    used = {v for wish in wishes for v in wish.values}
+    selections = [_parse(text, given, prefixes) for text in texts]
+    used = {v for selection in selections for v in selection.values}
     for v in given:
         if v not in used:
-            named = dict.fromkeys(x.name for w in wishes for x in _named(w.query) if _is_written(x))
+            named = dict.fromkeys(
+                x.name for w in selections for x in _named_variables(w.query) if _is_written(x)
+            )
             near = nearest(v.name, list(named))
             hint = f"did you mean {near}?" if near else f"its variables are: {', '.join(named) or 'none'}"
             raise UsageProblem(Diagnostic("U009", f"the slice has no variable {v.name}", hint))
-    diagnostics = [d for wish in wishes for d in check_query(wish.query, host, wish.values)]
+    diagnostics = [
+        d for selection in selections for d in check_query(selection.query, host, selection.values)
+    ]
     if any(d.severity == "error" for d in diagnostics):
         raise CheckProblem(d for d in diagnostics if d.severity == "error")
-    return Wishes(tuple(wishes), tuple(diagnostics))
+    return Selections(tuple(selections), tuple(diagnostics))
 
 
-def matched(wishes: Wishes, state: State, settings: Settings) -> frozenset[Fact]:
+def matching_facts(selections: Selections, state: State, settings: Settings) -> frozenset[Fact]:
     """Return the facts that the atoms of queries match."""
-    matches = (_matching(wish, _positive(wish.query.body), state, settings) for wish in wishes.wishes)
+    matches = (
+        _matching(selection, _positive_atoms(selection.query.body), state, settings)
+        for selection in selections.selections
+    )
     return frozenset(chain.from_iterable(matches))
 
 
-def cut(wishes: Wishes, program: RuleBase, state: State, settings: Settings) -> Slice:
+def cut_slice(selections: Selections, program: RuleBase, state: State, settings: Settings) -> Slice:
     """Return the facts that the texts of a slice select, and the rules that concern them."""
     rules = program.rules.values()
     known = state.predicates() | {a.predicate for r in rules for a in (r.head, *body_atoms(r.body))}
-    warnings = list(wishes.warnings)
+    warnings = list(selections.warnings)
     facts: set[Fact] = set()
     given: dict[Pattern, None] = {}
-    for wish in wishes.wishes:
-        warnings += unknown_predicates(body_atoms(wish.query.body), known)
-        warnings += mistaken_constants(wish.query.body, state.holds)
-        if wish.mentions:
-            facts.update(_mentioning(wish, program, state, settings))
+    for selection in selections.selections:
+        warnings += unknown_predicates(body_atoms(selection.query.body), known)
+        warnings += mistaken_constants(selection.query.body, state.holds)
+        if selection.mentions:
+            facts.update(_mentioning(selection, program, state, settings))
         else:
-            atoms = _positive(wish.query.body)
+            atoms = _positive_atoms(selection.query.body)
             given |= dict.fromkeys(_widest(a) for a in atoms)
-            facts.update(_matching(wish, atoms, state, settings))
+            facts.update(_matching(selection, atoms, state, settings))
     kept = _rules(program, given, facts)
     if not facts:
         warnings.append(_no_facts())
@@ -140,7 +147,7 @@ def cut(wishes: Wishes, program: RuleBase, state: State, settings: Settings) -> 
     )
 
 
-def _read(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _Wish:
+def _parse(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _Selection:
     mentions = has_head(text)
     try:
         query = parse_query(text, "<slice>", prefixes, given)
@@ -148,22 +155,22 @@ def _read(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]
         if not mentions or _RULE in text:
             raise
         query, mentions = parse_query(f"{_QUERY} {text}", "<slice>", prefixes, given), False
-    if not _positive(query.body):
+    if not _positive_atoms(query.body):
         raise _empty(f"the slice {text.strip()} names no predicate")
     if mentions and not query.columns:
         raise _empty(f"the slice {text.strip()} does not say what facts are to mention")
-    named = set(_named(query))
-    return _Wish(_renamed(query), mentions, {v: value for v, value in given.items() if v in named})
+    named = set(_named_variables(query))
+    return _Selection(_renamed(query), mentions, {v: value for v, value in given.items() if v in named})
 
 
-def _named(query: Query) -> Iterator[Variable]:
+def _named_variables(query: Query) -> Iterator[Variable]:
     yield from (c for c in query.columns if isinstance(c, Variable))
     for conjunct in query.body:
         seen = conjunct.groups if isinstance(conjunct, Aggregate) else variables(conjunct)
         yield from (v for v in seen if not v.anonymous)
 
 
-def _positive(body: Iterable[Conjunct]) -> list[Atom]:
+def _positive_atoms(body: Iterable[Conjunct]) -> list[Atom]:
     return [conjunct for conjunct in body if isinstance(conjunct, Atom)]
 
 
@@ -185,26 +192,30 @@ def _is_written(variable: Variable) -> bool:
 # Facts
 
 
-def _matching(wish: _Wish, atoms: Iterable[Atom], state: State, settings: Settings) -> Iterator[Fact]:
+def _matching(
+    selection: _Selection, atoms: Iterable[Atom], state: State, settings: Settings
+) -> Iterator[Fact]:
     for selected in atoms:
         # One query per atom: a common query could have the product of their facts as rows.
-        rows = _rows(Query(selected.args, wish.query.body), wish.values, state, settings)
+        rows = _rows(Query(selected.args, selection.query.body), selection.values, state, settings)
         yield from (Fact(selected.relation, row) for row in rows)
 
 
-def _mentioning(wish: _Wish, program: RuleBase, state: State, settings: Settings) -> Iterator[Fact]:
+def _mentioning(selection: _Selection, program: RuleBase, state: State, settings: Settings) -> Iterator[Fact]:
     if isinstance(state, Mentioning):
-        rows = _rows(wish.query, wish.values, state, settings)
+        rows = _rows(selection.query, selection.values, state, settings)
         yield from state.mentioning({term for row in rows for term in row})
         return
     for predicate in state.explicit_counts():
         positions = [Variable(f".{n}") for n in range(predicate.arity)]
         facts: set[Fact] = set()
-        for column in dict.fromkeys(wish.query.columns):
+        for column in dict.fromkeys(selection.query.columns):
             for n in range(predicate.arity):
                 args = tuple(column if n == m else other for m, other in enumerate(positions))
                 whole = atom(predicate.name, args)
-                rows = _rows(Query(whole.args, (*wish.query.body, whole)), wish.values, state, settings)
+                rows = _rows(
+                    Query(whole.args, (*selection.query.body, whole)), selection.values, state, settings
+                )
                 facts.update(Fact(whole.relation, row) for row in rows)
         yield from _explicit(facts, predicate, program, state)
 
@@ -259,7 +270,7 @@ def _covers(given: Pattern, head: Pattern) -> bool:
 
 def _needs_no_facts(rule: Rule) -> bool:
     aggregate = rule.aggregate
-    return not _positive(rule.body) and not (aggregate and _positive(aggregate.body))
+    return not _positive_atoms(rule.body) and not (aggregate and _positive_atoms(aggregate.body))
 
 
 def _reached(step: Callable[[Iterable[str]], Iterator[str]], starts: set[str]) -> set[str]:

@@ -75,7 +75,7 @@ class Transaction:
         self._remove_facts: list[Fact] = []
         self._loaded: list[Batch] = []
         self._unloaded: list[Batch] = []
-        self._stated: list[Atom] = []
+        self._atoms: list[Atom] = []
         self._prefixes: dict[str, str] = kb.prefixes
         self._report: ChangeReport | None = None
         self.loads: list[LoadReport] = []
@@ -121,7 +121,7 @@ class Transaction:
             tuple(self._remove_facts),
             tuple(self._loaded),
             tuple(self._unloaded),
-            stated=tuple(self._stated),
+            atoms=tuple(self._atoms),
         )
 
     def add_rules(self, text: str, name: str = "<text>") -> None:
@@ -229,7 +229,7 @@ class Transaction:
 
     def _add_facts_of(self, program: Program) -> None:
         self._add_facts += [ground(atom) for atom in program.facts]
-        self._stated += program.facts
+        self._atoms += program.facts
 
     def _rows(self, facts: Rows, relation: str) -> list[Fact]:
         self._refuse_if_committed()

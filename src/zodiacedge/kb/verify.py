@@ -107,15 +107,16 @@ def verified(
 
 
 def _differences(
-    kept: State, fresh: State, program: RuleBase, yield_point: YieldPoint
+    state: State, fresh: State, program: RuleBase, yield_point: YieldPoint
 ) -> Iterator[Difference]:
     """Yield the differences of the visible facts first, then node by node."""
     nodes = [frozenset(node.rules) for node in program.graph.order]
     order = {node: number for number, node in enumerate((None, *nodes))}
-    mismatches = kept.mismatches(fresh, nodes, yield_point)
-    for found in sorted(mismatches, key=lambda found: (order[found.node], found.predicate)):
-        where = "visible facts" if found.node is None else f"segment of {_names(program, found.node)}"
-        yield Difference(where, found.predicate, found.missing, found.extra, found.example)
+    mismatches = state.mismatches(fresh, nodes, yield_point)
+    for mismatch in sorted(mismatches, key=lambda m: (order[m.node], m.predicate)):
+        node = mismatch.node
+        where = "visible facts" if node is None else f"segment of {_names(program, node)}"
+        yield Difference(where, mismatch.predicate, mismatch.missing, mismatch.extra, mismatch.example)
 
 
 def _names(program: RuleBase, node: frozenset[str]) -> str:

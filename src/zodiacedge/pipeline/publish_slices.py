@@ -85,8 +85,8 @@ def publish(
         _SliceTask(_absolute(store), _absolute(out), tuple(slices), tuple(devices[n::groups]))
         for n in range(groups)
     ]
-    done = jobs.each(_publish, tasks, "publishing slices") if jobs else list(map(_publish, tasks))
-    by_name = {slice_.name: slice_ for slices in done for slice_ in slices}
+    results = jobs.each(_publish, tasks, "publishing slices") if jobs else list(map(_publish, tasks))
+    by_name = {published.name: published for result in results for published in result}
     return [by_name[device.name] for device in devices]
 
 
@@ -112,6 +112,7 @@ def _publish(task: _SliceTask) -> list[Published]:
     with open_kb(task.store, read_only=True) as kb:
         for device in task.devices:
             path = f"{task.out}/{device.name}.zodiac"
-            part = kb.export_slice(path, *task.slices, **device.values)
-            published.append(Published(device.name, path, len(part.facts), len(part.rules), part.left_behind))
+            slice_ = kb.export_slice(path, *task.slices, **device.values)
+            counts = len(slice_.facts), len(slice_.rules), slice_.left_behind
+            published.append(Published(device.name, path, *counts))
     return published

@@ -114,7 +114,7 @@ class Stream:
         if checkpoints is None:
             checkpoints = _checkpoints(kb.store.location)
         else:
-            names.append(_whole_name(kb.store.location))
+            names.append(_unique_name(kb.store.location))
         name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
         self._checkpoint = checkpoints / name
 
@@ -124,9 +124,9 @@ class Stream:
         Ctrl-C ends the stream between two batches.
         """
         landing = Landing(self._folder, self._pattern, self._checkpoint, self._reading.most_files)
-        FileStream(self._jobs, landing, self._take).follow(seconds)
+        FileStream(self._jobs, landing, self._apply).follow(seconds)
 
-    def _take(self, batch: FileBatch) -> None:
+    def _apply(self, batch: FileBatch) -> None:
         last = self._kb.streams.get(batch.stream, -1)
         if batch.number <= last:
             self._report(Applied(batch.number, len(batch.files), again=True, version=self._kb.version))
@@ -166,9 +166,9 @@ class Stream:
         if self._reading.quarantine is None:
             return None
         folder = self._reading.quarantine / f"{batch.stream[:8]}-{batch.number:06d}"
-        # Remove what a killed process wrote there.
-        for left in folder.glob("bad-lines-*.jsonl"):
-            left.unlink()
+        # A killed process may have written bad lines of this batch.
+        for leftover in folder.glob("bad-lines-*.jsonl"):
+            leftover.unlink()
         return folder
 
     def _report(self, applied: Applied) -> None:
@@ -191,7 +191,7 @@ def _refuse_own_files(folder: Path, location: Location, reading: FileSelection) 
             raise own_files(folder, f"the folder for bad lines, {reading.quarantine}, is in it")
 
 
-def _whole_name(location: Location) -> str:
+def _unique_name(location: Location) -> str:
     """Return the unique name of a store."""
     return str(location.root.resolve()) if isinstance(location, LocalLocation) else location.uri
 
@@ -203,7 +203,7 @@ def _checkpoints(location: Location) -> Path:
             Diagnostic(
                 "D021",
                 f"Spark cannot note in {location} which files it took",
-                "name a folder for that: zodiac stream --checkpoint DIR, or Reading(checkpoint=…)",
+                "name a folder for that: zodiac stream --checkpoint DIR, or FileSelection(checkpoint=…)",
             )
         )
     return location.root / STREAMS
@@ -221,7 +221,7 @@ def _in_any_case(name: str) -> str:
 
 
 def _is_table(path: Path) -> bool:
-    names = {part.lower() for part in path.name.split(".")[-2:]}
+    names = {name.lower() for name in path.name.split(".")[-2:]}
     return any(EXTENSIONS.get(name) in _TABLES for name in names)
 
 

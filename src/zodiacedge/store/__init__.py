@@ -1,31 +1,31 @@
 """A knowledge base that outlives its process.
 
-A store is a folder, or a prefix of an object store, and it is a Delta Lake table: one for all predicates,
-explicit facts and segments, with terms that a person, Polars or DuckDB can read. What is ours alone begins
-with an underscore, which readers of Delta pass over:
+A store is a folder, or a prefix of an object store, that holds one Delta Lake table of all predicates,
+explicit facts and segments, with terms that a person, Polars or DuckDB can read. Files of the store that are
+not Delta's begin with an underscore, and Delta readers skip them:
 
-    _zodiac.json            the format's version
-    _lock                   held by the one writer of a folder
-    _wal/….log              the write-ahead log: one record per version, kept as long as retention asks
+    _zodiac.json            the format version
+    _lock                   held by the only writer of a folder
+    _wal/….log              the write-ahead log: one record per version, kept for the retention time
     _delta_log/             Delta's own log; each commit of ours holds rules, version, counts and digest
     relation=…/segment=…/   Parquet files, each named by the SHA-256 of its bytes
 
 A change is acknowledged once its record is durable. A flush writes the partitions that changed since the last
-flush as one Delta commit. Opening loads the last commit and replays the records behind it through the code
-that made them, so a version is a commit and the records behind it.
+flush as one Delta commit. Opening loads the last commit and replays the later records through the code that
+wrote them, so a version is a commit plus the records after it.
 
-    problems        the codes D001 and on
-    layout          names of files, the format's version
-    location        folders and object stores: reading, atomic writing, the writer's lock
+    problems        the errors of a store, with their codes
+    layout          file names and the format version
+    location        folders and object stores: reads, atomic writes, the writer's lock
     log             the write-ahead log
     table           the Delta table
-    versions        versions restored, replayed, compared, vacuumed
-    create          an empty store, step by step
-    store           all of them together: open, append, flush, versions, vacuum
-    flush           flushes at once, or in a background thread
-    atomic_publish  publishes a store whole or not at all
+    versions        restore, replay, diff and vacuum of versions
+    create          creates an empty store
+    store           the open store: appends, flushes, loads versions, vacuums
+    flush           flushes in the foreground, or in a background thread
+    atomic_publish  publishes a store atomically
     knowledge_base  the knowledge base of a store
-    export_slice    a slice of a knowledge base as a store of its own
+    export_slice    writes a slice of a knowledge base as a store
 
-How facts get in and out of an engine is left to the engine (`engine.persistence`).
+How facts get into and out of an engine is left to the engine (`engine.persistence`).
 """

@@ -1,4 +1,4 @@
-"""Publishes a store whole or not at all: it is made in another folder, and moved when it is complete."""
+"""Publishes a store atomically: it is written to a temporary folder, and moved when it is complete."""
 
 from __future__ import annotations
 
@@ -25,47 +25,48 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
 
 
-_ENDING = ".new"
-# The names in the folder of an unfinished store; the lock comes first.
-_STORES = re.compile(rf"{LOCK}|{LOG_FOLDER}|{DELTA_LOG}|{RELATION_PREFIX}.*|\.?{re.escape(MARKER)}(\..*)?")
+_SUFFIX = ".new"
+_STORE_FILES = re.compile(
+    rf"{LOCK}|{LOG_FOLDER}|{DELTA_LOG}|{RELATION_PREFIX}.*|\.?{re.escape(MARKER)}(\..*)?"
+)
 
 
 def atomic_publish(location: Location) -> AbstractContextManager[LocalLocation]:
-    """Give a folder to make a store in; it is moved to a location, or removed if the block fails."""
+    """Yield a folder for writing a store; it is moved to a location, or removed if the block fails."""
     match location:
         case LocalLocation():
-            return _renamed(location.root.absolute())
+            return _publish_by_rename(location.root.absolute())
         case ObjectStoreLocation():
-            return _put(location)
+            return _publish_by_put(location)
         case _:
             raise TypeError(location)
 
 
 @contextmanager
-def _renamed(root: Path) -> Iterator[LocalLocation]:
+def _publish_by_rename(root: Path) -> Iterator[LocalLocation]:
     if LocalLocation(root).has(MARKER):
         raise already_a_store(root)
-    making = root.with_name(f".{root.name}.{os.getpid()}{_ENDING}")
+    temporary = root.with_name(f".{root.name}.{os.getpid()}{_SUFFIX}")
     try:
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise not_a_store(root, "something is there already")
         _remove_leftovers(root)
-        yield LocalLocation(making)
-        making.replace(root)
+        yield LocalLocation(temporary)
+        temporary.replace(root)
         sync_folder(root.parent)
     except OSError as error:
         raise unwritable(root, error) from error
     finally:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _remove_leftovers(root: Path) -> None:
-    """Remove the unfinished stores of killed processes for the same location: their locks are free."""
+    """Remove the unfinished stores that killed processes left for this location: their locks are free."""
     if not root.parent.is_dir():
         return
-    name = re.compile(rf"\.{re.escape(root.name)}\.[0-9]+{re.escape(_ENDING)}")
+    name = re.compile(rf"\.{re.escape(root.name)}\.[0-9]+{re.escape(_SUFFIX)}")
     for folder in root.parent.iterdir():
-        if not name.fullmatch(folder.name) or folder.is_symlink() or not _is_ours(folder):
+        if not name.fullmatch(folder.name) or folder.is_symlink() or not _is_unfinished_store(folder):
             continue
         try:
             with WriterLock(folder / LOCK):
@@ -74,29 +75,29 @@ def _remove_leftovers(root: Path) -> None:
             continue
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder has our lock, and nothing that does not belong to a store."""
+def _is_unfinished_store(folder: Path) -> bool:
+    """Return whether a folder holds the lock, and only files of a store."""
     if not folder.is_dir():
         return False
     names = [path.name for path in folder.iterdir()]
-    return LOCK in names and all(_STORES.fullmatch(name) for name in names)
+    return LOCK in names and all(_STORE_FILES.fullmatch(name) for name in names)
 
 
 @contextmanager
-def _put(location: ObjectStoreLocation) -> Iterator[LocalLocation]:
-    names = {one.name for one in location.listed()}
-    if MARKER in names:
+def _publish_by_put(location: ObjectStoreLocation) -> Iterator[LocalLocation]:
+    existing = {file.name for file in location.listed()}
+    if MARKER in existing:
         raise already_a_store(location)
     with TemporaryDirectory(prefix="zodiac-") as folder:
-        making = LocalLocation(Path(folder) / "store")
-        yield making
-        ours = {one.name for one in making.listed()} - {LOCK}
-        if names - ours:
+        temporary = LocalLocation(Path(folder) / "store")
+        yield temporary
+        names = {file.name for file in temporary.listed()} - {LOCK}
+        if existing - names:
             raise not_a_store(location, "something is there already")
-        putting = location.staging()
-        for name in sorted(ours - {MARKER}):
-            putting.add(name, making.read(name))
-        putting.settle()
-        # Without the marker, the rest is no store.
-        if not location.put_new(MARKER, making.read(MARKER)):
+        staging = location.staging()
+        for name in sorted(names - {MARKER}):
+            staging.add(name, temporary.read(name))
+        staging.sync()
+        # The marker comes last: without it, the other objects are no store.
+        if not location.put_new(MARKER, temporary.read(MARKER)):
             raise already_a_store(location)

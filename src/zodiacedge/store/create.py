@@ -1,9 +1,9 @@
-"""Makes an empty store, step by step, so that a process killed on the way leaves nothing that hinders.
+"""Creates an empty store in steps that can be repeated after a crash.
 
-In a folder the lock comes first and the marker last. A folder with our lock, without a marker and with
-nothing but what the steps between make is an unfinished store: the next process that makes a store there
-clears it. In an object store the empty table is one object and the marker another: a process that finds the
-first alone puts the second, and of several processes only one has made the store.
+In a folder, the lock is written first and the marker last. A folder with the lock and without the marker that
+holds only files of the steps between is an unfinished store: the next process that creates a store there
+clears it. In an object store, the empty table is one object and the marker another: a process that finds the
+table only puts the marker, and of several processes only the first to put the marker has created the store.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location, WriterLease
     from zodiacedge.store.table.commit_info import Snapshot
 
-_BETWEEN = {LOCK, LOG_FOLDER, DELTA_LOG}
+_UNFINISHED = {LOCK, LOG_FOLDER, DELTA_LOG}
 _FIRST_COMMIT = f"{DELTA_LOG}/{0:020d}.json"
 
 
-def make(location: Location, snapshot: Snapshot) -> WriterLease:
-    """Make a store without facts in an empty or missing location; return the lease of its writer."""
+def create_store(location: Location, snapshot: Snapshot) -> WriterLease:
+    """Create an empty store in an empty or missing location; return the lease of its writer."""
     match location:
         case LocalLocation():
-            return _in_folder(location, snapshot)
+            return _create_in_folder(location, snapshot)
         case ObjectStoreLocation():
-            return _of_objects(location, snapshot)
+            return _create_in_object_store(location, snapshot)
         case _:
             raise TypeError(location)
 
 
 def is_blank(location: Location) -> bool:
-    """Whether a store never had a change: the process that made it was killed, or made none."""
+    """Return whether a store has no changes yet."""
     newest = next(FactTable(location).commits(), None)
     if newest is None or newest.snapshot.version:
         return False
     return next(record_format.read_files(location, record_format.files(location), ends=True), None) is None
 
 
-def _in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
+def _create_in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
     try:
         location.root.mkdir(parents=True, exist_ok=True)
-        _refuse_others(location)
+        _refuse_foreign_files(location)
         lock = location.lock()
     except OSError as error:
         raise unwritable(location, error) from error
@@ -70,20 +70,20 @@ def _in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
     return lock
 
 
-def _refuse_others(location: LocalLocation) -> None:
-    """Raise if the folder has anything but what an unfinished store has."""
+def _refuse_foreign_files(location: LocalLocation) -> None:
+    """Raise if the folder holds files that an unfinished store does not have."""
     location.refuse_links()
     names = {path.name for path in location.root.iterdir()}
-    left = {name for name in names if name in _BETWEEN or name.startswith(f".{MARKER}.")}
-    if names - left or (names and LOCK not in names):
+    leftovers = {name for name in names if name in _UNFINISHED or name.startswith(f".{MARKER}.")}
+    if names - leftovers or (names and LOCK not in names):
         raise not_a_store(location, "the folder is not empty")
     if any((location.root / LOG_FOLDER).glob("*")):
-        # There are changes: this was a store, and has lost its marker.
+        # A finished store has lost its marker: clearing it would lose changes.
         raise not_a_store(location, f"it has changes and no {MARKER}")
 
 
 def _clear_leftovers(location: LocalLocation) -> None:
-    # Now that the lock is ours: another process may have finished meanwhile.
+    # Before the lock was acquired, another process may have finished.
     if location.has(MARKER):
         raise already_a_store(location)
     for path in location.root.iterdir():
@@ -95,8 +95,8 @@ def _clear_leftovers(location: LocalLocation) -> None:
             path.unlink()
 
 
-def _of_objects(location: ObjectStoreLocation, snapshot: Snapshot) -> WriterLease:
-    names = {one.name for one in location.listed()}
+def _create_in_object_store(location: ObjectStoreLocation, snapshot: Snapshot) -> WriterLease:
+    names = {file.name for file in location.listed()}
     if MARKER in names:
         raise already_a_store(location)
     if names - {_FIRST_COMMIT}:
@@ -106,7 +106,7 @@ def _of_objects(location: ObjectStoreLocation, snapshot: Snapshot) -> WriterLeas
         try:
             table.create(snapshot)
         except StoreProblem:
-            # Another process may have been quicker: the first marker decides who has made the store.
+            # Another process may have created the table first.
             if next(table.commits(), None) is None:
                 raise
     if next(table.commits(), None) is None:

@@ -20,29 +20,24 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Settings
     from zodiacedge.kb.slice import Slice
     from zodiacedge.language.checks import Host
-    from zodiacedge.store.location.base import Location
 
 
 def write_slice(  # noqa: PLR0913, PLR0917 - what a knowledge base knows of its slice
     path: str | os.PathLike[str],
-    part: Slice,
+    slice_: Slice,
     message: str,
     prefixes: Mapping[str, str],
     settings: Settings,
     host: Host,
 ) -> None:
-    """Write a slice to an empty or missing folder or address; the store appears whole or not at all."""
+    """Write a slice to an empty or missing folder or address, atomically."""
     location = location_of(path)
-    check_calls(location, part, host)
+    # The rules are evaluated here, before the store is published.
+    missing = missing_calls(slice_.rules, host)
+    if missing:
+        raise unregistered(location, missing)
     with atomic_publish(location) as folder:
         kb = StoredKnowledgeBase(engine_named("embedded"), settings, DurableStore.create(folder))
         with kb:
-            change = Change(part.rules, (), tuple(part.facts))
+            change = Change(slice_.rules, (), tuple(slice_.facts))
             kb.apply(change, message=message, prefixes=prefixes)
-
-
-def check_calls(location: Location, found: Slice, host: Host) -> None:
-    """Raise if rules of the slice call what the host has not registered: they are evaluated here."""
-    missing = missing_calls(found.rules, host)
-    if missing:
-        raise unregistered(location, missing)

@@ -1,6 +1,6 @@
-"""Flushes the log into the table: at once, or in a background thread while changes go on.
+"""Flushes the log into the table: in the foreground, or in a background thread while changes go on.
 
-The log stays bounded: a change that makes it long again while the thread is at work waits for the thread.
+The log stays bounded: a change that makes it too long while the thread runs waits for the thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Flusher:
-    """Flushes at once, or in at most one background thread."""
+    """A flusher with at most one background thread."""
 
     def __init__(self) -> None:
         """Start without a thread."""
@@ -27,11 +27,11 @@ class Flusher:
 
     @property
     def busy(self) -> bool:
-        """Whether the thread is at work."""
+        """Whether the thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def flush(self, store: DurableStore, capture: Callable[[], PendingFlush | None]) -> None:
-        """Flush at once; `capture` returns what the table lacks by then."""
+        """Flush in the foreground; `capture` captures the changes that the table lacks."""
         self.wait()
         pending = capture()
         # In a shared location, another process may flush meanwhile.
@@ -39,29 +39,26 @@ class Flusher:
             pending = capture()
 
     def flush_in_background(self, store: DurableStore, capture: Callable[[], PendingFlush | None]) -> None:
-        """Flush while changes go on; wait for the last flush first if the log became too long meanwhile."""
+        """Flush while changes go on; wait for the last flush first if the log is too long by now."""
         if self.busy and not store.is_too_long:
             return
         self.wait()
-        # The log has all of it: if the table cannot be written, closing the store raises.
+        # No change is lost if the table cannot be written: the log has it, and closing the store raises.
         with suppress(StoreProblem):
             pending = capture()
             if pending and pending.captured:
-                self._start(store, pending)
+                self._thread = threading.Thread(target=_flush, args=(store, pending), name="zodiac-flush")
+                self._thread.start()
             elif pending:
                 store.flush(pending)
 
-    def _start(self, store: DurableStore, pending: PendingFlush) -> None:
-        def work() -> None:
-            # As above.
-            with suppress(StoreProblem):
-                store.flush(pending)
-
-        self._thread = threading.Thread(target=work, name="zodiac-flush")
-        self._thread.start()
-
     def wait(self) -> None:
-        """Wait for the thread. It needs the turn in the engine, so the caller must not have it."""
+        """Wait for the thread. It acquires the engine's lock, so the caller must not hold it."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+
+def _flush(store: DurableStore, pending: PendingFlush) -> None:
+    with suppress(StoreProblem):
+        store.flush(pending)

@@ -1,7 +1,7 @@
-"""The knowledge base of a store: a change is in the log before it is in force, and versions can be read.
+"""The knowledge base of a store: a change is logged before it is in force, and versions can be read.
 
-Opening loads the last commit of the Delta table and replays the log behind it. A flush brings the table up to
-the log: in the background when the log is long, and when the knowledge base is closed.
+Opening loads the last commit of the Delta table and replays the later records of the log. The log is flushed
+in the background when it is long, and when the knowledge base is closed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.kb.arguments import given_time, given_version
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.store.flush import Flusher
-from zodiacedge.store.log.record import Remarks
-from zodiacedge.store.store import Base, DurableStore
+from zodiacedge.store.store import DurableStore, LoadedVersion
 from zodiacedge.store.versions import replay
 from zodiacedge.store.versions.diff import VersionDiff
 from zodiacedge.store.versions.restore import missing_calls
@@ -33,25 +32,25 @@ if TYPE_CHECKING:
 
 
 class StoredKnowledgeBase(KnowledgeBase):
-    """Rules, explicit facts, and all that follows from them, in a store that outlives the process."""
+    """A knowledge base in a store that outlives the process."""
 
     def __init__(
         self, engine: Engine, settings: Settings, store: DurableStore, at: int | None = None
     ) -> None:
-        """Load a store, and record every change in it; use `zodiacedge.open` instead."""
+        """Load a version of a store, by default the last; use `zodiacedge.open` instead."""
         super().__init__(engine, settings)
         self._store = store
         self._flusher = Flusher()
-        # Changes that are replayed are in the log already.
+        # Replayed changes are in the log already.
         self._is_replaying = True
         try:
-            base, records = store.base(at, engine.empty, self._host(), settings.registry)
-            self._program, self._state, self._version = base.program, base.state, base.version
-            self._prefixes, self._unregistered = base.prefixes, base.unregistered
-            self._streams = base.streams
+            loaded, records = store.load(at, engine.empty, self._host(), settings.registry)
+            self._program, self._state, self._version = loaded.program, loaded.state, loaded.version
+            self._prefixes, self._unregistered = loaded.prefixes, loaded.unregistered
+            self._streams = loaded.streams
             if records:
                 store.check_changes(self._unregistered, dry=True)
-            # A change that was accepted is not checked for evaluation errors again.
+            # An accepted change is not checked for evaluation errors again.
             self._settings = replace(settings, strict=False)
             for change, entries in replay.replayed_changes(records, lambda: self._state, store.persistence):
                 self.apply(change)
@@ -75,15 +74,17 @@ class StoredKnowledgeBase(KnowledgeBase):
             self._store.close()
 
     def flush(self) -> None:
-        """Bring the table up to this version."""
-        with self._gate.alone():
+        """Flush the log into the table."""
+        with self._gate.exclusive():
             self._flusher.flush(self._store, self._pending_flush)
 
     def _pending_flush(self) -> PendingFlush | None:
-        """Capture what the table of the store lacks."""
-        with self._asking() as state:
-            base = Base(self._version, self._program, self.prefixes, state, (), dict(self._streams))
-            return self._store.pending_flush(base, self._engine_lock)
+        """Capture the changes that the table lacks."""
+        with self._locked_state() as state:
+            loaded = LoadedVersion(
+                self._version, self._program, self.prefixes, state, (), dict(self._streams)
+            )
+            return self._store.pending_flush(loaded, self._engine_lock)
 
     @property
     def store(self) -> DurableStore:
@@ -92,7 +93,7 @@ class StoredKnowledgeBase(KnowledgeBase):
 
     @property
     def streams(self) -> dict[str, int]:
-        """The last batch of each stream that was applied, by which a repeated batch is recognised."""
+        """The last applied batch of each stream, by which a repeated batch is recognised."""
         return dict(self._streams)
 
     @property
@@ -101,7 +102,7 @@ class StoredKnowledgeBase(KnowledgeBase):
         return self._store.recovered
 
     def log(self) -> tuple[Entry, ...]:
-        """Return the entries of the log, version by version, as far as the store keeps them."""
+        """Return the entries of the log that the store keeps, in the order of versions."""
         return self._store.entries()
 
     def at(self, version: int) -> StoredKnowledgeBase:
@@ -111,25 +112,25 @@ class StoredKnowledgeBase(KnowledgeBase):
         return StoredKnowledgeBase(self._engine, self._settings, store, version)
 
     def rollback(self, version: int, message: str = "") -> ChangeReport:
-        """Make a new version that has the rules and explicit facts of an earlier one."""
+        """Commit a version with the rules and explicit facts of an earlier one."""
         version = given_version(version)
-        with self._gate.alone():
+        with self._gate.exclusive():
             records = self._store.records(version, self._version)
-            with self._asking() as state:
+            with self._locked_state() as state:
                 change = replay.change_back(records, state, self._store.persistence)
             return self.apply(change, message=message or f"back to version {version}")
 
     def diff(self, before: int, after: int) -> VersionDiff:
-        """Return the difference of two versions: rules, and visible facts."""
+        """Compare the rules and visible facts of two versions."""
         return VersionDiff.between(self.at(before), self.at(after))
 
     def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> VacuumReport:
-        """Flush, and remove the files that no version of the last week, or the time given, needs.
+        """Flush, and remove the files that no version of the retention time (a week by default) needs.
 
-        A dry run counts those files, and does neither.
+        A dry run counts those files without flushing.
         """
         kept = None if kept is None else given_time(kept)
-        with self._gate.alone():
+        with self._gate.exclusive():
             if dry_run:
                 self._flusher.wait()
             else:
@@ -142,11 +143,10 @@ class StoredKnowledgeBase(KnowledgeBase):
         if self._is_replaying:
             return 0
         known = self._prefixes.items()
-        new = {prefix: base for prefix, base in note.prefixes.items() if (prefix, base) not in known}
-        remarks = Remarks(note.message, new, *(note.stream or ()))
-        return self._store.record(
-            report, fact_delta, uncommitted, remarks, self._engine_lock.yield_to_waiters
+        note = replace(
+            note, prefixes={p: base for p, base in note.prefixes.items() if (p, base) not in known}
         )
+        return self._store.record(report, fact_delta, uncommitted, note, self._engine_lock.yield_to_waiters)
 
     def _committed(self, note: ChangeNote) -> None:
         self._streams.update([note.stream] if note.stream else [])

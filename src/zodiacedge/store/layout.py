@@ -1,4 +1,4 @@
-"""The names of a store's files, and the version of the format."""
+"""File names of a store, and the format version."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ MARKER = "_zodiac.json"
 LOCK = "_lock"
 LOG_FOLDER = "_wal"
 DELTA_LOG = "_delta_log"
-# The progress of streams into the store.
+# The checkpoints of streams into the store.
 STREAMS = "_streams"
-# The files of facts begin with this.
 RELATION_PREFIX = "relation="
-# Names of folders of predicates: no IRI can lead out of the store or be too long.
+# In the folder names of predicates, so that no IRI can escape from the store.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 40
 _HASH_DIGITS = 16
 
 
 def short_hash(words: Iterable[str]) -> str:
-    """Return a short hash of words, whatever their order."""
+    """Hash words, independently of their order."""
     return sha256("\n".join(sorted(words)).encode()).hexdigest()[:_HASH_DIGITS]
 
 
 def folder_name(predicate: str, arity: int, kind: str) -> str:
-    """Return the name of a predicate's folder: a readable part, and a hash."""
+    """Return the folder name of a predicate: a readable prefix and a hash."""
     readable = _UNSAFE.sub("-", re.split(r"[/#]", predicate.rstrip("/#"))[-1]).strip("-")[:_LONGEST]
     return f"{readable or 'relation'}-{arity}-{short_hash((f'{kind} {arity} {predicate}',))}"

@@ -1,4 +1,4 @@
-"""The problems of a store, each with its code: D001 and on."""
+"""The errors of a store, each with its code (D001 to D024), and its warnings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zodiacedge.errors import Diagnostic, StoreProblem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Prints as a file or folder that a person finds: a path, an address, a location.
+# A path, an address or a location: anything that prints as one.
 Where = object
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -28,7 +28,7 @@ def not_a_store(root: Where, why: str) -> StoreProblem:
 
 
 def bad_name(name: str, why: str) -> StoreProblem:
-    """Return the problem of a name that no store may have."""
+    """Return the problem of an invalid name of a store."""
     note = "name another folder: in UTF-8, and without \\ and %20"
     return _problem("D002", f"{name} is no name for a store: {why}", note)
 
@@ -43,7 +43,7 @@ def no_address(address: str) -> StoreProblem:
 
 
 def already_a_store(root: Where) -> StoreProblem:
-    """Return the problem of a store where another was to be made."""
+    """Return the problem of creating a store where one exists."""
     note = "change it with zodiac apply, or name another folder"
     return _problem("D014", f"{root} is a store already", note)
 
@@ -55,7 +55,7 @@ def locked(root: Where, holder: str) -> StoreProblem:
 
 
 def overtaken(root: Where, version: int) -> StoreProblem:
-    """Return the problem of a version that another process wrote first, where there is no lock."""
+    """Return the problem of a version that another process wrote first, in a location without locks."""
     return _problem(
         "D018",
         f"the change is refused: another process has written version {version} of the store {root} meanwhile",
@@ -84,7 +84,7 @@ def own_files(folder: Where, why: str) -> StoreProblem:
 
 
 def leads_elsewhere(path: Where) -> StoreProblem:
-    """Return the problem of a link among the files of a store: writing there would write elsewhere."""
+    """Return the problem of a link among the files of a store: a write would follow it."""
     return _problem(
         "D022",
         f"{path} is a link or no ordinary file, and a store has none",
@@ -107,13 +107,13 @@ def damaged_table(path: Where, why: str) -> StoreProblem:
 
 
 def unreadable(root: Where, error: OSError) -> StoreProblem:
-    """Return the problem of a store that the system does not let us read."""
+    """Return the problem of a store that the operating system cannot read."""
     note = "check the name of the folder, and the rights of it, of those above and of what is in it"
     return _problem("D024", f"the store {root} cannot be read: {error.strerror or error}", note)
 
 
 def newer_format(path: Where, made: object, known: int) -> StoreProblem:
-    """Return the problem of a file that a newer version of this program wrote."""
+    """Return the problem of a file in a newer format."""
     return _problem(
         "D006",
         f"{path} has the format {made}, and this version reads up to {known}",
@@ -122,7 +122,7 @@ def newer_format(path: Where, made: object, known: int) -> StoreProblem:
 
 
 def unwritable(path: Where, error: OSError, then: str = "") -> StoreProblem:
-    """Return the problem of a failed write; the caller says what follows from it."""
+    """Return the problem of a failed write; `then` states the consequence."""
     note = "check the disk"
     if error.errno in _FULL:
         note = "make room on the disk"
@@ -135,11 +135,11 @@ def unwritable(path: Where, error: OSError, then: str = "") -> StoreProblem:
 def only_logged(problem: StoreProblem) -> StoreProblem:
     """Return a problem of the table with a note that the log has all changes."""
     then = "all changes are in the log: none is lost, and none is to be made again"
-    return StoreProblem(replace(one, note=f"{one.note}; {then}") for one in problem.diagnostics)
+    return StoreProblem(replace(d, note=f"{d.note}; {then}") for d in problem.diagnostics)
 
 
 def no_version(wanted: int, first: int, last: int) -> StoreProblem:
-    """Return the problem of a version that does not exist yet, or no more."""
+    """Return the problem of a version that does not exist, or is no longer kept."""
     kept = f"versions {first} to {last} are kept" if first < last else f"only version {last} is kept"
     return _problem("D008", f"there is no version {wanted}", f"{kept}; zodiac log lists them")
 
@@ -150,7 +150,7 @@ def read_only(root: Where) -> StoreProblem:
 
 
 def not_reproduced(root: Where, version: int, why: str) -> StoreProblem:
-    """Return the problem of a version whose counts are not those recorded."""
+    """Return the problem of a version whose counts differ from the recorded ones."""
     return _problem(
         "D010",
         f"version {version} of the store {root} does not come to what was recorded: {why}",
@@ -164,8 +164,8 @@ def unusable(root: Where, why: str) -> StoreProblem:
 
 
 def unregistered(root: Where, missing: Iterable[Diagnostic]) -> StoreProblem:
-    """Return the problem of rules that call what the host has not registered."""
-    names = "; ".join(dict.fromkeys(one.message for one in missing))
+    """Return the problem of rules that call unregistered functions or aggregates."""
+    names = "; ".join(dict.fromkeys(d.message for d in missing))
     return _problem(
         "D013",
         f"the rules of the store {root} cannot be evaluated: {names}",
@@ -174,7 +174,7 @@ def unregistered(root: Where, missing: Iterable[Diagnostic]) -> StoreProblem:
 
 
 def torn(path: Where, offset: int) -> Diagnostic:
-    """Return the warning of a torn record, which was never acknowledged."""
+    """Return the warning about a torn record, which was never acknowledged."""
     return Diagnostic(
         "W014",
         f"the last record of {path}, at byte {offset}, was not written to its end and is left out",
@@ -184,7 +184,7 @@ def torn(path: Where, offset: int) -> Diagnostic:
 
 
 def left_out(warning: Diagnostic) -> Diagnostic:
-    """Return that warning for a reader: it holds no lock, so a writer may be at work."""
+    """Return that warning for a reader, which holds no lock: a writer may be writing the record."""
     return replace(warning, note=f"{warning.note}, or a writer is at it now")
 
 

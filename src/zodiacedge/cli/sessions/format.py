@@ -252,7 +252,7 @@ class _Draft:
             tuple(self.remove_rules),
             tuple(self.add_facts),
             tuple(self.remove_facts),
-            stated=tuple(self.stated),
+            atoms=tuple(self.stated),
         )
         none = self.end is not None and self.end.kind == "none"
         checked = none or bool(self.inserted or self.deleted)

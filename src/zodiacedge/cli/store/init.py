@@ -23,7 +23,7 @@ from zodiacedge.errors import CheckProblem
 from zodiacedge.store.create import is_blank
 from zodiacedge.store.layout import MARKER
 from zodiacedge.store.location.base import location_of
-from zodiacedge.store.location.marker import check
+from zodiacedge.store.location.marker import check_store
 from zodiacedge.store.problems import already_a_store
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913 - one argument per option
         raise CheckProblem(reading.findings)
     location = location_of(store)
     if location.has(MARKER):
-        check(location)
+        check_store(location)
         if not is_blank(location):
             raise already_a_store(store)
     with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:

@@ -1,10 +1,10 @@
-"""Where the files of a store are, and how they are written.
+"""Locations of a store: a folder, or a prefix of an object store.
 
-base          the interface of a location, and how an address is read
-parallel      calls that wait, several at a time
-atomic_files  files that are written whole or not at all
-lock          one writer at a time
+base          the interface of a location, and the parser of addresses
+parallel      runs blocking calls in threads
+atomic_files  writes files atomically and durably
+lock          the lock of the only writer
 local         a folder of this machine
-object_store  a prefix of S3, Google's or Azure's object store
-marker        the file that makes a location a store
+object_store  a prefix of S3, Google Cloud Storage or Azure
+marker        the file that marks a location as a store
 """

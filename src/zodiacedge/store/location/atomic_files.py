@@ -1,4 +1,4 @@
-"""Files that are written whole and on disk, or not at all."""
+"""Writes files atomically and durably: under temporary names, synced, then renamed."""
 
 from __future__ import annotations
 
@@ -10,68 +10,68 @@ from zodiacedge.store.location.parallel import in_threads
 if TYPE_CHECKING:
     from pathlib import Path
 
-# So many files are worth another thread that waits for the disk, which serves several at a time.
+# The number of files that justifies another thread for syncing.
 _FEW = 4
 
 
 class AtomicFiles:
-    """Files that are written whole and on disk, or not at all, with one wait for all of them."""
+    """Files of a folder that are written atomically, with one sync for all of them."""
 
     def __init__(self, root: Path) -> None:
-        """Name the folder of the store."""
+        """Set the folder of the store."""
         self._root = root
-        self._beside: dict[Path, Path] = {}
-        self._made: set[Path] = set()
+        self._temporary: dict[Path, Path] = {}
+        self._created: set[Path] = set()
 
     def add(self, name: str, data: bytes) -> None:
-        """Write a file under a temporary name, not yet on disk; its folders are made."""
+        """Write a file under a temporary name, and create its folders."""
         path = self._root / name
-        self._make(path.parent)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-        self._beside[path] = beside
+        self._create(path.parent)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+        self._temporary[path] = temporary
         try:
-            beside.write_bytes(data)
+            temporary.write_bytes(data)
         except BaseException:
-            self.drop()
+            self.discard()
             raise
 
-    def settle(self) -> None:
-        """Give all files their names, once they are on disk."""
-        folders = {folder for path in self._beside for folder in path.parents if self._within(folder)}
+    def sync(self) -> None:
+        """Sync all files to disk, and give them their names."""
+        folders = {folder for path in self._temporary for folder in path.parents if self._within(folder)}
         try:
-            in_threads(sync_file, self._beside.values(), len(self._beside) // _FEW)
-            for path, beside in self._beside.items():
-                beside.replace(path)
+            in_threads(sync_file, self._temporary.values(), len(self._temporary) // _FEW)
+            for path, temporary in self._temporary.items():
+                temporary.replace(path)
         except BaseException:
-            self.drop()
+            self.discard()
             raise
-        self._beside = {}
+        self._temporary = {}
         in_threads(sync_folder, folders, len(folders) // _FEW)
 
-    def drop(self) -> None:
-        """Remove the files that have not got their names yet."""
-        for beside in self._beside.values():
-            beside.unlink(missing_ok=True)
-        self._beside = {}
+    def discard(self) -> None:
+        """Remove the files that still have temporary names."""
+        for temporary in self._temporary.values():
+            temporary.unlink(missing_ok=True)
+        self._temporary = {}
 
-    def _make(self, folder: Path) -> None:
-        """Make a folder and those above it, each once."""
-        if folder in self._made:
+    def _create(self, folder: Path) -> None:
+        """Create a folder and its parents, each once."""
+        if folder in self._created:
             return
         if self._within(folder.parent):
-            self._make(folder.parent)
+            self._create(folder.parent)
             folder.mkdir(exist_ok=True)
         else:
             folder.mkdir(parents=True, exist_ok=True)
-        self._made.add(folder)
+        self._created.add(folder)
 
     def _within(self, folder: Path) -> bool:
         return folder == self._root or self._root in folder.parents
 
 
-def sync_file(path: Path, how: int = os.O_RDWR) -> None:
-    """Make sure that a file is on disk."""
-    handle = os.open(path, how)
+def sync_file(path: Path, flags: int = os.O_RDWR) -> None:
+    """Sync a file to disk."""
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:
@@ -79,9 +79,5 @@ def sync_file(path: Path, how: int = os.O_RDWR) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Sync the names in a folder to disk."""
+    sync_file(folder, os.O_RDONLY)

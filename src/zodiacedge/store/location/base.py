@@ -1,8 +1,8 @@
-"""The interface of a location: a folder, or a prefix of an object store. The rest knows names only.
+"""The interface of a location: a folder, or a prefix of an object store.
 
-A name is relative to the location and has slashes: `_wal/00000000000000000001.log`. A folder has one writer,
-which holds a lock, appends to its log and waits for the disk. An object store has neither locks nor files
-that grow: writers put whole objects, and the first to put an object of a name wins.
+File names are relative to the location, with slashes: `_wal/00000000000000000001.log`. A folder has one
+writer, which holds a lock, appends to its log and syncs it to disk. An object store has neither locks nor
+appends: writers put whole objects, and the first to put an object of a name wins.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 SCHEMES = ("s3", "gs", "az")
-# Delta decodes these, and looks for a folder of another name.
+# Delta decodes these in paths.
 _MISREAD = re.compile(r"\0|%[0-9A-Fa-f]{2}" if os.sep == "\\" else r"\0|\\|%[0-9A-Fa-f]{2}")
-# The schemes of Hadoop.
-_OTHER_NAMES = {"s3a": "s3"}
+_HADOOP_SCHEMES = {"s3a": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """A file: its name, its bytes, and when it was written, in seconds by the clock of the location."""
+    """The name and bytes of a file, and its time of writing in seconds by the clock of the location."""
 
     name: str
     bytes: int
@@ -45,28 +44,28 @@ class WriterLease(Protocol):
         """Whether this process may still write."""
 
     def release(self) -> None:
-        """Let other processes write."""
+        """Release the right."""
 
 
 class Staging(Protocol):
-    """Files that are written together: all are whole and durable when they are settled."""
+    """Files that are written together."""
 
     def add(self, name: str, data: bytes) -> None:
         """Add a file."""
 
-    def settle(self) -> None:
-        """Return when all files are durable."""
+    def sync(self) -> None:
+        """Make all added files visible and durable."""
 
-    def drop(self) -> None:
-        """Remove files that were not settled, where they would be in the way."""
+    def discard(self) -> None:
+        """Discard files that were not synced."""
 
 
 class Location(Protocol):
-    """Reads and writes the files of a store; may be sent to another process. Failures are OSErrors."""
+    """The files of a store; may be sent to another process. Failures are OSErrors."""
 
     @property
     def shared(self) -> bool:
-        """Whether several processes may write: there is no lock, and the second of a version is refused."""
+        """Whether several processes may write: without a lock, the second writer of a version is refused."""
 
     @property
     def uri(self) -> str:
@@ -74,7 +73,7 @@ class Location(Protocol):
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """The options that Delta needs besides the environment."""
+        """The options for Delta that are not in the environment."""
 
     def display_name(self, name: str) -> str:
         """Return the path or address of a file for messages."""
@@ -83,47 +82,47 @@ class Location(Protocol):
         """Return a file."""
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield files in order, each with a call that reads it; the next ones may be prefetched."""
+        """Yield files in order, each with a function that reads it; later files may be prefetched."""
 
     def exists(self) -> bool:
-        """Whether there is any file, or a folder."""
+        """Return whether the folder, or any object, exists."""
 
     def has(self, name: str) -> bool:
-        """Whether a file exists."""
+        """Return whether a file exists."""
 
     def refuse_links(self) -> None:
-        """Raise if a file of the store is a link that leads elsewhere."""
+        """Raise if a file of the store is a link."""
 
     def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
-        """List the files of a folder and those below, by name; only those after a name if given."""
+        """List the files of a folder and its subfolders by name, from the name after `after`."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file: whole and durable, or not at all."""
+        """Write a file atomically and durably."""
 
     def staging(self) -> Staging:
-        """Return a staging for files that belong together."""
+        """Return a staging for files that are written together."""
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
-        """Remove files, one after the other or in any order; missing files are passed over."""
+        """Remove files, in the given order or in any; missing files are skipped."""
 
-    def settle_log(self, folder: str) -> None:
+    def sync_log(self, folder: str) -> None:
         """Make the last entry of Delta's log durable."""
 
     def lock(self) -> WriterLease:
-        """Become the writer, or raise and name the process that is."""
+        """Acquire the right to write, or raise and name the writer."""
 
 
 def location_of(path: str | os.PathLike[str]) -> Location:
-    """Return the location of a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
+    """Parse a path or an address: `farm.zodiac`, `s3://bucket/farm.zodiac`."""
     text = os.fspath(given_path(path))
     if "://" not in text:
         return _folder(text)
     scheme, _, rest = text.partition("://")
     if scheme == "file":
         return _folder(url2pathname(urlsplit(text).path))
-    scheme = _OTHER_NAMES.get(scheme, scheme)
+    scheme = _HADOOP_SCHEMES.get(scheme, scheme)
     if scheme not in SCHEMES:
-        known = ", ".join(f"{one}://" for one in SCHEMES)
+        known = ", ".join(f"{name}://" for name in SCHEMES)
         raise not_a_store(printable(text), f"a store is a folder or begins with one of {known}")
     from zodiacedge.store.location.object_store import ObjectStoreLocation  # noqa: PLC0415 - loads a library that folders do not need
 
@@ -131,16 +130,16 @@ def location_of(path: str | os.PathLike[str]) -> Location:
 
 
 def _folder(text: str) -> Location:
-    """Return the location of a folder, if its name is one that Delta takes."""
-    from zodiacedge.store.location.local import LocalLocation  # noqa: PLC0415 - it knows this module
+    """Return the location of a folder, or raise if Delta cannot read its name."""
+    from zodiacedge.store.location.local import LocalLocation  # noqa: PLC0415 - imports this module
 
     if not text:
         raise bad_name("''", "it is empty")
-    whole = os.path.abspath(text)  # noqa: PTH100 - takes what no Path takes
-    name = printable(whole)
-    if name != whole:
+    absolute = os.path.abspath(text)  # noqa: PTH100 - accepts names that a Path refuses
+    name = printable(absolute)
+    if name != absolute:
         raise bad_name(name, "it is not UTF-8")
-    misread = _MISREAD.search(whole)
+    misread = _MISREAD.search(absolute)
     if misread:
         raise bad_name(name.replace("\0", "\\0"), f"it has {misread[0]!r} in it")
     path = Path(text)

@@ -1,4 +1,4 @@
-"""A store in a folder of this machine: one writer, and files that are synced to disk."""
+"""The location of a store in a folder: one writer, and files that are synced to disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LocalLocation:
     """The files of a folder."""
 
     root: Path
-    """An absolute path: this process may change its folder, and a task works in one of its own."""
+    """An absolute path, because tasks have other working folders."""
     name: str = ""
     """The path as the user wrote it, if it differs."""
 
@@ -36,12 +36,12 @@ class LocalLocation:
 
     @property
     def uri(self) -> str:
-        """The folder's path as an address: a name may have characters that Delta would interpret."""
+        """The folder's path as an address, because Delta interprets characters of plain paths."""
         return self.root.absolute().as_uri()
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """None: the path is enough."""
+        """None: Delta needs only the path."""
         return None
 
     def __str__(self) -> str:
@@ -57,86 +57,86 @@ class LocalLocation:
         return (self.root / name).read_bytes()
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield files in order, each with a call that reads it."""
+        """Yield files in order, each with a function that reads it."""
         for name in names:
             yield name, (self.root / name).read_bytes
 
     def exists(self) -> bool:
-        """Whether the folder exists."""
+        """Return whether the folder exists."""
         return self.root.is_dir()
 
     def has(self, name: str) -> bool:
-        """Whether a file exists, as far as this process may see."""
-        return os.path.exists(self.root / name)  # noqa: PTH110 - that of a path raises
+        """Return whether a file exists and is accessible."""
+        return os.path.exists(self.root / name)  # noqa: PTH110 - `Path.exists` raises
 
     def refuse_links(self) -> None:
-        """Raise if a file or folder of the store is a link, or neither: writing would go elsewhere.
+        """Raise if a file or folder of the store is a link or a special file: a write would follow it.
 
-        Other files in the folder are no concern of the store.
+        Files in the folder that are not the store's are ignored.
         """
         waiting = [str(self.root)]
-        own = True
+        at_root = True
         while waiting:
             try:
-                with os.scandir(waiting.pop()) as entries:
-                    found = [one for one in entries if not own or _is_own(one.name)]
+                with os.scandir(waiting.pop()) as scanned:
+                    entries = [entry for entry in scanned if not at_root or _is_own(entry.name)]
             except (FileNotFoundError, NotADirectoryError):
-                # A vacuum removes files meanwhile, or there is no store, which the caller reports.
+                # A concurrent vacuum removes files; the caller reports a missing store.
                 continue
-            own = False
-            for one in found:
-                if one.is_dir(follow_symlinks=False):
-                    waiting.append(one.path)
-                elif not one.is_file(follow_symlinks=False):
-                    raise leads_elsewhere(self.display_path(Path(one.path)))
+            at_root = False
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False):
+                    raise leads_elsewhere(self.display_path(Path(entry.path)))
 
     def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
-        """List the files of a folder and those below, by name."""
-        found = []
+        """List the files of a folder and its subfolders by name, from the name after `after`."""
+        files = []
         for path in (self.root / folder).rglob("*"):
             name = path.relative_to(self.root).as_posix()
             if name <= after:
                 continue
             try:
-                about = path.stat()
+                status = path.stat()
             except FileNotFoundError:
-                # A vacuum removes files meanwhile.
+                # A concurrent vacuum removes files.
                 continue
             if path.is_file():
-                found.append(FileInfo(name, about.st_size, about.st_mtime))
-        return sorted(found, key=lambda one: one.name)
+                files.append(FileInfo(name, status.st_size, status.st_mtime))
+        return sorted(files, key=lambda file: file.name)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file: whole and on disk, or not at all."""
-        writing = self.staging()
-        writing.add(name, data)
-        writing.settle()
+        """Write a file atomically and durably."""
+        staging = self.staging()
+        staging.add(name, data)
+        staging.sync()
 
     def staging(self) -> AtomicFiles:
-        """Return a staging for files that belong together."""
+        """Return a staging for files that are written together."""
         return AtomicFiles(self.root)
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
-        """Remove files, and the folders that are empty then."""
-        del in_order  # nothing is quicker than one after the other
+        """Remove files, and the folders that become empty."""
+        del in_order  # always in order
         folders: set[Path] = set()
         for name in names:
             path = self.root / name
             path.unlink(missing_ok=True)
-            folders.update(one for one in path.parents if self.root in one.parents)
-        # Those below before those above.
+            folders.update(folder for folder in path.parents if self.root in folder.parents)
+        # Subfolders first.
         for folder in sorted(folders, reverse=True):
             if folder.name != LOG_FOLDER and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def settle_log(self, folder: str) -> None:
+    def sync_log(self, folder: str) -> None:
         """Sync Delta's log to disk, which Delta does not do."""
         newest = max((self.root / folder).glob("*.json"))
         sync_file(newest, os.O_RDONLY)
         sync_folder(self.root / folder)
 
     def lock(self) -> WriterLock:
-        """Take the lock, or raise and name its holder."""
+        """Acquire the lock, or raise and name its holder."""
         return WriterLock(self.root / LOCK, self.display_path)
 
     def display_path(self, path: Path) -> str:

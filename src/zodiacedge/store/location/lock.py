@@ -1,12 +1,11 @@
-"""One writer at a time.
+"""The lock of a store's only writer.
 
-The system holds the lock for the process and releases it when the process ends, however it ends: there are
-no stale locks. The file names the holder, for the message to a second writer; the name that a killed process
-left is recognised by the lock being free. A forked process closes its copy of the lock at once, and is no
+The operating system releases the lock when the process ends, so there are no stale locks. The file names the
+holder, for the error of a second writer. A forked process closes its copy of the lock at once, and is no
 writer.
 
-A store may come from elsewhere: a lock that is a link to another file is refused, and contents that no writer
-wrote are left as they are.
+A store may be forged: a lock that is a link is refused, and contents that no writer wrote are not
+overwritten.
 """
 
 from __future__ import annotations
@@ -29,63 +28,62 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _MOST = 4096
-_HOW = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class WriterLock:
-    """The lock of a store, held from when it is made until it is released."""
+    """The lock of a store, held from its construction until it is released."""
 
     def __init__(self, path: Path, display_name: Callable[[Path], str] = str) -> None:
-        """Take the lock, or raise and name its holder; `display_name` returns a path for messages."""
-        self._file = _opened(path, display_name)
-        if not _take(self._file):
+        """Acquire the lock, or raise and name its holder; `display_name` returns a path for messages."""
+        self._file = _open(path, display_name)
+        if not _acquire(self._file):
             holder = _description(os.pread(self._file, _MOST, 0))
             os.close(self._file)
             raise locked(display_name(path.parent), holder)
         _HELD.add(self)
         contents = os.pread(self._file, _MOST, 0)
-        # Contents that no writer wrote are not ours to overwrite: the lock is held all the same.
-        self._signed = not contents.strip(b"\0") or _holder(contents) is not None
-        about = {
+        self._is_writable = not contents.strip(b"\0") or _holder(contents) is not None
+        holder_info = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        self._write(json.dumps(about).encode() + b"\n")
+        self._write(json.dumps(holder_info).encode() + b"\n")
 
     def __enter__(self) -> Self:
-        """Hold it."""
+        """Return the lock, which is held."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Release it."""
+        """Release the lock."""
         self.release()
 
     @property
     def held(self) -> bool:
-        """Whether this process may write: not after the release, nor in a forked process."""
+        """Whether this process holds the lock: not after the release, nor in a forked process."""
         return self._file >= 0
 
     def release(self) -> None:
-        """Let other processes write; the file stays, empty."""
+        """Release the lock and clear its file."""
         if self._file >= 0:
             try:
                 self._write(b"")
             finally:
-                self.leave()
+                self.close()
 
-    def leave(self) -> None:
-        """Close the file as it is: the lock is free when no process has it open."""
+    def close(self) -> None:
+        """Close the file unchanged: the lock is free when no process has it open."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def _write(self, data: bytes) -> None:
-        if not self._signed:
+        if not self._is_writable:
             return
-        # Only for messages, so a full disk does not matter: the lock is held all the same.
+        # The contents are for error messages only, so a full disk does not matter.
         try:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, data, 0)
@@ -96,19 +94,19 @@ class WriterLock:
 _HELD: WeakSet[WriterLock] = WeakSet()
 
 
-def _leave_all() -> None:
-    for one in tuple(_HELD):
-        one.leave()
+def _close_all() -> None:
+    for lock in tuple(_HELD):
+        lock.close()
 
 
 if hasattr(os, "register_at_fork"):
-    # Otherwise a child would keep the lock of a parent that is gone.
-    os.register_at_fork(after_in_child=_leave_all)
+    # Otherwise a child would keep the lock after its parent has ended.
+    os.register_at_fork(after_in_child=_close_all)
 
 
-def _opened(path: Path, display_name: Callable[[Path], str]) -> int:
+def _open(path: Path, display_name: Callable[[Path], str]) -> int:
     try:
-        file = os.open(path, _HOW, 0o644)
+        file = os.open(path, _FLAGS, 0o644)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise leads_elsewhere(display_name(path)) from error
@@ -120,26 +118,26 @@ def _opened(path: Path, display_name: Callable[[Path], str]) -> int:
 
 
 def _holder(data: bytes) -> tuple[int, str, str] | None:
-    """Return the holder that a file names: its process, its host, and since when."""
+    """Decode the holder of a lock file: its process, host and start time."""
     try:
-        about = json.loads(data)
-        return int(about["pid"]), str(about["host"]), str(about["started"])
+        holder = json.loads(data)
+        return int(holder["pid"]), str(holder["host"]), str(holder["started"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def _description(data: bytes) -> str:
-    found = _holder(data)
-    if found is None:
+    holder = _holder(data)
+    if holder is None:
         return "a process that did not leave its name"
-    process, host, started = found
-    display_name = f"process {process} on {host}, since {started}"
-    if host == socket.gethostname() and _is_gone(process):
-        return f"{display_name}; it is gone, and a process that it started has the lock still"
-    return display_name
+    process, host, started = holder
+    description = f"process {process} on {host}, since {started}"
+    if host == socket.gethostname() and _has_ended(process):
+        return f"{description}; it is gone, and a process that it started has the lock still"
+    return description
 
 
-def _is_gone(process: int) -> bool:
+def _has_ended(process: int) -> bool:
     if sys.platform == "win32" or process <= 0:
         return False
     try:
@@ -154,7 +152,7 @@ def _is_gone(process: int) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(file: int) -> bool:
+    def _acquire(file: int) -> bool:
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -164,7 +162,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(file: int) -> bool:
+    def _acquire(file: int) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -1,4 +1,4 @@
-"""The file that makes a location a store, and whether a location is a store of a known format."""
+"""The file that marks a location as a store, and the check of its format."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
 
 
-def logged(location: Location) -> frozenset[str]:
-    """Return the names in both logs: they differ if another process has written."""
-    return frozenset(one.name for folder in (LOG_FOLDER, DELTA_LOG) for one in location.listed(folder))
+def log_file_names(location: Location) -> frozenset[str]:
+    """Return the file names of both logs: they differ if another process has written."""
+    return frozenset(file.name for folder in (LOG_FOLDER, DELTA_LOG) for file in location.listed(folder))
 
 
-def check(location: Location) -> None:
-    """Raise unless the location is a store of a known format, without links that lead out of it."""
+def check_store(location: Location) -> None:
+    """Raise unless the location is a store of a known format without links."""
     try:
         location.refuse_links()
         document = json.loads(location.read(MARKER))
@@ -36,5 +36,5 @@ def check(location: Location) -> None:
 
 
 def marker() -> bytes:
-    """Return the contents of the marker, the last file that is written when a store is made."""
+    """Return the contents of the marker, the last file that the creation of a store writes."""
     return json.dumps({"format": FORMAT}).encode() + b"\n"

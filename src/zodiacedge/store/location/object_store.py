@@ -1,7 +1,7 @@
-"""A store in an object store: S3 and compatible servers, Google Cloud Storage, Azure.
+"""The location of a store in an object store: S3 and compatible servers, Google Cloud Storage, Azure.
 
-Credentials and the endpoint come from the usual variables of the environment (`AWS_ACCESS_KEY_ID`,
-`AWS_ENDPOINT_URL` and so on); no secret is in an address, in a store or in what is sent to another process.
+Credentials and the endpoint come from the usual environment variables (`AWS_ACCESS_KEY_ID`,
+`AWS_ENDPOINT_URL` and so on); addresses, stores and messages to other processes contain no secrets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
 
 
-# So many requests are under way at a time; so many bytes wait for them.
+# The maximum of concurrent requests, and of bytes that wait for a request.
 _AT_ONCE = 16
 _WAITING_BYTES = 32 << 20
 _ADDRESS = re.compile(
@@ -37,8 +37,8 @@ _ADDRESS = re.compile(
 _RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 _NO_BUCKET = "NoSuchBucket"
-# Where a library looks for credentials if none are given: the metadata service of a cloud.
-_GUESSED = re.compile(r"/latest/api/token|/latest/meta-data|/computeMetadata/|/metadata/identity")
+# The library asks the metadata service of a cloud if it has no credentials.
+_METADATA_SERVICE = re.compile(r"/latest/api/token|/latest/meta-data|/computeMetadata/|/metadata/identity")
 _REASON = re.compile(r"<Code>(?P<code>[^<]*)</Code>\s*<Message>(?P<message>[^<]*)</Message>")
 
 
@@ -66,19 +66,15 @@ class ObjectStoreLocation:
     @property
     def uri(self) -> str:
         """The address."""
-        return (
-            f"{self.scheme}://{self.bucket}/{self.prefix}"
-            if self.prefix
-            else f"{self.scheme}://{self.bucket}"
-        )
+        return f"{self.scheme}://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """The options that Delta would find elsewhere than the requests of this module."""
-        found = {"allow_http": str(_plain_http()).lower()}
+        """The options whose defaults differ between Delta and this module."""
+        options = {"allow_http": str(_plain_http()).lower()}
         if self.scheme == "s3":
-            found["aws_region"] = _region()
-        return found
+            options["aws_region"] = _region()
+        return options
 
     def __str__(self) -> str:
         """Return the address."""
@@ -92,35 +88,35 @@ class ObjectStoreLocation:
 
     def read(self, name: str) -> bytes:
         """Return an object."""
-        with self._asking(name) as (obstore, client):
+        with self._client_of(name) as (obstore, client):
             return bytes(obstore.get(client, name).bytes())
 
     def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield objects in order, each with a call that reads it, while the next ones are prefetched."""
+        """Yield objects in order, each with a function that reads it; later ones are prefetched."""
         waiting: deque[tuple[str, Future[bytes]]] = deque()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             try:
                 for name in names:
                     waiting.append((name, pool.submit(self.read, name)))
                     if len(waiting) > _AT_ONCE:
-                        first, coming = waiting.popleft()
-                        yield first, coming.result
+                        first, future = waiting.popleft()
+                        yield first, future.result
                 while waiting:
-                    first, coming = waiting.popleft()
-                    yield first, coming.result
+                    first, future = waiting.popleft()
+                    yield first, future.result
             finally:
                 # A caller that stops early does not wait.
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def exists(self) -> bool:
-        """Whether there is any object."""
-        with self._asking() as (obstore, client):
+        """Return whether any object exists."""
+        with self._client_of() as (obstore, client):
             return any(len(page) for page in obstore.list(client, chunk_size=1))
 
     def has(self, name: str) -> bool:
-        """Whether an object exists."""
+        """Return whether an object exists."""
         try:
-            with self._asking(name) as (obstore, client):
+            with self._client_of(name) as (obstore, client):
                 obstore.head(client, name)
         except FileNotFoundError:
             return False
@@ -130,63 +126,61 @@ class ObjectStoreLocation:
         """Do nothing: an object is no link."""
 
     def listed(self, folder: str = "", after: str = "") -> list[FileInfo]:
-        """List the objects of a folder and those below, by name."""
-        with self._asking(folder) as (obstore, client):
+        """List the objects of a folder and its subfolders by name, from the name after `after`."""
+        with self._client_of(folder) as (obstore, client):
             pages = obstore.list(client, folder or None, offset=after or None)
-            found = [
-                FileInfo(one["path"], one["size"], one["last_modified"].timestamp())
+            files = [
+                FileInfo(item["path"], item["size"], item["last_modified"].timestamp())
                 for page in pages
-                for one in page
+                for item in page
             ]
-        return sorted(found, key=lambda one: one.name)
+        return sorted(files, key=lambda file: file.name)
 
     # Writing
 
     def write(self, name: str, data: bytes) -> None:
-        """Put an object, in place of an existing one too."""
-        with self._asking(name, putting=True) as (obstore, client):
+        """Put an object, or replace it."""
+        with self._client_of(name, is_put=True) as (obstore, client):
             obstore.put(client, name, data)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Put an object where there is none; return whether it is there and ours.
+        """Put an object if none of that name exists; return whether the object is this one.
 
-        If an answer is lost, the library asks again and finds the object: its contents tell whose it is.
+        If a response is lost, the library retries and finds the object, which is then compared.
         """
         try:
-            with self._asking(name, putting=True) as (obstore, client):
+            with self._client_of(name, is_put=True) as (obstore, client):
                 obstore.put(client, name, data, mode="create", use_multipart=False)
         except FileExistsError:
             return self.read(name) == data
         return True
 
     def staging(self) -> Objects:
-        """Return a staging for objects that belong together."""
+        """Return a staging for objects that are put together."""
         return Objects(self)
 
     def remove(self, names: Sequence[str], *, in_order: bool) -> None:
-        """Remove objects, one after the other or many with one request."""
+        """Remove objects, in order or with one request."""
         if not in_order:
-            with self._asking() as (obstore, client):
+            with self._client_of() as (obstore, client):
                 obstore.delete(client, list(names))
             return
         for name in names:
-            with suppress(FileNotFoundError), self._asking(name) as (obstore, client):
+            with suppress(FileNotFoundError), self._client_of(name) as (obstore, client):
                 obstore.delete(client, name)
 
-    def settle_log(self, folder: str) -> None:
+    def sync_log(self, folder: str) -> None:
         """Do nothing: an object that was put is durable."""
 
     def lock(self) -> Unlocked:
         """Return a lease that locks nothing: the second writer of a version is refused."""
         return Unlocked()
 
-    # Asking
-
     @contextmanager
-    def _asking(self, name: str = "", *, putting: bool = False) -> Iterator[tuple[Any, Any]]:
-        """Give the library and a client; turn its errors into OSErrors, or into a problem of the store."""
+    def _client_of(self, name: str = "", *, is_put: bool = False) -> Iterator[tuple[Any, Any]]:
+        """Yield the library and a client; translate its errors into OSErrors or a problem of the store."""
         try:
-            import obstore  # noqa: PLC0415 - only who uses it pays for it
+            import obstore  # noqa: PLC0415 - an optional library
             from obstore import exceptions  # noqa: PLC0415
         except ImportError as error:
             raise no_library(self, "obstore", "objects") from error
@@ -198,8 +192,8 @@ class ObjectStoreLocation:
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
             raise unreachable(about, _reason(error)) from error
         except FileNotFoundError as error:
-            # If an object cannot be put because something is missing, it is the bucket.
-            if putting or _NO_BUCKET in str(error):
+            # A put fails like this only if the bucket is missing.
+            if is_put or _NO_BUCKET in str(error):
                 raise unreachable(self, _reason(error)) from error
             raise FileNotFoundError(errno.ENOENT, "it is not there", str(about)) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
@@ -207,7 +201,7 @@ class ObjectStoreLocation:
 
 
 class Unlocked:
-    """The lease of a writer where there are no locks."""
+    """The lease of a writer in a location without locks."""
 
     held = True
 
@@ -216,7 +210,7 @@ class Unlocked:
 
 
 class Objects:
-    """Objects that are put together, several at a time; a vacuum removes those that no commit names."""
+    """Objects that are put concurrently; a vacuum removes those that no commit names."""
 
     def __init__(self, location: ObjectStoreLocation) -> None:
         """Set the location."""
@@ -224,24 +218,24 @@ class Objects:
         self._waiting: list[tuple[str, bytes]] = []
 
     def add(self, name: str, data: bytes) -> None:
-        """Add an object; when many wait, they are put."""
+        """Add an object; put all waiting objects if they are many."""
         self._waiting.append((name, data))
-        if sum(len(one) for _, one in self._waiting) > _WAITING_BYTES:
-            self.settle()
+        if sum(len(contents) for _, contents in self._waiting) > _WAITING_BYTES:
+            self.sync()
 
-    def settle(self) -> None:
-        """Put all objects that wait."""
+    def sync(self) -> None:
+        """Put all waiting objects."""
         waiting, self._waiting = self._waiting, []
-        in_threads(lambda one: self._location.write(*one), waiting, len(waiting) - 1)
+        in_threads(lambda item: self._location.write(*item), waiting, len(waiting) - 1)
 
-    def drop(self) -> None:
-        """Forget those that wait."""
+    def discard(self) -> None:
+        """Discard all waiting objects."""
         self._waiting = []
 
 
 @cache
 def _client(location: ObjectStoreLocation, environment: tuple[tuple[str, str], ...]) -> object:
-    """Return a client of an object store; another environment may mean another store, or another user."""
+    """Return the client of a location, cached per environment: it selects the server and the user."""
     from obstore import store  # noqa: PLC0415
 
     del environment
@@ -257,7 +251,7 @@ def _client(location: ObjectStoreLocation, environment: tuple[tuple[str, str], .
 
 
 def _environment() -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(one for one in os.environ.items() if one[0].startswith(_VARIABLES)))
+    return tuple(sorted(item for item in os.environ.items() if item[0].startswith(_VARIABLES)))
 
 
 def _region() -> str:
@@ -265,15 +259,15 @@ def _region() -> str:
 
 
 def _plain_http() -> bool:
-    """Whether the endpoint of the environment is without encryption, as one on this machine may be."""
+    """Return whether the endpoint of the environment is unencrypted, such as a local server."""
     names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "GOOGLE_BASE_URL")
     return any(os.environ.get(name, "").startswith("http://") for name in names)
 
 
 def _reason(error: Exception) -> str:
-    """Return the sentence of an error that says what is wrong."""
+    """Return the reason in the message of an error."""
     text = str(error)
-    if _GUESSED.search(text):
+    if _METADATA_SERVICE.search(text):
         return "there are no credentials in the environment"
     match = _REASON.search(text)
     if match:

@@ -1,4 +1,4 @@
-"""Calls that wait for a disk or a network, several at a time."""
+"""Runs calls that wait for a disk or a network in several threads."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _AT_ONCE = 16
 
 
 def in_threads(call: Callable[[_Item], None], items: Collection[_Item], helpers: int) -> None:
-    """Call a function for many items, in this thread and in some more; raise the first problem."""
+    """Call a function for each item in this thread and up to `helpers` others; raise the first problem."""
     waiting = iter(items)
     problems: list[Exception] = []
-    taking = threading.Lock()
+    lock = threading.Lock()
 
-    def work() -> None:
+    def run() -> None:
         while not problems:
-            with taking:
+            with lock:
                 try:
                     item = next(waiting)
                 except StopIteration:
@@ -30,11 +30,11 @@ def in_threads(call: Callable[[_Item], None], items: Collection[_Item], helpers:
             except Exception as problem:  # noqa: BLE001 - it is raised below
                 problems.append(problem)
 
-    # Plain threads: pools take no work once the program has begun to end, and a flush may be at work then.
-    threads = [threading.Thread(target=work) for _ in range(min(_AT_ONCE, helpers))]
+    # Not a pool: a flush may run while the interpreter shuts down, when pools accept no more tasks.
+    threads = [threading.Thread(target=run) for _ in range(min(_AT_ONCE, helpers))]
     for thread in threads:
         thread.start()
-    work()
+    run()
     for thread in threads:
         thread.join()
     if problems:

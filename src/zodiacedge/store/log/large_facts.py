@@ -1,7 +1,7 @@
-"""Facts of changes that are too large for a record: Parquet files beside the log, which tasks write and read.
+"""Facts of changes that are too large for a record: Parquet files beside the log, written and read by tasks.
 
-A file is named by the SHA-256 of its bytes, and has the columns of `engine.persistence` only. The record that
-names the file also names the partition; two partitions with the same rows share a file.
+A file is named by the SHA-256 of its bytes, and has only the columns of `engine.persistence`. The record
+names file and partition; two partitions with the same rows share a file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LogFileWriter:
 
     def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
         """Write a file, named by the SHA-256 of its bytes; it is durable when this returns."""
-        del key  # the record has it
+        del key  # it is in the record
         out = io.BytesIO()
         pq.write_table(table, out, compression="zstd")
         data = out.getvalue()
@@ -56,16 +56,16 @@ class LogPartitions:
 
     def sizes(self) -> list[int]:
         """Return the bytes of each file; a missing file is reported when it is read."""
-        known = {one.name.rsplit("/", 1)[-1]: one.bytes for one in self.location.listed(LOG_FOLDER)}
-        return [known.get(name, 0) for name in self.files]
+        sizes = {file.name.rsplit("/", 1)[-1]: file.bytes for file in self.location.listed(LOG_FOLDER)}
+        return [sizes.get(name, 0) for name in self.files]
 
     def chosen(self, files: Sequence[str]) -> LogPartitions:
-        """Return the partitions of some files only."""
+        """Return the partitions in a selection of the files."""
         wanted = frozenset(files)
-        return LogPartitions(self.location, tuple(one for one in self.named if one[1] in wanted))
+        return LogPartitions(self.location, tuple((key, name) for key, name in self.named if name in wanted))
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
-        """Yield the partitions one after the other."""
+        """Yield the partitions."""
         for key, name in self.named:
             yield key, self._read(name)
 

@@ -1,4 +1,4 @@
-"""A log in a folder: records are appended to a file, and threads wait for the disk together."""
+"""The log of a folder: appends records to a file, with group commit."""
 
 from __future__ import annotations
 
@@ -25,27 +25,25 @@ _UNKNOWN = "this process has the change, and whether the log has it is seen when
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a log: one value, so that an interruption finds the old one or the new one."""
+    """The end of a log, replaced as one value so that an interruption cannot leave it inconsistent."""
 
     size: int
-    """The bytes of the file that is being written."""
+    """The bytes of the current file."""
     chain: bytes
     version: int
 
 
 class FileLog:
-    """A log in a folder. Records are written one after the other; threads wait for the disk together."""
+    """The log of a folder. One thread appends at a time; waiting threads share one sync (group commit)."""
 
     def __init__(
         self, folder: Path, scan: Scan, path: Path | None, display_name: Callable[[Path], str] = str
     ) -> None:
-        """Continue a log that was read: in its last file, or in a new one.
-
-        Bytes after the last whole record of the file are cut off.
+        """Continue a log in its last file, truncated after its last complete record, or in a new file.
 
         Args:
-            folder: The folder of the files of the log.
-            scan: How far the log was read.
+            folder: The folder of the log's files.
+            scan: The end of the records.
             path: The last file, if there is one.
             display_name: Returns the path of a file for messages.
         """
@@ -74,7 +72,7 @@ class FileLog:
 
     @property
     def size(self) -> int:
-        """The bytes of the file that is being written."""
+        """The bytes of the current file."""
         return self._end.size
 
     @property
@@ -83,11 +81,11 @@ class FileLog:
         return self._end.chain
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
-        """Write the record of the next version; return a ticket for `sync`.
+        """Write the record of the next version, or nothing; return a ticket for `sync`.
 
-        If it cannot be written, nothing of it is left. Only one thread may append at a time.
+        Only one thread may append at a time.
         """
-        del meanwhile  # waiting comes later
+        del meanwhile  # only `sync` waits
         if self._broken:
             raise unusable(self._display_name(self._folder.parent), self._broken)
         try:
@@ -103,22 +101,22 @@ class FileLog:
                 self._end = _End(end.size + len(record), chain, end.version + 1)
                 return self._written
         except OSError as error:
-            self._undo()
+            self._truncate()
             raise unwritable(self._display_name(self._path), error, _REFUSED) from error
         except BaseException:
-            self._undo()
+            self._truncate()
             raise
 
     def withdraw(self, version: int) -> None:
-        """Take back the record after a version, if there is one: no thread waits for it."""
+        """Remove the record after a version, if there is one: no thread waits for it."""
         with self._state:
             if self._end.version == version:
                 return
             self._end = self._before
-        self._undo()
+        self._truncate()
 
     def sync(self, ticket: int) -> None:
-        """Wait until a record is on disk. One of the waiting threads syncs for all of them."""
+        """Wait until a record is durable; one of the waiting threads syncs for all of them."""
         with self._state:
             while self._durable < ticket:
                 if self._failed:
@@ -131,14 +129,14 @@ class FileLog:
                 self._sync_written()
 
     def _sync_written(self) -> None:
-        """Sync all that is written, and let other threads append meanwhile; they wait for the result."""
+        """Sync all written records; release the state meanwhile, so that other threads can append."""
         with uninterrupted():
             self._syncing, upto = True, self._written
             self._state.release()
             try:
                 os.fsync(self._file)
             except OSError as error:
-                # What of it is on disk is unknown: no more records are acknowledged.
+                # It is unknown which records are on disk: acknowledge no more.
                 self._failed = error
                 self._broken = f"the log could not be written to disk: {error.strerror}"
             else:
@@ -149,17 +147,17 @@ class FileLog:
                 self._state.notify_all()
 
     def sync_all(self) -> None:
-        """Wait until all records are on disk."""
+        """Wait until all records are durable."""
         self.sync(self._written)
 
     def break_off(self, why: str) -> None:
-        """Take no more records."""
+        """Refuse further records."""
         with self._state:
             self._broken = self._broken or why
             self._state.notify_all()
 
     def rotate(self) -> None:
-        """Let the next record begin a new file. All records must be on disk."""
+        """Let the next record begin a new file. All records must be durable."""
         with self._state:
             while self._syncing:
                 self._state.wait()
@@ -169,7 +167,7 @@ class FileLog:
             self._path, self._end = self._folder, replace(self._end, size=0)
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file and refuse further records."""
         self.rotate()
         self.break_off("it is closed")
 
@@ -180,7 +178,7 @@ class FileLog:
             _write(file, header(self._end.chain), 0)
             sync_folder(self._folder)
         except BaseException:
-            # A file without a whole header must not be continued: the next record begins it again.
+            # A file with an incomplete header must not be continued.
             os.close(file)
             with suppress(OSError):
                 path.unlink()
@@ -188,7 +186,7 @@ class FileLog:
         self._end = replace(self._end, size=HEADER_BYTES)
         self._file, self._path = file, path
 
-    def _undo(self) -> None:
+    def _truncate(self) -> None:
         if self._file < 0:
             return
         try:
@@ -197,9 +195,9 @@ class FileLog:
             self.break_off(f"the log could not be cut back: {error.strerror}")
 
 
-def _write(file: int, data: bytes, at: int) -> None:
+def _write(file: int, data: bytes, offset: int) -> None:
     rest = memoryview(data)
     while rest:
-        done = os.pwrite(file, rest, at)
-        at += done
-        rest = rest[done:]
+        count = os.pwrite(file, rest, offset)
+        offset += count
+        rest = rest[count:]

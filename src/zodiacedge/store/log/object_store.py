@@ -1,8 +1,7 @@
-"""A log in an object store: each record is an object of its own, and the first to put one of a version wins.
+"""The log of an object store: one object per record; the first writer to put the object of a version wins.
 
-A record is durable when its object is there, so there is nothing to wait for afterwards, and a change whose
-record is not there never comes into force. A vacuum removes no young objects of the log: a writer that slept
-for long checks first whether other processes went on, and otherwise the name alone decides.
+A record is durable once its object is put. A vacuum removes old objects of the log, whose names are free
+again, so a writer that was idle for long first checks whether other processes have written.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.store.location.object_store import ObjectStoreLocation
-    from zodiacedge.store.log.record_format import Behind, Scan
+    from zodiacedge.store.log.record_format import Scan, UnflushedLog
 
-# Fetching an object takes as long as reading so many of its bytes.
-_AS_LONG_AS = 32 << 10
-# After so many seconds, a vacuum may have removed the objects that a writer knows of.
-_SLEPT = 3600.0
+# The latency of a request, in bytes that could be read meanwhile.
+_REQUEST_BYTES = 32 << 10
+# After this time, a vacuum may have removed the objects that a writer knows of.
+_STALE_SECONDS = 3600.0
 _MARK_BYTES = 4
-_LOOK_SECONDS = 0.002
+_POLL_SECONDS = 0.002
 
 
 class ObjectLog:
-    """A log in an object store: one object per record."""
+    """The log of an object store: one object per record."""
 
     def __init__(
-        self, location: ObjectStoreLocation, scan: Scan, behind: Behind, flushed: Callable[[], int]
+        self, location: ObjectStoreLocation, scan: Scan, unflushed: UnflushedLog, flushed: Callable[[], int]
     ) -> None:
-        """Continue a log that was read."""
+        """Continue a log after the records that were read."""
         self._location = location
         self._chain, self._version = scan.chain, scan.version
         self._flushed = flushed
-        self._size = behind.bytes + behind.files * _AS_LONG_AS
+        self._size = unflushed.bytes + unflushed.files * _REQUEST_BYTES
         self._broken = ""
-        # Two clocks: one that cannot be set, and one that goes on while the machine sleeps.
-        self._known = time.monotonic(), time.time()
+        # Two clocks: one that cannot be set, and one that runs while the machine sleeps.
+        self._checked_at = time.monotonic(), time.time()
 
     @property
     def version(self) -> int:
@@ -57,7 +56,7 @@ class ObjectLog:
 
     @property
     def size(self) -> int:
-        """The bytes of the objects that the table lacks, with what fetching each takes."""
+        """The bytes of the unflushed objects, with the latency of their requests."""
         return self._size
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
@@ -65,11 +64,11 @@ class ObjectLog:
         if self._broken:
             raise unusable(self._location, self._broken)
         version, chain = self._version + 1, chained(self._chain, payload)
-        # The mark tells our object from an equal one of another process.
+        # The mark distinguishes this object from an equal one of another process.
         data = header(self._chain, secrets.token_bytes(_MARK_BYTES)) + framed(chain, payload)
-        if self._slept():
-            self._look_around(version)
-        asked = time.monotonic(), time.time()
+        if self._is_stale():
+            self._check_overtaken(version)
+        started = time.monotonic(), time.time()
         try:
             won = _put_in_background(lambda: self._location.put_new(file_name(version), data), meanwhile)
         except BaseException:
@@ -77,56 +76,53 @@ class ObjectLog:
             raise
         if not won:
             raise overtaken(self._location, version)
-        if self._slept():
+        if self._is_stale():
             self._broken = f"version {version} took too long to write"
             raise unusable(self._location, self._broken)
-        self._known = asked
+        self._checked_at = started
         self._chain, self._version = chain, version
-        self._size += len(data) + _AS_LONG_AS
+        self._size += len(data) + _REQUEST_BYTES
         return version
 
     def withdraw(self, version: int) -> None:
-        """Take no more records: an object cannot be taken back, because others may have read it."""
+        """Refuse further records: an object cannot be removed, because other processes may have read it."""
         if self._version == version:
             return
         self._broken = f"version {self._version} is in the store, and not in this process"
 
     def sync(self, ticket: int) -> None:
-        """Return at once: a record that was put is durable."""
+        """Do nothing: a record that was put is durable."""
 
     def sync_all(self) -> None:
-        """Return at once."""
+        """Do nothing."""
 
     def rotate(self) -> None:
-        """Count from zero: the table gets what was written so far."""
+        """Reset the size: a flush takes the records so far."""
         self._size = 0
 
     def close(self) -> None:
-        """Write no more."""
+        """Refuse further records."""
         self._broken = self._broken or "it is closed"
 
-    def _slept(self) -> bool:
-        steady, wall = self._known
-        return max(time.monotonic() - steady, time.time() - wall) > _SLEPT
+    def _is_stale(self) -> bool:
+        steady, wall = self._checked_at
+        return max(time.monotonic() - steady, time.time() - wall) > _STALE_SECONDS
 
-    def _look_around(self, version: int) -> None:
+    def _check_overtaken(self, version: int) -> None:
         now = time.monotonic(), time.time()
-        gone_on = any(
-            one.name.endswith(".log")
-            for one in self._location.listed(LOG_FOLDER, after=file_name(version - 1))
-        )
-        if gone_on or self._flushed() >= version:
+        later = self._location.listed(LOG_FOLDER, after=file_name(version - 1))
+        if any(file.name.endswith(".log") for file in later) or self._flushed() >= version:
             raise overtaken(self._location, version)
-        self._known = now
+        self._checked_at = now
 
 
 def _put_in_background(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
-    """Put an object in another thread; call `meanwhile` now and then until it is put."""
+    """Put an object in another thread; call `meanwhile` repeatedly until it is put."""
     results: list[bool] = []
     problems: list[Exception] = []
     done = threading.Event()
 
-    def work() -> None:
+    def run() -> None:
         try:
             results.append(put())
         except Exception as problem:  # noqa: BLE001 - it is raised below
@@ -134,8 +130,8 @@ def _put_in_background(put: Callable[[], bool], meanwhile: Callable[[], None]) -
         finally:
             done.set()
 
-    threading.Thread(target=work, name="zodiac-put").start()
-    while not done.wait(_LOOK_SECONDS):
+    threading.Thread(target=run, name="zodiac-put").start()
+    while not done.wait(_POLL_SECONDS):
         meanwhile()
     if problems:
         raise problems[0]

@@ -1,4 +1,4 @@
-"""Opens the write-ahead log of a location for writing: a file that grows, or an object per record."""
+"""Opens the write-ahead log of a location for writing."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.store.location.base import Location
-    from zodiacedge.store.log.record_format import Behind, Log, Scan
+    from zodiacedge.store.log.record_format import Log, Scan, UnflushedLog
 
 
-def open_log(location: Location, scan: Scan, behind: Behind, flushed: Callable[[], int]) -> Log:
-    """Open a log to append records behind those that were read.
+def open_log(location: Location, scan: Scan, unflushed: UnflushedLog, flushed: Callable[[], int]) -> Log:
+    """Open a log to append records after those that were read.
 
     Args:
-        location: Where the store is.
-        scan: How far the log was read.
-        behind: The files of the log that the table lacks.
+        location: The location of the store.
+        scan: The end of the records.
+        unflushed: The files of the log that the table lacks.
         flushed: Returns the version of the table.
     """
     match location:
         case LocalLocation():
-            # `flushed` is not called: while the lock is held, no other process writes.
-            last = location.root / behind.last if behind.last else None
+            # No other process writes while the lock is held, so `flushed` is not needed.
+            last = location.root / unflushed.last if unflushed.last else None
             return FileLog(location.root / LOG_FOLDER, scan, last, location.display_path)
         case ObjectStoreLocation():
-            return ObjectLog(location, scan, behind, flushed)
+            return ObjectLog(location, scan, unflushed, flushed)
     raise TypeError(f"no log for {type(location).__name__}")

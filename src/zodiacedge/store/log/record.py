@@ -1,9 +1,8 @@
-"""The contents of a record of the log: a change, its author and message, and the counts after it.
+"""The payload of a log record: a change, its author and message, and the counts after it.
 
-A payload is the length of a JSON document, the document, and the facts as Arrow streams, one for each
-predicate with inserted or deleted facts, in the columns of `engine.persistence`. Facts that are too many for
-one process are in files beside the log, which the document names and `large_facts` writes and reads. Nothing
-is pickled.
+A payload consists of the length of a JSON document, the document, and the facts as Arrow streams, one for
+each predicate with inserted or deleted facts, in the columns of `engine.persistence`. Facts that are too many
+for one process are in files beside the log, which the document names (`large_facts`). Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from zodiacedge.store.problems import damaged_log
 from zodiacedge.terms import XSD, BlankNode, Literal, Term, iri, literal, string
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from zodiacedge.errors import StoreProblem
     from zodiacedge.store.log.record_format import Record
 
 _LENGTH = struct.Struct("<I")
-# More rows than this are worth packing.
+# More rows are worth compressing.
 _MANY = 1000
 _EXPLICIT: frozenset[str] = frozenset()
 _VALUES = ("integer", "decimal", "double", "float", "boolean", "dateTime")
@@ -38,7 +37,7 @@ _SAFE_NAME = re.compile(r"[0-9a-f]{64}\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A version in the log: what changed, when, by whom and why, and the counts afterwards."""
+    """The log entry of a version: its change, time, author and message, and the counts after it."""
 
     version: int
     moment: str
@@ -49,28 +48,18 @@ class Entry:
     facts_added: int
     facts_removed: int
     explicit: int
-    """The number of explicit facts afterwards."""
+    """The number of explicit facts after the change."""
     derived: int
-    """The number of facts in all segments afterwards."""
+    """The number of facts in all segments after the change."""
     prefixes: dict[str, str] = field(default_factory=dict)
     stream: str = ""
-    """The stream that the change came from, if any."""
+    """The stream of the change, if any."""
     batch: int = -1
-    """The batch of the stream: a batch that is delivered again after a restart is recognised by it."""
+    """The batch number in the stream, by which a repeated batch is recognised."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the entry as plain values for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Remarks:
-    """Remarks on a change: its message, new prefixes, and the stream that it came from."""
-
-    message: str = ""
-    prefixes: Mapping[str, str] = field(default_factory=dict)
-    stream: str = ""
-    batch: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +71,23 @@ class FactChange:
     facts: pa.Table | PartitionFile
 
 
-def encode_record(entry: Entry, facts: Iterable[FactChange]) -> bytes:
-    """Return the payload of a record."""
+def encode_record(entry: Entry, changes: Iterable[FactChange]) -> bytes:
+    """Encode the payload of a record."""
     streams: list[bytes] = []
-    listed: list[dict[str, object]] = []
-    for one in facts:
-        about = {"comes": one.inserted, "predicate": one.key.predicate, "arity": one.key.arity}
-        if isinstance(one.facts, PartitionFile):
-            listed.append({**about, "file": one.facts.path, "bytes": 0})
+    index: list[dict[str, object]] = []
+    for change in changes:
+        item = {"comes": change.inserted, "predicate": change.key.predicate, "arity": change.key.arity}
+        if isinstance(change.facts, PartitionFile):
+            index.append({**item, "file": change.facts.path, "bytes": 0})
             continue
-        streams.append(_stream(one.facts))
-        listed.append({**about, "bytes": len(streams[-1])})
-    document = json.dumps(entry.to_dict() | {"facts": listed}, ensure_ascii=False).encode()
+        streams.append(_arrow_stream(change.facts))
+        index.append({**item, "bytes": len(streams[-1])})
+    document = json.dumps(entry.to_dict() | {"facts": index}, ensure_ascii=False).encode()
     return b"".join((_LENGTH.pack(len(document)), document, *streams))
 
 
 def read_entry(record: Record) -> Entry:
-    """Return the entry of a record; if it is malformed, its checksum holds, so another program wrote it."""
+    """Decode the entry of a record, or raise if it is malformed, though its checksum holds."""
     try:
         entry = entry_of(record.payload)
     except ValueError as error:
@@ -121,20 +110,20 @@ def _malformed(record: Record, why: str) -> StoreProblem:
 
 
 def entry_of(payload: bytes) -> Entry:
-    """Return the entry of a payload; raise ValueError if it is malformed."""
+    """Decode the entry of a payload; raise ValueError if it is malformed."""
     document = _document(payload)
     try:
         return Entry(
-            _whole(document["version"]),
+            _count(document["version"]),
             str(document["moment"]),
             str(document["author"]),
             str(document["message"]),
             tuple(map(str, document["rules_added"])),
             tuple(map(str, document["rules_removed"])),
-            _whole(document["facts_added"]),
-            _whole(document["facts_removed"]),
-            _whole(document["explicit"]),
-            _whole(document["derived"]),
+            _count(document["facts_added"]),
+            _count(document["facts_removed"]),
+            _count(document["explicit"]),
+            _count(document["derived"]),
             {str(prefix): str(base) for prefix, base in document["prefixes"].items()},
             str(document.get("stream", "")),
             int(document.get("batch", -1)),
@@ -146,7 +135,7 @@ def entry_of(payload: bytes) -> Entry:
 def files_of(payload: bytes) -> list[str]:
     """Return the files beside the log that a payload names; raise ValueError if it is malformed."""
     try:
-        return [_file_name(one["file"]) for one in _document(payload)["facts"] if "file" in one]
+        return [_file_name(item["file"]) for item in _document(payload)["facts"] if "file" in item]
     except (KeyError, TypeError) as error:
         raise ValueError(f"the record lacks {error}") from error
 
@@ -159,19 +148,19 @@ def facts_of(payload: bytes) -> Iterator[tuple[bool, PartitionKey, pa.Table | st
     (start,) = _LENGTH.unpack_from(payload)
     start += _LENGTH.size
     try:
-        for one in _document(payload)["facts"]:
-            end = start + _whole(one["bytes"])
-            key = PartitionKey("explicit", _EXPLICIT, str(one["predicate"]), _whole(one["arity"]))
-            if "file" in one:
-                yield bool(one["comes"]), key, _file_name(one["file"])
+        for item in _document(payload)["facts"]:
+            end = start + _count(item["bytes"])
+            key = PartitionKey("explicit", _EXPLICIT, str(item["predicate"]), _count(item["arity"]))
+            if "file" in item:
+                yield bool(item["comes"]), key, _file_name(item["file"])
                 continue
             if end > len(payload):
                 raise ValueError("the record is too short")
             with pa.ipc.open_stream(pa.py_buffer(payload[start:end])) as stream:
                 table = stream.read_all()
-            # The library believes the metadata of a stream until it is asked to validate it.
+            # Arrow does not check the metadata of a stream when it reads it.
             table.validate(full=True)
-            yield bool(one["comes"]), key, table
+            yield bool(item["comes"]), key, table
             start = end
     except (KeyError, TypeError) as error:
         raise ValueError(f"the record lacks {error}") from error
@@ -198,13 +187,13 @@ def _document(payload: bytes) -> dict[str, Any]:
     return document
 
 
-def _whole(value: object) -> int:
+def _count(value: object) -> int:
     if isinstance(value, int) and value >= 0:
         return value
     raise ValueError(f"{value!r} is no count")
 
 
-def _stream(table: pa.Table) -> bytes:
+def _arrow_stream(table: pa.Table) -> bytes:
     options = pa.ipc.IpcWriteOptions(compression="zstd" if len(table) > _MANY else None)
     out = io.BytesIO()
     with pa.ipc.new_stream(out, table.schema, options=options) as stream:
@@ -212,11 +201,8 @@ def _stream(table: pa.Table) -> bytes:
     return out.getvalue()
 
 
-# Facts one by one
-
-
 def facts_in(key: PartitionKey, table: pa.Table) -> Iterator[Fact]:
-    """Yield the facts of a partition, for small changes; raise ValueError if a row is malformed."""
+    """Yield the facts of a small partition; raise ValueError if a row is malformed."""
     columns = [table.column(name).to_pylist() for name in column_names(key.arity)]
     for row in zip(*columns, strict=True) if columns else [()] * len(table):
         yield fact(key.predicate, *(term(row[n], row[n + 1]) for n in range(0, len(row), 2)))

@@ -1,16 +1,13 @@
-"""The write-ahead log: records that are on disk before a change is acknowledged.
+"""The format of the write-ahead log, and its reader; `local` and `object_store` append records.
 
-A log is a folder of files, each named by the version of its first record. A file begins with a header, and
-every record in it is
+A log is a folder of files, each named by the version of its first record. A file has a header and records:
 
-    length (8 bytes)  check of the length (4)  chain (16)  payload  end mark (1)
+    length (8 bytes)  checksum of the length (4)  chain (16)  payload  end mark (1)
 
-The chain is the start of a SHA-256 over the chain before it and the payload, so a record cannot be altered,
-left out or moved. A crash is told from damage: a torn record, the last one, misses bytes, or its last blocks
-are zeros, and the table cannot have it. Everything else that does not fit is damage, and is refused, because
-an acknowledged change may be lost. Objects are put whole: none is torn.
-
-`local` and `object_store` append records.
+The chain is the start of a SHA-256 over the previous chain and the payload, so a record cannot be altered,
+left out or moved. A torn record is the result of a crash: it is the last one, the table does not have it, and
+bytes of it are missing or its last blocks are zeros. Any other mismatch is damage and is refused, because an
+acknowledged change may be lost. Objects are put atomically: none is torn.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ _LENGTH = struct.Struct("<Q")
 _FRONT = struct.Struct("<QI16s")
 END = b"\xed"
 NO_CHAIN = bytes(16)
-# Disks write no less at a time.
+# Disks write blocks of at least this size.
 _BLOCK = 512
 
 
@@ -61,20 +58,20 @@ class Record:
 
 @dataclass(slots=True)
 class Scan:
-    """How far a log was read."""
+    """The end of the records that were read."""
 
     end: int = 0
     chain: bytes = NO_CHAIN
     version: int = 0
     follows: bool = False
-    """Whether the chain is that of the version: the next file must continue it."""
+    """Whether the chain is known, so that the next file must continue it."""
     torn: Diagnostic | None = None
     flushed: int = 0
     """The version of the table: up to it, no record can be torn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class UnflushedLog:
     """The files of the log that are not flushed: the last of them, their number, and their bytes."""
 
     last: str = ""
@@ -83,7 +80,7 @@ class Behind:
 
 
 class Log(Protocol):
-    """Appends records to a log."""
+    """A log that is open for writing."""
 
     @property
     def version(self) -> int:
@@ -95,17 +92,16 @@ class Log(Protocol):
 
     @property
     def size(self) -> int:
-        """The bytes of the records that the table lacks, or the bytes that take as long to read."""
+        """The bytes of the unflushed records, with the latency of reading them."""
 
     def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
-        """Write the record of the next version; return a ticket for `sync`.
+        """Write the record of the next version, or nothing; return a ticket for `sync`.
 
-        If it cannot be written, nothing of it is left. Only one thread may append at a time; it calls
-        `meanwhile` now and then, if it has to wait.
+        Only one thread may append at a time; it calls `meanwhile` repeatedly while it waits.
         """
 
     def withdraw(self, version: int) -> None:
-        """Take back the record after a version, if there is one: its change failed."""
+        """Remove the record after a version, if there is one: its change failed."""
 
     def sync(self, ticket: int) -> None:
         """Wait until a record is durable."""
@@ -114,37 +110,37 @@ class Log(Protocol):
         """Wait until all records are durable."""
 
     def rotate(self) -> None:
-        """Let the next record begin a new file: a flush takes what was written so far."""
+        """Let the next record begin a new file: a flush takes the records so far."""
 
     def close(self) -> None:
-        """Write no more."""
+        """Refuse further records."""
 
 
 def file_name(version: int) -> str:
-    """Return the name of the file whose first record is that of a version."""
+    """Return the name of the file that begins with the record of a version."""
     return f"{LOG_FOLDER}/{version:020d}.log"
 
 
 def files(location: Location) -> list[tuple[int, str]]:
     """Return the files of a log with the version of the first record of each, in order."""
-    found = []
-    for one in location.listed(LOG_FOLDER):
-        stem, dot, ending = one.name.rsplit("/", 1)[-1].partition(".")
-        if stem.isdigit() and (dot, ending) == (".", "log"):
-            found.append((int(stem), one.name))
-    return sorted(found)
+    named = []
+    for file in location.listed(LOG_FOLDER):
+        stem, dot, suffix = file.name.rsplit("/", 1)[-1].partition(".")
+        if stem.isdigit() and (dot, suffix) == (".", "log"):
+            named.append((int(stem), file.name))
+    return sorted(named)
 
 
 def read_files(
     location: Location, chosen: Sequence[tuple[int, str]], scan: Scan | None = None, *, ends: bool
 ) -> Iterator[Record]:
-    """Yield the records of some files, one after the other.
+    """Yield the records of files, in order.
 
     Args:
         location: The location of the store.
         chosen: The files with the version of the first record of each, in order.
-        scan: Updated as records are read; without one, each file is read on its own.
-        ends: Whether the log ends with them: then the last record may be torn.
+        scan: Updated as records are read; if not given, the chain is not checked from file to file.
+        ends: Whether the log ends with these files, so that the last record may be torn.
     """
     first = {name: version for version, name in chosen}
     open_end = chosen[-1][1] if chosen and ends and not location.shared else ""
@@ -158,15 +154,15 @@ def read_files(
         except OSError as error:
             why = f"it cannot be read: {error.strerror or error}"
             raise damaged_log(path, 0, 0, why, version - 1) from error
-        how_far = scan or Scan()
-        for number, offset, payload in _records(path, data, version, how_far, last=name == open_end):
-            yield Record(how_far.version, payload, location, name, number, offset)
+        progress = scan or Scan()
+        for number, offset, payload in _records(path, data, version, progress, last=name == open_end):
+            yield Record(progress.version, payload, location, name, number, offset)
 
 
 def _records(
     path: str, data: bytes, first: int, scan: Scan, *, last: bool
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the records of a file: the number, offset and payload of each."""
+    """Yield the number, offset and payload of each record of a file."""
     before = scan.chain if scan.follows and scan.version == first - 1 else None
     scan.version = first - 1
     scan.end, scan.torn, scan.follows = 0, None, True
@@ -186,44 +182,44 @@ def _records(
     number = 0
     while scan.end < len(data):
         number += 1
-        at = scan.end
-        payload, why = _payload(data, at, scan.chain)
+        offset = scan.end
+        payload, why = _payload(data, offset, scan.chain)
         if payload is None:
             if why or not last or scan.version < scan.flushed:
-                raise damaged_log(path, number, at, why or "it ends too early", scan.version)
-            scan.torn = torn(path, at)
+                raise damaged_log(path, number, offset, why or "it ends too early", scan.version)
+            scan.torn = torn(path, offset)
             return
         scan.chain = chained(scan.chain, payload)
         scan.version += 1
-        scan.end = at + _FRONT.size + len(payload) + len(END)
-        yield number, at, payload
+        scan.end = offset + _FRONT.size + len(payload) + len(END)
+        yield number, offset, payload
 
 
-def _payload(data: bytes, at: int, chain: bytes) -> tuple[bytes | None, str]:
-    """Return a record's payload, or None and what is wrong with it: nothing if it is only torn."""
-    if len(data) - at < _FRONT.size or not data[at:].strip(b"\0"):
+def _payload(data: bytes, offset: int, chain: bytes) -> tuple[bytes | None, str]:
+    """Return the payload of a record, or None and the damage; the damage of a torn record is empty."""
+    if len(data) - offset < _FRONT.size or not data[offset:].strip(b"\0"):
         return None, ""
-    length, check, kept = _FRONT.unpack_from(data, at)
-    if check != zlib.crc32(data[at : at + _LENGTH.size]):
+    length, check, own_chain = _FRONT.unpack_from(data, offset)
+    if check != zlib.crc32(data[offset : offset + _LENGTH.size]):
         return None, "its length does not fit its check"
-    start, end = at + _FRONT.size, at + _FRONT.size + length
+    start, end = offset + _FRONT.size, offset + _FRONT.size + length
     if end + len(END) > len(data):
         return None, ""
     payload = data[start:end]
-    if kept != chained(chain, payload):
-        return None, "" if _last_blocks_lost(data, at, end) else "its checksum does not fit"
-    # A record is whole even if its end mark did not reach the disk.
+    if own_chain != chained(chain, payload):
+        return None, "" if _last_blocks_lost(data, offset, end) else "its checksum does not fit"
+    # A record is complete even if its end mark did not reach the disk.
     return (payload, "") if data[end : end + 1] in {END, b"\0"} else (None, "its end mark does not fit")
 
 
-def _last_blocks_lost(data: bytes, at: int, end: int) -> bool:
-    """Whether the last record ends in blocks that never reached the disk: they read as zeros."""
-    zeros = max(at, len(data.rstrip(b"\0")))
+def _last_blocks_lost(data: bytes, offset: int, end: int) -> bool:
+    """Return whether the last record ends in blocks that never reached the disk: they read as zeros."""
+    zeros = max(offset, len(data.rstrip(b"\0")))
     return end + len(END) == len(data) and -(-zeros // _BLOCK) * _BLOCK <= end
 
 
 def chained(chain: bytes, payload: bytes) -> bytes:
-    """Return the chain of a record: the start of a SHA-256 over the chain before it and its payload."""
+    """Return the chain of a record: the start of a SHA-256 over the previous chain and its payload."""
     return sha256(chain + _LENGTH.pack(len(payload)) + payload).digest()[: len(chain)]
 
 
@@ -233,6 +229,6 @@ def header(chain: bytes, mark: bytes = bytes(4)) -> bytes:
 
 
 def framed(chain: bytes, payload: bytes) -> bytes:
-    """Return a record as it is written, its own chain given."""
+    """Return the bytes of a record with its own chain."""
     length = _LENGTH.pack(len(payload))
     return _FRONT.pack(len(payload), zlib.crc32(length), chain) + payload + END

@@ -1,4 +1,4 @@
-"""The metadata of a commit: a document with a checksum of its own."""
+"""The metadata of a commit: a JSON document with a checksum."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _CHAIN = re.compile(r"([0-9a-f]{32})?")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The metadata of a commit: everything but the facts."""
+    """The metadata of a commit: everything except the facts."""
 
     version: int
     rules: tuple[str, ...]
     prefixes: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
-    """Seconds of evaluating each segment, by its name, from scratch."""
+    """Seconds that each segment took to evaluate from scratch, by its name."""
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Bindings that evaluation errors dropped, by rule key: how many, and an example."""
+    """The number of bindings that evaluation errors dropped, and an example, by rule key."""
     explicit: int = 0
     derived: int = 0
     graph: str = ""
@@ -37,39 +37,39 @@ class Snapshot:
     digest: str = ""
     """A digest of all files."""
     chain: str = ""
-    """The checksum of the log's last record, which the next one continues."""
+    """The chain of the last log record, which the next record continues."""
     moment: str = ""
     format: int = FORMAT
     streams: dict[str, int] = field(default_factory=dict)
-    """The last batch of each stream that was applied."""
+    """The last applied batch of each stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit of ours: its number in the table's log, and its metadata."""
+    """A commit of the store: its number in Delta's log, and its metadata."""
 
     number: int
     snapshot: Snapshot
 
 
 def digest_of(files: Iterable[str]) -> str:
-    """Return a digest of the names of files."""
+    """Hash the names of files."""
     return sha256("\n".join(sorted(files)).encode()).hexdigest()
 
 
 def digested(snapshot: Snapshot, files: Iterable[str]) -> dict[str, object]:
-    """Return the document of a commit of some files."""
+    """Return the document of a commit with the digest of its files."""
     return checked_document(asdict(snapshot) | {"digest": digest_of(files)})
 
 
 def checked_document(document: Mapping[str, object]) -> dict[str, object]:
-    """Return a document with its checksum: a flipped bit in a rule would make another rule."""
+    """Return a document with its checksum, which detects damaged rules."""
     contents = {name: value for name, value in document.items() if name != _CHECK}
     return contents | {_CHECK: sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()}
 
 
 def read_snapshot(path: str, text: str) -> Snapshot:
-    """Return the metadata of the commit in a file, if it is well-formed."""
+    """Decode the metadata of a commit, or raise if it is malformed."""
     document = json.loads(text)
     made = document["format"]
     if not isinstance(made, int) or made > FORMAT:

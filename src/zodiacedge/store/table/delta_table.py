@@ -1,8 +1,8 @@
-"""The Delta table of a store: partitions as Parquet files, and commits with everything else as metadata.
+"""The Delta table of a store: partitions as Parquet files, everything else as commit metadata.
 
-A file is named by the SHA-256 of its bytes, so damage is detected. A commit's metadata has rules, prefixes,
-counts and a digest of the names of all files, which is checked whenever a version is loaded. Commits of other
-programs are passed over, and their changes are detected by the digest.
+A file is named by the SHA-256 of its bytes, so damage is detected. The metadata of a commit holds rules,
+prefixes, counts and a digest of the names of all files, which is checked whenever a version is loaded.
+Commits of other programs are ignored; the digest detects their changes.
 
 In a shared location, a commit directly follows the one that it builds on, or fails.
 """
@@ -27,15 +27,15 @@ from zodiacedge.store.table.commit_info import Commit, digest_of, digested, read
 from zodiacedge.store.table.file_changes import FileChanges
 from zodiacedge.store.table.parquet_files import (
     FEW_ROWS,
-    TOGETHER,
+    SHARED_FOLDER,
     FileSlice,
     checked,
     folder_of,
     read_partitions,
     slice_of,
     slices_of,
-    write_alone,
-    write_together,
+    write_partition,
+    write_shared,
 )
 
 if TYPE_CHECKING:
@@ -51,32 +51,31 @@ if TYPE_CHECKING:
 _METADATA = "zodiac"
 _FIRST_ARITY = 4
 _PARTITIONS = ["relation", "segment"]
-# More small partitions than this, written at once, share files.
+# More small partitions of a commit share files.
 _MANY = 64
 _SAFE_PATH = re.compile(r"relation=[A-Za-z0-9_-]+/segment=[A-Za-z0-9_-]+/(?P<sum>[0-9a-f]{64})\.parquet")
-# An error of the system in a message of Delta.
-_SYSTEM = re.compile(r"\(os error (\d+)\)")
-# An error of the network or of a server in a message of Delta.
-_REMOTE = re.compile(r"Error performing [^\n]*|error sending request[^\n]*")
-# Raised by the library, as a class of no module, if it did not expect what it read.
-_BROKEN = "PanicException"
+# In messages of Delta: errors of the operating system, of the network and of servers.
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_NETWORK_ERROR = re.compile(r"Error performing [^\n]*|error sending request[^\n]*")
+# A crash of the library, raised as a class that cannot be imported.
+_PANIC = "PanicException"
 _COMMIT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.json")
 _CHECKPOINT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.checkpoint\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """The commit that the next one builds on: the number of our last one, and its files."""
+class BaseCommit:
+    """The commit that the next one builds on: its number and files."""
 
     number: int = 0
     files: tuple[str, ...] = ()
 
 
-class BehindError(Exception):
-    """Another process made a commit meanwhile."""
+class CommitConflictError(Exception):
+    """Another process committed first."""
 
 
-# A partition that was rewritten, is to be rewritten, or is gone.
+# The rows of a changed partition, its files if they are written already, or None if it is deleted.
 ChangedPartition = tuple[PartitionKey, "pa.Table | PartitionFiles | None"]
 
 
@@ -87,11 +86,11 @@ class FactTable:
         """Set the location; nothing is read yet."""
         self._location = location
         self._log = location.display_name(DELTA_LOG)
-        # The folders of the partitions of shared files, as far as they were read: a file never changes.
+        # The folders of the partitions in each shared file, cached because a file never changes.
         self._folders: dict[str, frozenset[str]] = {}
 
     def create(self, snapshot: Snapshot) -> None:
-        """Make the table, without facts."""
+        """Create the table, without facts."""
         from deltalake import Schema  # noqa: PLC0415 - heavy, and only stores need it
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
         from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
@@ -110,12 +109,13 @@ class FactTable:
             )
         except (DeltaError, OSError) as error:
             raise self._refused("first commit", error) from error
-        self._location.settle_log(DELTA_LOG)
+        self._location.sync_log(DELTA_LOG)
 
     def commits(self) -> Iterator[Commit]:
-        """Yield our commits, the newest first."""
-        names = [match for one in self._location.listed(DELTA_LOG) if (match := _COMMIT.fullmatch(one.name))]
-        for match in reversed(names):
+        """Yield the commits of the store, the newest first."""
+        files = self._location.listed(DELTA_LOG)
+        matches = [match for file in files if (match := _COMMIT.fullmatch(file.name))]
+        for match in reversed(matches):
             snapshot = self._snapshot(match[0])
             if snapshot is not None:
                 yield Commit(int(match["number"]), snapshot)
@@ -132,30 +132,30 @@ class FactTable:
         return None
 
     def files(self, commit: Commit) -> list[str]:
-        """Return the files of a commit, if they fit its digest."""
+        """Return the files of a commit, or raise if its digest differs."""
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         self._check_checkpoint(commit.number)
         try:
             table = self._delta(commit.number)
-            found = sorted(_add_actions(table).column("path").to_pylist())
+            paths = sorted(_add_actions(table).column("path").to_pylist())
         except (DeltaError, OSError) as error:
             raise self._unread(error) from error
         except BaseException as error:
-            if type(error).__name__ != _BROKEN:
+            if type(error).__name__ != _PANIC:
                 raise
             raise self._unread(error) from error
-        for path in found:
+        for path in paths:
             if not _SAFE_PATH.fullmatch(path):
                 raise damaged_table(self._log, f"names {path!r}, which is no file of a store")
-        if commit.snapshot.digest != digest_of(found):
+        if commit.snapshot.digest != digest_of(paths):
             version = commit.snapshot.version
             raise damaged_table(self._location, f"does not hold the files of version {version}")
-        return found
+        return paths
 
     def _check_checkpoint(self, number: int) -> None:
         """Raise if the checkpoint that Delta starts from is damaged: Delta might crash on it."""
-        matches = (_CHECKPOINT.fullmatch(one.name) for one in self._location.listed(DELTA_LOG))
+        matches = (_CHECKPOINT.fullmatch(file.name) for file in self._location.listed(DELTA_LOG))
         names = [match[0] for match in matches if match and int(match["number"]) <= number]
         if not names:
             return
@@ -164,20 +164,20 @@ class FactTable:
             pq.ParquetFile(pa.BufferReader(data)).read().validate(full=True)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged_table(
-                self._location.display_name(names[-1]), f"cannot be read: {_gist(error)}"
+                self._location.display_name(names[-1]), f"cannot be read: {_summary(error)}"
             ) from error
 
     def partitions(self, files: Iterable[str], owners: Mapping[str, frozenset[str]]) -> StoredPartitions:
-        """Return the partitions of some files; `owners` are the rules of each segment by its name."""
+        """Return the partitions of files; `owners` maps the name of each segment to its rules."""
         return StoredPartitions(self._location, tuple(files), dict(owners))
 
     @property
     def writer(self) -> TableWriter:
-        """The writer of files that a commit can name."""
+        """A writer of files of the table."""
         return TableWriter(self._location)
 
     def checkpoint(self, commit: Commit) -> None:
-        """Write a checkpoint, so that Delta can start from a commit without those before."""
+        """Write a checkpoint, so that Delta can read a commit without the earlier ones."""
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         try:
@@ -186,92 +186,92 @@ class FactTable:
             raise self._refused("checkpoint", error) from error
 
     def commit(
-        self, snapshot: Snapshot, before: Built, partitions: Iterable[ChangedPartition], *, whole: bool
-    ) -> Built:
+        self, snapshot: Snapshot, before: BaseCommit, partitions: Iterable[ChangedPartition], *, full: bool
+    ) -> BaseCommit:
         """Write changed partitions as one commit.
 
         Args:
-            snapshot: The metadata of the commit, but for its digest.
-            before: The commit that it builds on; `BehindError` is raised if another process built on that.
-            partitions: The partitions that changed.
-            whole: Whether these are all partitions.
+            snapshot: The metadata of the commit, without its digest.
+            before: The commit that it builds on; a later one of another process is a `CommitConflictError`.
+            partitions: The changed partitions.
+            full: Whether these are all partitions.
         """
-        writing = self._location.staging()
+        staging = self._location.staging()
         try:
-            actions, files, widest = self._actions(before.files, partitions, writing, whole=whole)
-            writing.settle()
-            return self._committed(snapshot, before, (actions, files, widest))
+            written = self._actions(before.files, partitions, staging, full=full)
+            staging.sync()
+            return self._committed(snapshot, before, written)
         except OSError as error:
             raise unwritable(self._location, error) from error
         finally:
-            writing.drop()
+            staging.discard()
 
     def _actions(
-        self, before: Iterable[str], partitions: Iterable[ChangedPartition], writing: Staging, *, whole: bool
+        self, before: Iterable[str], partitions: Iterable[ChangedPartition], staging: Staging, *, full: bool
     ) -> tuple[list[AddAction | RemoveAction], tuple[str, ...], int]:
-        """Write the files of partitions; return the actions, all files, and the largest arity."""
+        """Stage the files of partitions; return the actions, all files, and the largest arity."""
         from deltalake.transaction import RemoveAction  # noqa: PLC0415
 
         now = int(time.time() * 1000)
         files = FileChanges(before)
         small: dict[str, FileSlice] = {}
         stale: set[str] = set()
-        widest = 0
-        for key, given in partitions:
+        arity = 0
+        for key, rows in partitions:
             folder = folder_of(key)
-            widest = max(widest, key.arity)
-            beside = isinstance(given, PartitionFiles) and given.beside
+            arity = max(arity, key.arity)
+            beside = isinstance(rows, PartitionFiles) and rows.beside
             if not beside:
                 stale.add(folder)
-            if given is None or isinstance(given, PartitionFiles):
-                files.replace(folder, given.files if given else (), beside=beside)
-            elif len(given) <= FEW_ROWS:
-                small[folder] = slice_of(key, given)
+            if rows is None or isinstance(rows, PartitionFiles):
+                files.replace(folder, rows.files if rows else (), beside=beside)
+            elif len(rows) <= FEW_ROWS:
+                small[folder] = slice_of(key, rows)
             else:
-                files.replace(folder, [write_alone(self._location, slice_of(key, given), writing)])
-        self._write_small(small, stale, files, writing, whole=whole)
+                files.replace(folder, [write_partition(self._location, slice_of(key, rows), staging)])
+        self._write_small(small, stale, files, staging, full=full)
         actions: list[AddAction | RemoveAction] = [
             _add_action(folder, file, now) for folder, file in files.inserted
         ]
         actions += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in files.deleted]
-        return actions, files.all, widest
+        return actions, files.all, arity
 
     def _write_small(
         self,
         small: Mapping[str, FileSlice],
         stale: set[str],
         files: FileChanges,
-        writing: Staging,
+        staging: Staging,
         *,
-        whole: bool,
+        full: bool,
     ) -> None:
-        """Write small partitions: to shared files if they are many, or were in such a file, else alone."""
-        shared = {name: self._folders_in(name) for name in files.of(TOGETHER)}
-        together = set(small)
+        """Stage small partitions: in shared files if they are many or were in a shared file, else alone."""
+        shared_files = {name: self._folders_in(name) for name in files.of(SHARED_FOLDER)}
+        shared = set(small)
         if len(small) <= _MANY:
-            together &= frozenset[str]().union(*shared.values())
-        for folder in small.keys() - together:
-            files.replace(folder, [write_alone(self._location, small[folder], writing)])
-        for folder in together:
+            shared &= frozenset[str]().union(*shared_files.values())
+        for folder in small.keys() - shared:
+            files.replace(folder, [write_partition(self._location, small[folder], staging)])
+        for folder in shared:
             files.replace(folder, ())
-        if whole:
-            files.keep_only(lambda folder: folder in stale or folder == TOGETHER)
-        opened = [name for name, folders in shared.items() if whole or folders & stale]
-        if not opened and not together:
+        if full:
+            files.keep_only(lambda folder: folder in stale or folder == SHARED_FOLDER)
+        rewritten = [name for name, folders in shared_files.items() if full or folders & stale]
+        if not rewritten and not shared:
             return
-        old = (one for name in opened for one in self._slices(name))
-        slices = [one for one in old if one.folder not in stale and not whole]
-        slices += [small[folder] for folder in sorted(together)]
+        old = (slice_ for name in rewritten for slice_ in self._slices(name))
+        slices = [slice_ for slice_ in old if slice_.folder not in stale and not full]
+        slices += [small[folder] for folder in sorted(shared)]
         new = []
-        for file, folders in write_together(self._location, slices, writing):
+        for file, folders in write_shared(self._location, slices, staging):
             self._folders[file.path] = folders
             new.append(file)
-        files.replace(TOGETHER, new, kept=[name for name in shared if name not in opened])
+        files.replace(SHARED_FOLDER, new, kept=[name for name in shared_files if name not in rewritten])
 
     def _folders_in(self, name: str) -> frozenset[str]:
-        """Return the folders of the partitions of a shared file."""
+        """Return the folders of the partitions in a shared file."""
         if name not in self._folders:
-            self._folders[name] = frozenset(one.folder for one in self._slices(name))
+            self._folders[name] = frozenset(slice_.folder for slice_ in self._slices(name))
         return self._folders[name]
 
     def _slices(self, name: str) -> list[FileSlice]:
@@ -285,19 +285,19 @@ class FactTable:
     def _committed(
         self,
         snapshot: Snapshot,
-        before: Built,
-        found: tuple[list[AddAction | RemoveAction], tuple[str, ...], int],
-    ) -> Built:
+        before: BaseCommit,
+        written: tuple[list[AddAction | RemoveAction], tuple[str, ...], int],
+    ) -> BaseCommit:
         from deltalake import Field  # noqa: PLC0415
         from deltalake.exceptions import CommitFailedError, DeltaError  # noqa: PLC0415
         from deltalake.schema import PrimitiveType  # noqa: PLC0415
 
-        actions, files, widest = found
+        actions, files, arity = written
         try:
             delta = self._delta()
             self._check_last(before)
             existing = {field.name for field in delta.schema().fields}
-            missing = [name for name in column_names(widest) if name not in existing]
+            missing = [name for name in column_names(arity) if name not in existing]
             if missing:
                 delta.alter.add_columns([Field(name, PrimitiveType("string")) for name in missing])
                 delta = self._delta()
@@ -307,42 +307,42 @@ class FactTable:
                 mode="append",
                 schema=delta.schema(),
                 partition_by=_PARTITIONS,
-                commit_properties=_properties(digested(snapshot, files), alone=not self._location.shared),
+                commit_properties=_properties(digested(snapshot, files), exclusive=not self._location.shared),
                 post_commithook_properties=_hooks(),
             )
         except (DeltaError, OSError) as error:
-            # What Delta does after a commit, a checkpoint now and then, may fail though the commit is made.
+            # The commit may have succeeded, and only Delta's checkpoint after it have failed.
             if self._number(snapshot, files) is None:
                 if self._location.shared and isinstance(error, CommitFailedError):
-                    raise BehindError from error
+                    raise CommitConflictError from error
                 raise self._refused("commit", error) from error
-        # Until the commit is on disk, the log has all of it.
+        # If the commit does not reach the disk, the log still has its changes.
         with suppress(OSError):
-            self._location.settle_log(DELTA_LOG)
+            self._location.sync_log(DELTA_LOG)
         number = self._number(snapshot, files)
         if number is None:
             raise damaged_table(self._log, "has lost a commit that was just made")
-        return Built(number, files)
+        return BaseCommit(number, files)
 
     def _repaired(
         self,
         delta: DeltaTable,
-        before: Built,
+        before: BaseCommit,
         actions: list[AddAction | RemoveAction],
         files: Iterable[str],
     ) -> list[AddAction | RemoveAction]:
-        """Return the actions after which the table has exactly some files, whatever others did to it."""
+        """Return actions after which the table has exactly `files`, even if other programs changed it."""
         from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
 
         existing = set(_add_actions(delta).column("path").to_pylist())
         if existing == set(before.files):
             return actions
         now = int(time.time() * 1000)
-        repaired = [one for one in actions if isinstance(one, AddAction) or one.path in existing]
-        removed = {one.path for one in repaired if isinstance(one, RemoveAction)}
+        repaired = [action for action in actions if isinstance(action, AddAction) or action.path in existing]
+        removed = {action.path for action in repaired if isinstance(action, RemoveAction)}
         foreign = sorted(existing - {*files, *removed})
         repaired += [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in foreign]
-        lost = set(files) - existing - {one.path for one in repaired if isinstance(one, AddAction)}
+        lost = set(files) - existing - {action.path for action in repaired if isinstance(action, AddAction)}
         for row in _add_actions(self._delta(before.number)).to_pylist():
             if row["path"] in lost:
                 path = str(row["path"])
@@ -351,21 +351,21 @@ class FactTable:
         return repaired
 
     def _number(self, snapshot: Snapshot, files: Iterable[str]) -> int | None:
-        """Return the number of a commit if it was made; others may follow it."""
+        """Return the number of a commit, or None if it was not made."""
         wanted = snapshot.version, digest_of(files)
-        for one in self.commits():
-            if (one.snapshot.version, one.snapshot.digest) == wanted:
-                return one.number
-            if one.snapshot.version < snapshot.version:
+        for commit in self.commits():
+            if (commit.snapshot.version, commit.snapshot.digest) == wanted:
+                return commit.number
+            if commit.snapshot.version < snapshot.version:
                 break
         return None
 
-    def _check_last(self, before: Built) -> None:
-        """Raise if a commit of ours follows the one that we know; under a lock there is none."""
+    def _check_last(self, before: BaseCommit) -> None:
+        """Raise if the store has a later commit; a lock excludes that."""
         if self._location.shared:
             newest = next(self.commits(), None)
             if newest is None or newest.number != before.number:
-                raise BehindError
+                raise CommitConflictError
 
     def _delta(self, number: int | None = None) -> DeltaTable:
         from deltalake import DeltaTable  # noqa: PLC0415
@@ -373,20 +373,20 @@ class FactTable:
         return DeltaTable(self._location.uri, version=number, storage_options=_options(self._location))
 
     def _unread(self, error: BaseException) -> StoreProblem:
-        match = _REMOTE.search(str(error)) if self._location.shared else None
+        match = _NETWORK_ERROR.search(str(error)) if self._location.shared else None
         if match:
             return unreachable(self._location, match[0])
-        return damaged_table(self._log, f"cannot be read: {_gist(error)}")
+        return damaged_table(self._log, f"cannot be read: {_summary(error)}")
 
     def _refused(self, what: str, error: Exception) -> StoreProblem:
-        """Return the problem of a failed write of Delta: of the system, or of the table."""
-        number = _SYSTEM.search(str(error))
+        """Return the problem of a write that Delta refused."""
+        number = _OS_ERROR.search(str(error))
         if number:
             return unwritable(self._log, OSError(int(number[1]), os.strerror(int(number[1]))))
-        match = _REMOTE.search(str(error)) if self._location.shared else None
+        match = _NETWORK_ERROR.search(str(error)) if self._location.shared else None
         if match:
             return unreachable(self._location, match[0])
-        return damaged_table(self._log, f"does not take a {what}: {_gist(error)}")
+        return damaged_table(self._log, f"does not take a {what}: {_summary(error)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,15 +397,15 @@ class TableWriter:
 
     def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
         """Write a file, named by the SHA-256 of its bytes; it is durable when this returns."""
-        writing = self.location.staging()
-        file = write_alone(self.location, slice_of(key, table), writing)
-        writing.settle()
+        staging = self.location.staging()
+        file = write_partition(self.location, slice_of(key, table), staging)
+        staging.sync()
         return file
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPartitions:
-    """The partitions of files of the table, each checked when it is read: in this process, or in a task."""
+    """Partitions in files of the table, each checked when it is read: in this process, or in a task."""
 
     location: Location
     files: tuple[str, ...]
@@ -413,11 +413,11 @@ class StoredPartitions:
 
     def sizes(self) -> list[int]:
         """Return the bytes of each file; a missing file is reported when it is read."""
-        known = {one.name: one.bytes for one in self.location.listed()}
-        return [known.get(name, 0) for name in self.files]
+        sizes = {file.name: file.bytes for file in self.location.listed()}
+        return [sizes.get(name, 0) for name in self.files]
 
     def chosen(self, files: Sequence[str]) -> StoredPartitions:
-        """Return the partitions of some files only."""
+        """Return the partitions in a selection of the files."""
         return StoredPartitions(self.location, tuple(files), self.owners)
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
@@ -431,8 +431,8 @@ class StoredPartitions:
             yield from read_partitions(path, name, checked(path, name, data), self.owners)
 
 
-def _gist(error: BaseException) -> str:
-    # Delta adds a trace of its own calls.
+def _summary(error: BaseException) -> str:
+    # The first line: Delta adds a stack trace.
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
@@ -464,16 +464,16 @@ def _options(location: Location) -> dict[str, str] | None:
     return dict(location.options) if location.options else None
 
 
-def _properties(document: Mapping[str, object], *, alone: bool = True) -> Any:  # noqa: ANN401 - a type of a library loaded late
+def _properties(document: Mapping[str, object], *, exclusive: bool = True) -> Any:  # noqa: ANN401 - a type of a library loaded late
     from deltalake import CommitProperties  # noqa: PLC0415
 
     metadata = {_METADATA: json.dumps(document, ensure_ascii=False)}
-    # Delta would commit behind what another process has done meanwhile.
-    return CommitProperties(custom_metadata=metadata, max_commit_retries=None if alone else 0)
+    # A retry would commit after the commit of another process.
+    return CommitProperties(custom_metadata=metadata, max_commit_retries=None if exclusive else 0)
 
 
 def _hooks() -> Any:  # noqa: ANN401 - as above
     from deltalake import PostCommitHookProperties  # noqa: PLC0415
 
-    # Commits are removed by our vacuum, which knows the files of versions.
+    # `versions.vacuum` removes commits, because it knows which files a version needs.
     return PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class FileChanges:
-    """The files of a commit under way."""
+    """The files of a commit while it is prepared."""
 
     def __init__(self, before: Iterable[str]) -> None:
-        """Start with those of the commit before."""
+        """Start with the files of the previous commit."""
         self._before = frozenset(before)
         self._by_folder: dict[str, list[str]] = {}
         self._new: dict[str, tuple[str, PartitionFile]] = {}
@@ -28,7 +28,7 @@ class FileChanges:
     def replace(
         self, folder: str, files: Iterable[PartitionFile], *, beside: bool = False, kept: Iterable[str] = ()
     ) -> None:
-        """Replace the files of a folder, or add to all of them or to those that are kept."""
+        """Replace the files of a folder except those in `kept`; if `beside`, keep all."""
         names = list(self.of(folder)) if beside else list(kept)
         for file in files:
             if file.path not in names:
@@ -38,9 +38,9 @@ class FileChanges:
         if names:
             self._by_folder[folder] = names
 
-    def keep_only(self, stays: Callable[[str], bool]) -> None:
-        """Remove all folders but some."""
-        self._by_folder = {folder: names for folder, names in self._by_folder.items() if stays(folder)}
+    def keep_only(self, is_kept: Callable[[str], bool]) -> None:
+        """Remove all folders except those that a predicate accepts."""
+        self._by_folder = {folder: names for folder, names in self._by_folder.items() if is_kept(folder)}
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class FileChanges:
 
     @property
     def inserted(self) -> Iterator[tuple[str, PartitionFile]]:
-        """The files that the commit before lacks, each with its folder."""
+        """The files that the previous commit lacks, each with its folder."""
         names = set(self.all)
         for path, (folder, file) in self._new.items():
             if path in names and path not in self._before:
@@ -57,5 +57,5 @@ class FileChanges:
 
     @property
     def deleted(self) -> list[str]:
-        """The files of the commit before that this one lacks."""
+        """The files of the previous commit that this one lacks."""
         return sorted(self._before.difference(self.all))

@@ -1,12 +1,11 @@
-"""Partitions as Parquet files, named by the SHA-256 of their bytes: one file per partition, or shared.
+"""Writes and reads partitions as Parquet files named by the SHA-256 of their bytes.
 
-A partition has the folder of its predicate and segment. A program with thousands of predicates would have
-thousands of files with a few rows each, and each takes as long as some ten thousand rows. So many small
-partitions that are written at once share files in a folder of their own. The metadata of a shared file says
-which rows belong to which partition; for other readers it is a file like any other.
+A partition has the folder of its predicate and segment. Opening a file takes as long as reading some ten
+thousand rows, so many small partitions of a commit share files in a separate folder. The metadata of a shared
+file lists the rows of each partition; other readers can ignore it.
 
-In a shared location no file gets the name of an earlier one: a random mark inside makes it another file, so
-that a vacuum does not remove a file that is about to be named.
+In a shared location, a random mark in each file makes its name new, so that a vacuum does not remove a file
+that a commit is about to name.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ if TYPE_CHECKING:
 
     from zodiacedge.store.location.base import Location, Staging
 
-# The folder of files that many partitions share.
-TOGETHER = f"{RELATION_PREFIX}many/segment=many"
-# Partitions of at most so many rows may share a file, which has about so many rows at most.
+# The folder of shared files.
+SHARED_FOLDER = f"{RELATION_PREFIX}many/segment=many"
+# Partitions of at most `FEW_ROWS` share files of about `_SHARED_FILE_ROWS`.
 FEW_ROWS = 100
-_TOGETHER_ROWS = 1 << 16
+_SHARED_FILE_ROWS = 1 << 16
 _EXPLICIT = "explicit"
 _KINDS = (_EXPLICIT, "derived", "aggregate")
-_OWN = ["kind", "predicate", "arity"]
-_ROWS_TOGETHER = 1 << 18
+_KEY_COLUMNS = ["kind", "predicate", "arity"]
+_ROW_GROUP_ROWS = 1 << 18
 _LARGE = 1 << 20
 _MARK = "zodiac.mark"
 _MARK_BYTES = 8
@@ -64,7 +63,7 @@ def folder_of(key: PartitionKey) -> str:
 
 
 def slice_of(key: PartitionKey, table: pa.Table) -> FileSlice:
-    """Return a partition as it is written."""
+    """Return the rows of a partition as they are written, with its key."""
     count = len(table)
     columns = {
         "kind": pa.repeat(key.kind, count),
@@ -78,45 +77,48 @@ def slice_of(key: PartitionKey, table: pa.Table) -> FileSlice:
 # Writing
 
 
-def write_alone(location: Location, part: FileSlice, writing: Staging) -> PartitionFile:
-    """Write a partition as a file, unless the file exists."""
-    return _staged(location, part.folder, part.rows, writing)
+def write_partition(location: Location, slice_: FileSlice, staging: Staging) -> PartitionFile:
+    """Stage a partition as a file, unless the file exists."""
+    return _stage(location, slice_.folder, slice_.rows, staging)
 
 
-def write_together(
-    location: Location, slices: Iterable[FileSlice], writing: Staging
+def write_shared(
+    location: Location, slices: Iterable[FileSlice], staging: Staging
 ) -> Iterator[tuple[PartitionFile, frozenset[str]]]:
-    """Write small partitions to shared files; yield each file with the folders of its partitions."""
+    """Stage small partitions in shared files; yield each file with the folders of its partitions."""
     waiting: list[FileSlice] = []
     rows = 0
-    for one in slices:
-        waiting.append(one)
-        rows += len(one.rows)
-        if rows >= _TOGETHER_ROWS:
-            yield _staged_together(location, waiting, writing), frozenset(one.folder for one in waiting)
+    for slice_ in slices:
+        waiting.append(slice_)
+        rows += len(slice_.rows)
+        if rows >= _SHARED_FILE_ROWS:
+            yield _stage_shared(location, waiting, staging)
             waiting, rows = [], 0
     if waiting:
-        yield _staged_together(location, waiting, writing), frozenset(one.folder for one in waiting)
+        yield _stage_shared(location, waiting, staging)
 
 
-def _staged_together(location: Location, slices: Sequence[FileSlice], writing: Staging) -> PartitionFile:
-    index = json.dumps([[one.folder, len(one.rows)] for one in slices])
-    rows = pa.concat_tables([one.rows for one in slices], promote_options="default")
-    return _staged(location, TOGETHER, rows.replace_schema_metadata({_SLICES: index}), writing)
+def _stage_shared(
+    location: Location, slices: Sequence[FileSlice], staging: Staging
+) -> tuple[PartitionFile, frozenset[str]]:
+    index = json.dumps([[slice_.folder, len(slice_.rows)] for slice_ in slices])
+    rows = pa.concat_tables([slice_.rows for slice_ in slices], promote_options="default")
+    file = _stage(location, SHARED_FOLDER, rows.replace_schema_metadata({_SLICES: index}), staging)
+    return file, frozenset(slice_.folder for slice_ in slices)
 
 
-def _staged(location: Location, folder: str, rows: pa.Table, writing: Staging) -> PartitionFile:
+def _stage(location: Location, folder: str, rows: pa.Table, staging: Staging) -> PartitionFile:
     if location.shared:
         mark = {_MARK: secrets.token_hex(_MARK_BYTES)}
         rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), **mark})
     out = pa.BufferOutputStream()
-    # Compressing a few rows saves no room, and takes twice the time to write and to read.
-    packed = "zstd" if len(rows) > FEW_ROWS else "none"
-    pq.write_table(rows, out, compression=packed, row_group_size=_ROWS_TOGETHER)
+    # Compressing a few rows saves no space, and doubles the time to write and to read.
+    compression = "zstd" if len(rows) > FEW_ROWS else "none"
+    pq.write_table(rows, out, compression=compression, row_group_size=_ROW_GROUP_ROWS)
     data = out.getvalue().to_pybytes()
     path = f"{folder}/{sha256(data).hexdigest()}.parquet"
     if location.shared or not location.has(path):
-        writing.add(path, data)
+        staging.add(path, data)
     return PartitionFile(path, len(data), len(rows))
 
 
@@ -124,14 +126,14 @@ def _staged(location: Location, folder: str, rows: pa.Table, writing: Staging) -
 
 
 def checked(path: str, name: str, data: bytes) -> bytes:
-    """Return the bytes of a file if its name is their checksum."""
+    """Return the bytes of a file, or raise if its name is not their checksum."""
     if f"{sha256(data).hexdigest()}.parquet" != name.rsplit("/", 1)[-1]:
         raise damaged_table(path, "is damaged: its checksum is not its name")
     return data
 
 
 def slices_of(path: str, data: bytes) -> list[FileSlice]:
-    """Return the partitions of a shared file."""
+    """Decode the partitions of a shared file."""
     try:
         table = _parquet(data)
         slices = []
@@ -151,11 +153,11 @@ def slices_of(path: str, data: bytes) -> list[FileSlice]:
 def read_partitions(
     path: str, name: str, data: bytes, owners: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """Yield the partitions of a file; `owners` are the rules of each segment by its name."""
+    """Yield the partitions of a file; `owners` maps the name of each segment to its rules."""
     folder = name.rsplit("/", 1)[0]
-    if folder == TOGETHER:
-        for one in slices_of(path, data):
-            yield _read(path, one, owners)
+    if folder == SHARED_FOLDER:
+        for slice_ in slices_of(path, data):
+            yield _read(path, slice_, owners)
         return
     try:
         table = _parquet(data)
@@ -164,24 +166,26 @@ def read_partitions(
     yield _read(path, FileSlice(folder, table), owners)
 
 
-def _read(path: str, part: FileSlice, owners: Mapping[str, frozenset[str]]) -> tuple[PartitionKey, pa.Table]:
-    table = part.rows
+def _read(
+    path: str, slice_: FileSlice, owners: Mapping[str, frozenset[str]]
+) -> tuple[PartitionKey, pa.Table]:
+    table = slice_.rows
     try:
-        kind, predicate, arity = (table.column(name)[0].as_py() for name in _OWN)
-        owner = owners[part.folder.rsplit("=", 1)[1]]
+        kind, predicate, arity = (table.column(name)[0].as_py() for name in _KEY_COLUMNS)
+        owner = owners[slice_.folder.rsplit("=", 1)[1]]
         key = PartitionKey(kind, owner, predicate, arity)
         rows = table.select(column_names(arity)) if arity else table
     except (pa.ArrowException, KeyError, IndexError, TypeError, ValueError) as error:
         raise damaged_table(path, f"is no partition of a store: {error}") from error
-    if kind not in _KINDS or not isinstance(predicate, str) or folder_of(key) != part.folder:
+    if kind not in _KINDS or not isinstance(predicate, str) or folder_of(key) != slice_.folder:
         raise damaged_table(path, "is no partition of a store: it is in another folder")
     return key, rows
 
 
 def _parquet(data: bytes) -> pa.Table:
-    # Threads are worth their start for large files only.
+    # Starting threads pays off for large files only.
     large = len(data) > _LARGE
     table = pq.ParquetFile(pa.BufferReader(data), pre_buffer=large).read(use_threads=large)
-    # A file from elsewhere may have a name that fits it, and any contents.
+    # A forged file may have a correct name and any contents.
     table.validate(full=True)
     return table

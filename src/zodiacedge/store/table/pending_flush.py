@@ -1,4 +1,4 @@
-"""A flush that is due: what the table lacks of a version, captured before it is written."""
+"""A pending flush: the changes that the table lacks, captured before they are written."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PendingFlush:
-    """What the table lacks of a version, captured."""
+    """The captured changes that the table lacks of a version."""
 
     snapshot: Snapshot
     signatures: Mapping[PartitionKey, object]
     partitions: Iterator[ChangedPartition]
-    """The partitions that are gone, and those that changed."""
-    beside: int
-    """Bytes of the facts beside the log that it flushes."""
+    """The deleted partitions, and the changed ones."""
+    bytes_beside_log: int
+    """Bytes of the flushed facts in files beside the log."""
     captured: bool
     """Whether the state may change while partitions are written."""
-    whole: bool
+    full: bool
     """Whether these are all partitions."""

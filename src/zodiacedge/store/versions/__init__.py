@@ -1,7 +1,7 @@
-"""Versions of a store: restored, replayed, compared, vacuumed.
+"""Operations on the versions of a store.
 
-restore  a commit to a rule base and a state
-replay   records to changes: to apply again, or to undo
-diff     two versions compared
-vacuum   files that no version needs, removed
+restore  loads the rule base and the state of a commit
+replay   converts log records to changes, to apply or to undo them
+diff     compares two versions
+vacuum   removes the files that no version needs
 """

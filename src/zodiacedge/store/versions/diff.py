@@ -1,4 +1,4 @@
-"""The difference of two versions: rules, and facts that are visible in only one of them."""
+"""Compares two versions: rules and visible facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpenVersion(Protocol):
 
     @property
     def state(self) -> State:
-        """What the engine made of rules and facts."""
+        """The engine's state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class VersionDiff:
     @classmethod
     def between(cls, before: OpenVersion, after: OpenVersion) -> VersionDiff:
         """Compare two versions."""
-        rules = set(before.rules), set(after.rules)
+        old, new = set(before.rules), set(after.rules)
         return cls(
             before.version,
             after.version,
-            tuple(rule for rule in after.rules if rule not in rules[0]),
-            tuple(rule for rule in before.rules if rule not in rules[1]),
+            tuple(rule for rule in after.rules if rule not in old),
+            tuple(rule for rule in before.rules if rule not in new),
             *after.state.diff(before.state),
         )
 
@@ -66,7 +66,7 @@ class VersionDiff:
         return per_predicate(inserted, beside=beside), per_predicate(deleted, beside=beside)
 
     def to_dict(self, most: int | None = None) -> dict[str, object]:
-        """Return it as plain values for JSON, with at most so many facts of each side, all if not given."""
+        """Return plain values for JSON, with at most `most` inserted and deleted facts; all if not given."""
         inserted, deleted = self.counts()
         return {
             "version_before": self.version_before,

@@ -1,7 +1,7 @@
-"""Turns records of the log into changes: to replay them, or to undo them.
+"""Converts log records to changes, to replay or to undo them.
 
-Replaying never lists the facts of files beside the log: the engine loads the files itself. So it does to undo
-one record. Several records may have the same facts, and are listed to undo them.
+To replay records, or to undo one, the engine loads the facts of files beside the log itself. To undo several
+records, their facts are listed, because records may share facts.
 """
 
 from __future__ import annotations
@@ -30,22 +30,21 @@ if TYPE_CHECKING:
     from zodiacedge.store.log.record import Entry
     from zodiacedge.store.log.record_format import Record
 
-# Facts of a larger record are loaded like those of a file, not one by one.
+# Records of at most this size are combined.
 _SMALL = 16 << 10
 
 
 def replayed_changes(
     records: Iterable[Record], state: Callable[[], State], persistence: AnyPersistence
 ) -> Iterator[tuple[Change, list[Entry]]]:
-    """Yield the changes of records with their entries; small ones that follow each other become one change.
+    """Yield the changes of records with their entries; consecutive small records become one change.
 
-    A state depends on rules and explicit facts only, not on their history, and a thousand single changes take
-    little longer than one.
+    A state depends only on rules and explicit facts, not on their history, so combining saves time.
 
     Args:
         records: The records, in order.
-        state: Returns the state that the next change is made to.
-        persistence: The adapter of the engine.
+        state: Returns the current state, to which the next change is applied.
+        persistence: The persistence adapter of the engine.
     """
     small: list[tuple[Record, Entry]] = []
     for record in records:
@@ -54,39 +53,39 @@ def replayed_changes(
             small.append((record, entry))
             continue
         if small:
-            yield _together(small), [one for _, one in small]
+            yield _combined(small), [small_entry for _, small_entry in small]
             small = []
         yield _change(record, entry, state(), persistence), [entry]
     if small:
-        yield _together(small), [one for _, one in small]
+        yield _combined(small), [small_entry for _, small_entry in small]
 
 
 def _is_small(record: Record, entry: Entry) -> bool:
-    """Whether a record has no rules and few facts; one that names files has many."""
+    """Return whether a record has no rules, few facts and no files beside the log."""
     if entry.rules_added or entry.rules_removed or len(record.payload) > _SMALL:
         return False
     return not needed_files(record)
 
 
-def _together(small: Iterable[tuple[Record, Entry]]) -> Change:
-    """Return the change of several records: the last one decides about a fact."""
-    facts: dict[Fact, bool] = {}
+def _combined(small: Iterable[tuple[Record, Entry]]) -> Change:
+    """Return the change of several records, in which the last record of a fact wins."""
+    is_inserted: dict[Fact, bool] = {}
     for record, _ in small:
         with _reading(record):
-            for inserted, some in _listed(record):
-                facts |= dict.fromkeys(some, inserted)
+            for inserted, facts in _listed(record):
+                is_inserted |= dict.fromkeys(facts, inserted)
     return Change(
         (),
         (),
-        tuple(fact for fact, inserted in facts.items() if inserted),
-        tuple(fact for fact, inserted in facts.items() if not inserted),
+        tuple(fact for fact, inserted in is_inserted.items() if inserted),
+        tuple(fact for fact, inserted in is_inserted.items() if not inserted),
     )
 
 
 def _change(
-    record: Record, entry: Entry, state: State, persistence: AnyPersistence, *, back: bool = False
+    record: Record, entry: Entry, state: State, persistence: AnyPersistence, *, undo: bool = False
 ) -> Change:
-    """Return the change of a record, or the one that undoes it, with facts loaded like those of a file."""
+    """Return the change of a record, or the one that undoes it, with its facts in batches of the engine."""
     batches = {True: state.batch(), False: state.batch()}
     beside: dict[bool, list[tuple[PartitionKey, str]]] = {True: [], False: []}
     with _reading(record):
@@ -100,13 +99,13 @@ def _change(
                 persistence.add_partitions(batches[inserted], LogPartitions(record.location, tuple(named)))
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     loaded, unloaded = ((batch,) if batch.predicates() else () for batch in batches.values())
-    if back:
+    if undo:
         return Change(removed, added, loaded=unloaded, unloaded=loaded)
     return Change(added, removed, loaded=loaded, unloaded=unloaded)
 
 
 def check(location: Location, entry: Entry, counts: tuple[int, int]) -> None:
-    """Raise if a state has other counts than a record has."""
+    """Raise if the counts of a state differ from those of a log entry."""
     explicit, derived = counts
     if counts != (entry.explicit, entry.derived):
         why = f"{explicit:,} and {derived:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
@@ -114,36 +113,36 @@ def check(location: Location, entry: Entry, counts: tuple[int, int]) -> None:
 
 
 def change_back(records: Sequence[Record], state: State, persistence: AnyPersistence) -> Change:
-    """Return the change that undoes records, given in order.
+    """Return the change that undoes the last records.
 
     Args:
-        records: The records; the last one is that of the version in force.
+        records: The records, in order, up to that of the version in force.
         state: The state of that version.
-        persistence: The adapter of the engine.
+        persistence: The persistence adapter of the engine.
     """
     if len(records) == 1:
-        return _change(records[0], read_entry(records[0]), state, persistence, back=True)
+        return _change(records[0], read_entry(records[0]), state, persistence, undo=True)
     rules: dict[str, tuple[Rule, bool]] = {}
-    facts: dict[Fact, bool] = {}
-    # The oldest comes last: what it deleted was there before all of them.
+    facts_added: dict[Fact, bool] = {}
+    # The oldest record wins: it determines the state before all of them.
     for record in reversed(records):
         entry = read_entry(record)
         with _reading(record):
-            # A rule that was added again may be written in another way.
-            for texts, back in ((entry.rules_added, False), (entry.rules_removed, True)):
-                rules |= {rule_key(resolve(rule)): (rule, back) for rule in rules_of(texts)}
-            for inserted, some in _listed(record):
-                facts |= dict.fromkeys(some, not inserted)
+            # By key, because a rule may have been added again with other variable names.
+            for texts, add in ((entry.rules_added, False), (entry.rules_removed, True)):
+                rules |= {rule_key(resolve(rule)): (rule, add) for rule in rules_of(texts)}
+            for inserted, facts in _listed(record):
+                facts_added |= dict.fromkeys(facts, not inserted)
     return Change(
-        tuple(rule for rule, back in rules.values() if back),
-        tuple(rule for rule, back in rules.values() if not back),
-        tuple(fact for fact, back in facts.items() if back),
-        tuple(fact for fact, back in facts.items() if not back),
+        tuple(rule for rule, add in rules.values() if add),
+        tuple(rule for rule, add in rules.values() if not add),
+        tuple(fact for fact, add in facts_added.items() if add),
+        tuple(fact for fact, add in facts_added.items() if not add),
     )
 
 
 def _listed(record: Record) -> Iterator[tuple[bool, Iterator[Fact]]]:
-    """Yield the facts of a record one by one, with whether they are inserted."""
+    """Yield the facts of each partition of a record, with whether they are inserted."""
     for inserted, key, facts in facts_of(record.payload):
         if not isinstance(facts, str):
             yield inserted, facts_in(key, facts)
@@ -154,11 +153,11 @@ def _listed(record: Record) -> Iterator[tuple[bool, Iterator[Fact]]]:
 
 @contextmanager
 def _reading(record: Record) -> Iterator[None]:
-    """Raise what is wrong with a record as damage of the log."""
+    """Raise problems of a record as damage of the log."""
     try:
         yield
     except (UsageProblem, LimitReached, EvaluationProblem):
-        # Not the fault of the record: no Java to read its files with, say.
+        # The record is not damaged: Java may be missing, for example.
         raise
     except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
         why = f"its facts cannot be read: {error}"

@@ -1,4 +1,4 @@
-"""Restores a program and a state from a commit: rules are parsed and checked, facts loaded as they are."""
+"""Restores the program and the state of a commit: rules are parsed and checked, facts are loaded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
     from zodiacedge.store.table.commit_info import Snapshot
 
-# A function or an aggregate that is not registered.
 _UNREGISTERED = "C009"
 
 
@@ -40,9 +39,9 @@ def rules_of(texts: Iterable[str]) -> tuple[Rule, ...]:
 
 
 def program_of(location: Location, snapshot: Snapshot, host: Host) -> tuple[RuleBase, tuple[Diagnostic, ...]]:
-    """Return the program of a commit, and what it calls that the host has not registered.
+    """Return the program of a commit, and its calls of unregistered functions and aggregates.
 
-    Rules are checked as those of any other text. A reader does not need what is not registered.
+    A reader does not need these. Other errors in rules are raised.
     """
     try:
         rules = rules_of(snapshot.rules)
@@ -50,7 +49,7 @@ def program_of(location: Location, snapshot: Snapshot, host: Host) -> tuple[Rule
         missing = tuple(d for d in errors if d.code == _UNREGISTERED)
         if len(missing) < len(errors):
             raise StoreProblem(d for d in errors if d.code != _UNREGISTERED)
-        resolved = {rule_key(one): one for one in map(resolve, rules)}
+        resolved = {rule_key(rule): rule for rule in map(resolve, rules)}
         return RuleBase().changed(resolved, ()), missing
     except ZodiacError as error:
         why = f"its rules are refused: {error.diagnostics[0].message}"
@@ -58,18 +57,18 @@ def program_of(location: Location, snapshot: Snapshot, host: Host) -> tuple[Rule
 
 
 def missing_calls(rules: Iterable[Rule], host: Host) -> tuple[Diagnostic, ...]:
-    """Return what rules call that the host has not registered."""
+    """Return a diagnostic for each call of an unregistered function or aggregate."""
     return tuple(d for d in check(Subject(tuple(rules), host=host)) if d.code == _UNREGISTERED)
 
 
 def owners_of(program: RuleBase) -> dict[str, frozenset[str]]:
-    """Return the rules of each segment by its name, the explicit facts included."""
+    """Map the name of each segment to its rules; the explicit facts have none."""
     nodes = [frozenset[str](), *(frozenset(node.rules) for node in program.graph.nodes.values())]
     return {segment_name(keys): keys for keys in nodes}
 
 
 def graph_digest(program: RuleBase) -> str:
-    """Return a digest of the hyper-nodes of a program."""
+    """Hash the hyper-nodes of a program."""
     return short_hash(owners_of(program))
 
 
@@ -80,14 +79,14 @@ def state_of(
     commit: tuple[RuleBase, Snapshot, Partitions],
     registry: Registry,
 ) -> State:
-    """Return the state of a commit, from its program, its metadata and its partitions."""
+    """Restore the state of a commit from its program, metadata and partitions."""
     program, snapshot, partitions = commit
     owners = owners_of(program)
     info = RestoreInfo(
         program.rules,
         program.graph,
         {owners[name]: taken for name, taken in snapshot.seconds.items() if name in owners},
-        {key: Dropped(*one) for key, one in snapshot.dropped.items() if key in program.rules},
+        {key: Dropped(*dropped) for key, dropped in snapshot.dropped.items() if key in program.rules},
         registry,
     )
     try:
