@@ -136,8 +136,8 @@ class Table:
         """Whether the hash set is built."""
         return self._slots is not None
 
-    def share(self, number: int, of: int) -> Table:
-        """Return a view for readers whose delta is one of several equal ranges of the rows."""
+    def delta_slice(self, number: int, of: int) -> Table:
+        """Return a view for readers whose delta is one of several equal slices of the rows."""
         view = Table.__new__(Table)
         for name in Table.__slots__:
             setattr(view, name, getattr(self, name))
@@ -196,7 +196,7 @@ class Table:
             contains_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(flags), SCRATCH.address)
         return flags.view(np.bool_)
 
-    def places(self, rows: Ids) -> Ids:
+    def positions(self, rows: Ids) -> Ids:
         """Return the position of each row in the table, or -1."""
         positions = np.full(len(rows), -1, np.int32)
         if len(self) and len(rows):
