@@ -50,9 +50,8 @@ class EmbeddedBatch:
         facts = list(facts)
         if not facts:
             return
-        numbers = iter(
-            self.store.dictionary.encode_all(term for fact in facts for term in fact.args).tolist()
-        )
+        terms = (term for fact in facts for term in fact.args)
+        numbers = iter(self.store.dictionary.encode_all(terms).tolist())
         flat: dict[Relation, list[int]] = {}
         for fact in facts:
             ids = list(islice(numbers, len(fact.args)))
