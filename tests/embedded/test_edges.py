@@ -80,7 +80,7 @@ def test_tables_of_other_classes_need_not_be_looked_at() -> None:
         Atom("t", (Variable("X"), Variable("C"))), RelationVersion.NEW, exact=True, distinct_rows=True
     )
     assert len(sources) == 51
-    assert max(len(s.excluded) for s in sources if s.part.member_of != NO_CLASS) <= 1
+    assert max(len(s.excluded) for s in sources if s.view.member_of != NO_CLASS) <= 1
 
 
 def _table(rows: list[list[int]]) -> Table:

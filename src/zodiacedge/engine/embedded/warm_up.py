@@ -75,7 +75,7 @@ def _use_tables() -> None:
     table.delete(rows[:3])
     table.filter(rows, present=True)
     table.mask(rows)
-    table.places(rows)
+    table.positions(rows)
     table.contains([6, 7])
     table.count_pairs_present(rows)
     table.reserve(_MANY_TERMS)

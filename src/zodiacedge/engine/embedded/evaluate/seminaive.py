@@ -246,7 +246,7 @@ class NodeEvaluation:
 
     def reset(self) -> None:
         """Forget what the last run derived."""
-        self._assembly.forget_errors()
+        self._assembly.reset_errors()
         for table in self._segment.tables.values():
             table.clear()
 

@@ -1,8 +1,8 @@
-"""Aggregates: folds the bindings of an aggregate's inner body to rows, one per group.
+"""Aggregates: folds of the bindings of an aggregate's inner body to rows, one per group.
 
 Aggregates over integers or over doubles are computed by column, and the groups of a vectorised aggregate
-become Arrow arrays by column where all values of a group are of one kind. Everything else, and every group
-that might overflow, goes through the definition in `engine.scalar.aggregates`.
+become Arrow arrays if all values of a group are of one kind. The definition in `engine.scalar.aggregates`
+computes all other groups, and those that might overflow.
 """
 
 from __future__ import annotations
@@ -64,18 +64,17 @@ def fold_rows(
     numbers = [width + n for n, step in enumerate(aggregate.folds) if step.op in NUMERIC_FOLDS]
     if numbers:
         kinds = dictionary.kinds[bindings[:, numbers]]
-        acceptable = ((kinds >= L.K_INTEGER) & (kinds <= L.K_FLOAT)).all(axis=1)
-        if not acceptable.all():
-            dropped = int((~acceptable).sum())
-            first = bindings[np.flatnonzero(~acceptable)[0]]
-            example = _bad_value(dictionary, aggregate, first.tolist())
-            bindings = bindings[acceptable]
+        valid = ((kinds >= L.K_INTEGER) & (kinds <= L.K_FLOAT)).all(axis=1)
+        if not valid.all():
+            dropped = int((~valid).sum())
+            example = _bad_value(dictionary, aggregate, bindings[~valid][0].tolist())
+            bindings = bindings[valid]
     if not len(bindings):
         return np.zeros((0, width + len(aggregate.folds)), np.int32), dropped, example
-    listed, starts = _grouped(bindings, width, len(dictionary))
-    columns = [column[starts] for column in listed[:width]]
+    sorted_columns, starts = _grouped(bindings, width, len(dictionary))
+    columns = [column[starts] for column in sorted_columns[:width]]
     reasons: dict[int, str] = {}
-    for step, terms in zip(aggregate.folds, listed[width:], strict=True):
+    for step, terms in zip(aggregate.folds, sorted_columns[width:], strict=True):
         columns.append(_folded(dictionary, step, terms, starts, registry, reasons))
     rows = np.array(columns, np.int32).T
     if reasons:
@@ -92,16 +91,16 @@ def fold_rows(
 
 def _grouped(bindings: Ids, width: int, terms: int) -> tuple[list[Ids], Positions]:
     """Return the columns of bindings sorted by group, and the first row of each group."""
-    listed = list(np.ascontiguousarray(bindings.T))
+    columns = list(np.ascontiguousarray(bindings.T))
     # Most changes fold a single group.
-    if all(column[0] == column[-1] and (column == column[0]).all() for column in listed[:width]):
-        return listed, np.zeros(1, np.int64)
-    order = sorted_positions(listed[:width], terms)
-    listed = [column[order] for column in listed]
+    if all(column[0] == column[-1] and (column == column[0]).all() for column in columns[:width]):
+        return columns, np.zeros(1, np.int64)
+    order = sorted_positions(columns[:width], terms)
+    columns = [column[order] for column in columns]
     changes = np.zeros(len(bindings) - 1, bool)
-    for column in listed[:width]:
+    for column in columns[:width]:
         changes |= column[1:] != column[:-1]
-    return listed, np.concatenate(([0], np.flatnonzero(changes) + 1))
+    return columns, np.concatenate(([0], np.flatnonzero(changes) + 1))
 
 
 def _with_binding(reason: str, dictionary: Dictionary, variables: Sequence[Variable], row: list[int]) -> str:
@@ -132,7 +131,7 @@ def _folded(
     registry: Registry,
     reasons: dict[int, str],
 ) -> Ids:
-    """Return the result of each group; `reasons` gets the reason of a group without a result."""
+    """Return the result of each group; for a group without a result, add the reason to `reasons`."""
     ends = np.append(starts[1:], len(terms))
     if step.distinct:
         group = np.repeat(np.arange(len(starts)), ends - starts)
@@ -190,9 +189,9 @@ def _totals(values: Values, starts: Positions, ends: Positions) -> Values | None
     if values.dtype == np.int64:
         safe = float(np.abs(values.astype(np.float64)).max()) * len(values) < _SAFE_SUM
         return np.add.reduceat(values, starts) if safe else None
-    listed = values.tolist()
+    numbers = values.tolist()
     try:
-        totals = [fsum(listed[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        totals = [fsum(numbers[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     except OverflowError:
         return None
     return np.array(totals, np.float64)
@@ -208,8 +207,7 @@ def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
     if len(values) == 1:
         return dictionary.encode_integers(values)
     distinct, inverse = np.unique(values, return_inverse=True)
-    ids = dictionary.encode_integers(distinct.astype(np.int64))
-    return ids[inverse]
+    return dictionary.encode_integers(distinct.astype(np.int64))[inverse]
 
 
 def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Positions, ends: Positions) -> Ids:

@@ -69,25 +69,25 @@ def compare_numbers(first_type: int, first: int, second_type: int, second: int) 
         return compare_mixed(first, as_double(second))
     if second_type == L.IS_INTEGER:
         return -compare_mixed(second, as_double(first))
-    one = as_double(first)
-    other = as_double(second)
-    return int(one > other) - int(one < other)
+    left = as_double(first)
+    right = as_double(second)
+    return int(left > right) - int(left < right)
 
 
 @kernel
 def compare_texts(dictionary: int, first: int, second: int) -> int:
     """Return -1, 0 or 1 for two texts, by code point: the order of their bytes in UTF-8."""
     text = get(dictionary, L.D_TEXT)
-    one = get(get(dictionary, L.D_PAYLOADS), first)
-    other = get(get(dictionary, L.D_PAYLOADS), second)
-    one_length = load32(get(dictionary, L.D_LENGTHS), first)
-    other_length = load32(get(dictionary, L.D_LENGTHS), second)
-    for n in range(min(one_length, other_length)):
-        a = load8(text, one + n) & 255
-        b = load8(text, other + n) & 255
+    left = get(get(dictionary, L.D_PAYLOADS), first)
+    right = get(get(dictionary, L.D_PAYLOADS), second)
+    left_length = load32(get(dictionary, L.D_LENGTHS), first)
+    right_length = load32(get(dictionary, L.D_LENGTHS), second)
+    for n in range(min(left_length, right_length)):
+        a = load8(text, left + n) & 255
+        b = load8(text, right + n) & 255
         if a != b:
             return -1 if a < b else 1
-    return int(one_length > other_length) - int(one_length < other_length)
+    return int(left_length > right_length) - int(left_length < right_length)
 
 
 @kernel
@@ -144,15 +144,15 @@ def compare_values(dictionary: int, stack: int, operator: int) -> int:
             if kind == L.K_STRING:
                 return comparison_result(compare_texts(dictionary, first, second), operator)
             if kind in {L.K_BOOLEAN, L.K_MOMENT}:
-                one = get(get(dictionary, L.D_PAYLOADS), first)
-                other = get(get(dictionary, L.D_PAYLOADS), second)
-                return comparison_result(int(one > other) - int(one < other), operator)
+                left = get(get(dictionary, L.D_PAYLOADS), first)
+                right = get(get(dictionary, L.D_PAYLOADS), second)
+                return comparison_result(int(left > right) - int(left < right), operator)
     as_number(dictionary, stack, 0)
     as_number(dictionary, stack, 2)
     if get(stack, 0) != L.IS_ERROR and get(stack, 2) != L.IS_ERROR:
         sign = compare_numbers(get(stack, 0), get(stack, 1), get(stack, 2), get(stack, 3))
         return comparison_result(sign, operator)
-    # Not both numbers, and not the same term: unequal, and without an order.
+    # Not two numbers, and not the same term: unequal, and without an order.
     return comparison_result(1, operator) if operator <= L.UNEQUAL else L.NO_ORDER
 
 
@@ -293,30 +293,30 @@ def apply_binary(stack: int, at: int, op: int) -> None:
         return
     if op in {L.X_MIN, L.X_MAX}:
         sign = compare_numbers(first_type, first, second_type, second)
-        # Of two equal numbers the integer stays.
+        # Of two equal numbers the integer is the result.
         takes_second = sign > 0 if op == L.X_MIN else sign < 0
         if takes_second or (sign == 0 and second_type == L.IS_INTEGER):
             put(stack, at, second_type)
             put(stack, at + 1, second)
         return
-    one = float(first) if first_type == L.IS_INTEGER else as_double(first)
-    other = float(second) if second_type == L.IS_INTEGER else as_double(second)
+    left = float(first) if first_type == L.IS_INTEGER else as_double(first)
+    right = float(second) if second_type == L.IS_INTEGER else as_double(second)
     if op == L.X_ADD:
-        put_double(stack, at, one + other)
+        put_double(stack, at, left + right)
     elif op == L.X_SUBTRACT:
-        put_double(stack, at, one - other)
+        put_double(stack, at, left - right)
     elif op == L.X_MULTIPLY:
-        put_double(stack, at, one * other)
+        put_double(stack, at, left * right)
     elif op == L.X_POWER:
-        put_double(stack, at, power(one, other) if one != 0.0 or other >= 0.0 else math.inf)
-    elif other == 0.0:
+        put_double(stack, at, power(left, right) if left != 0.0 or right >= 0.0 else math.inf)
+    elif right == 0.0:
         put(stack, at, L.IS_ERROR)
     elif op == L.X_DIVIDE:
-        put_double(stack, at, one / other)
+        put_double(stack, at, left / right)
     elif op == L.X_FLOOR_DIVIDE:
-        put_double(stack, at, one // other)
+        put_double(stack, at, left // right)
     else:
-        put_double(stack, at, one % other)
+        put_double(stack, at, left % right)
 
 
 @kernel

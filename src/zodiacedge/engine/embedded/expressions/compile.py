@@ -1,6 +1,6 @@
 """Compilation of expressions to postfix code, which `arithmetic` evaluates on a stack.
 
-A function that has an opcode becomes one; every other function is a host function.
+Functions without an opcode are host functions.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class ExpressionCode:
             case Call(function=function, args=args, registered=registered):
                 if not registered and function in _FUNCTIONS:
                     return self._operation(function, args, registers)
-                given = [word for arg in args for word in self.of(arg, registers)]
-                return [*given, L.X_HOST, self._host(function, len(args), registered=registered)]
+                code = [word for arg in args for word in self.of(arg, registers)]
+                return [*code, L.X_HOST, self._host(function, len(args), registered=registered)]
             case _:
                 return [L.X_TERM, self._terms.constant(expression)]
 

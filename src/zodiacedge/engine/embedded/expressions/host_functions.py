@@ -1,7 +1,7 @@
 """Host functions, which Python computes: functions on text and dates, and registered functions.
 
-The machine looks results up in a table, by arguments. Arguments without a result are queued, the host
-computes them in one batch, and the machine repeats its pass. Functions are deterministic: results are kept.
+The machine looks up results in a table, by arguments. Arguments without a result are queued, the host
+computes them in one batch, and the machine repeats its pass. Functions are deterministic: results are cached.
 
 A vectorised function gets its arguments in batches, as Arrow arrays that are made from the dictionary's
 columns without a Python object per row; its results are encoded the same way.
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.registry import Function, Registry
     from zodiacedge.engine.scalar.host_functions import Values
-    from zodiacedge.terms import Term
 
 
 BATCH = 65_536
@@ -60,9 +59,11 @@ _TYPE_OF_KIND = np.array([_TYPES.index(_ARROW.get(kind)) for kind in range(L.K_M
 class HostFunction:
     """A function of one arity: its results so far, and the queue of arguments to compute."""
 
-    def __init__(self, function: str, arity: int, *, registered: bool, meant: Function | None = None) -> None:
-        """Start with no results; `meant` is the registered function, if it is one."""
-        self.meant = meant
+    def __init__(
+        self, function: str, arity: int, *, registered: bool, definition: Function | None = None
+    ) -> None:
+        """Start with no results; `definition` is that of a registered function."""
+        self.definition = definition
         self.function = function
         self.arity = arity
         self.registered = registered
@@ -74,62 +75,64 @@ class HostFunction:
 
     def compute(self, dictionary: Dictionary, registry: Registry) -> None:
         """Compute the results of the queued arguments."""
-        asked = self.wanted.rows.copy()
-        if not len(asked):
+        args = self.wanted.rows.copy()
+        if not len(args):
             return
-        # The queue is cleared first: arguments that raise are not computed again by the next query.
+        # Cleared first: the next query must not compute again arguments for which the function raises.
         self.wanted.clear()
-        self.wanted.reserve(max(_ROOM, 2 * len(asked)))
+        self.wanted.reserve(max(_ROOM, 2 * len(args)))
         function = registry.functions.get(self.function) if self.registered else None
         if function and function.vectorised:
-            results = _in_batches(function, asked, dictionary)
-        elif self.registered or len(asked) < _WORTH_COLUMNS:
-            results = self._one_by_one(asked, dictionary, registry)
+            results = _in_batches(function, args, dictionary)
+        elif self.registered or len(args) < _WORTH_COLUMNS:
+            results = self._one_by_one(args, dictionary, registry)
         else:
-            results = self._by_columns(asked, dictionary, registry)
-        self.known.append_distinct(np.concatenate((asked, results[:, None]), axis=1))
+            results = self._by_columns(args, dictionary, registry)
+        self.known.append_distinct(np.concatenate((args, results[:, None]), axis=1))
 
-    def _by_columns(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
+    def _by_columns(self, args: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
         from zodiacedge.engine.embedded.expressions.text_vectorised import compute_columns  # noqa: PLC0415 - loads Arrow
 
-        results = np.empty(len(asked), np.int32)
-        for start in range(0, len(asked), BATCH):
-            batch = asked[start : start + BATCH]
-            taken, computed = compute_columns(self.function, batch, dictionary)
+        results = np.empty(len(args), np.int32)
+        for start in range(0, len(args), BATCH):
+            batch = args[start : start + BATCH]
+            computed, ids = compute_columns(self.function, batch, dictionary)
             out = results[start : start + BATCH]
-            out[taken] = computed
-            out[~taken] = self._one_by_one(batch[~taken], dictionary, registry)
+            out[computed] = ids
+            out[~computed] = self._one_by_one(batch[~computed], dictionary, registry)
         return results
 
-    def _one_by_one(self, asked: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
-        terms = {number: dictionary.decode(number) for number in np.unique(asked).tolist()}
-        results = (self._one([terms[n] for n in row], dictionary, registry) for row in asked.tolist())
-        return np.fromiter(results, np.int32, len(asked))
+    def _one_by_one(self, args: Ids, dictionary: Dictionary, registry: Registry) -> Ids:
+        terms = {number: dictionary.decode(number) for number in np.unique(args).tolist()}
+        calls = (Call(self.function, tuple(terms[n] for n in row), self.registered) for row in args.tolist())
+        return np.fromiter((_result(call, dictionary, registry) for call in calls), np.int32, len(args))
 
-    def _one(self, args: list[Term], dictionary: Dictionary, registry: Registry) -> int:
-        call = Call(self.function, tuple(args), self.registered)
-        try:
-            return dictionary.encode(evaluate(call, {}, registry))
-        except NoValue:
-            return _NO_VALUE
+
+def _result(call: Call, dictionary: Dictionary, registry: Registry) -> int:
+    try:
+        return dictionary.encode(evaluate(call, {}, registry))
+    except NoValue:
+        return _NO_VALUE
 
 
 def host_function(
     terms: TermSpace, function: str, arity: int, registry: Registry, *, registered: bool
 ) -> HostFunction:
-    """Return a host function with its results so far; a function registered again has none."""
+    """Return a host function with its cached results; registering it again drops them."""
     if arity > L.MASK_COLUMNS:
         raise too_wide(f"the function {function}", arity, L.MASK_COLUMNS)
     key = (function, arity, registered)
-    meant = registry.functions.get(function) if registered else None
+    definition = registry.functions.get(function) if registered else None
     known = terms.host_functions.get(key)
-    if not isinstance(known, HostFunction) or known.meant is not meant:
-        known = terms.host_functions[key] = HostFunction(function, arity, registered=registered, meant=meant)
+    if not isinstance(known, HostFunction) or known.definition is not definition:
+        known = terms.host_functions[key] = HostFunction(
+            function, arity, registered=registered, definition=definition
+        )
     return known
 
 
 def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
-    """Return terms as an Arrow array; all of them have Python values of this type."""
+    """Return terms, all of whose Python values are of one type, as an Arrow array."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and only hosts that vectorise need it
 
     from zodiacedge.engine.embedded.expressions.text_vectorised import strings  # noqa: PLC0415
@@ -144,22 +147,23 @@ def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
     return pa.array(payloads).view(arrow_type(kind))
 
 
-def _in_batches(function: Function, asked: Ids, dictionary: Dictionary) -> Ids:
-    results = np.full(len(asked), _NO_VALUE, np.int32)
-    types = _TYPE_OF_KIND[dictionary.kinds[asked]]
-    alike = np.zeros(len(asked), np.int64)
+def _in_batches(function: Function, args: Ids, dictionary: Dictionary) -> Ids:
+    """Call a vectorised function with batches of rows whose arguments are of the same types."""
+    results = np.full(len(args), _NO_VALUE, np.int32)
+    types = _TYPE_OF_KIND[dictionary.kinds[args]]
+    groups = np.zeros(len(args), np.int64)
     for column in types.T:
-        alike = np.unique(alike * len(_TYPES) + column, return_inverse=True)[1]
-    for number in range(int(alike.max()) + 1):
-        positions = np.flatnonzero(alike == number)
+        groups = np.unique(groups * len(_TYPES) + column, return_inverse=True)[1]
+    for group in range(int(groups.max()) + 1):
+        positions = np.flatnonzero(groups == group)
         for start in range(0, len(positions), BATCH):
             batch = positions[start : start + BATCH]
             columns = [
-                arrow_column(dictionary, asked[batch, n], kind)
+                arrow_column(dictionary, args[batch, n], kind)
                 for n, type_number in enumerate(types[batch[0]].tolist())
                 if (kind := _TYPES[type_number])
             ]
-            if len(columns) == asked.shape[1]:
+            if len(columns) == args.shape[1]:
                 results[batch] = _called(function, columns, len(batch), dictionary)
     return results
 
@@ -183,20 +187,14 @@ def _encoded(dictionary: Dictionary, values: Values) -> Ids:
     from zodiacedge.engine.embedded.expressions.text_vectorised import encode_strings  # noqa: PLC0415
 
     if isinstance(values, list):
-        return _encoded_one_by_one(dictionary, values)
+        ids = [_NO_VALUE if term is None else dictionary.encode(term) for term in map(term_of, values)]
+        return np.array(ids, np.int32)
     if values.type == pa.string():
         valid: Flags = values.is_valid().to_numpy(zero_copy_only=False)
-        ids = np.full(len(values), _NO_VALUE, np.int32)
-        ids[valid] = encode_strings(dictionary, values.drop_null())
-        return ids
+        results = np.full(len(values), _NO_VALUE, np.int32)
+        results[valid] = encode_strings(dictionary, values.drop_null())
+        return results
     return _encoded_numbers(dictionary, values)
-
-
-def _encoded_one_by_one(dictionary: Dictionary, values: list[object]) -> Ids:
-    terms = map(term_of, values)
-    return np.fromiter(
-        (_NO_VALUE if term is None else dictionary.encode(term) for term in terms), np.int32, len(values)
-    )
 
 
 def _encoded_numbers(dictionary: Dictionary, values: pa.Array) -> Ids:

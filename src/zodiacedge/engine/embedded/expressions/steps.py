@@ -1,7 +1,7 @@
-"""Kernels of the steps of a rule that are comparisons and bindings.
+"""Kernels of the comparison and binding steps of a rule.
 
-Where an expression has no value (a division by zero), a binding leaves its register unbound; steps that need
-it are skipped, and in the end the error is counted. `arithmetic` computes values.
+If an expression has no value (a division by zero), a binding leaves its register unbound; steps that need the
+register are skipped, and the emit step counts the error. `arithmetic` computes values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
 @kernel
 def has_no_value(steps: int, step: int, spec: int, registers: int) -> bool:
-    """Whether a register that an atom needs was left without a value by an error."""
+    """Whether an atom reads a register that has no value because of an error."""
     for column in range(get(steps, step + L.P_ARITY)):
         here = get(steps, step + L.P_SPEC) + column * L.SPEC_WORDS
         if get(spec, here) == L.MODE_REGISTER and get(registers, get(spec, here + 1)) < 0:
@@ -45,18 +45,20 @@ def compare_step(frame: int, step: int) -> int:
     left = get(steps, step + L.P_LEFT)
     right = get(steps, step + L.P_RIGHT)
     operator = get(steps, step + L.P_OPERATOR)
-    behind = at + left * L.EXPRESSION_WORDS
+    right_at = at + left * L.EXPRESSION_WORDS
     if not code_has_value(spec, at, left + right, registers):
         return L.HOLDS
     if operator <= L.UNEQUAL and left == 1 and right == 1:
         first = get(spec, at + 1) if get(spec, at) == L.X_TERM else get(registers, get(spec, at + 1))
         second = (
-            get(spec, behind + 1) if get(spec, behind) == L.X_TERM else get(registers, get(spec, behind + 1))
+            get(spec, right_at + 1)
+            if get(spec, right_at) == L.X_TERM
+            else get(registers, get(spec, right_at + 1))
         )
         if first == second:
             return L.HOLDS if operator == L.EQUAL else L.FAILS
     evaluate_code(frame, at, left, stack, 0)
-    evaluate_code(frame, behind, right, stack, 2)
+    evaluate_code(frame, right_at, right, stack, 2)
     return compare_values(dictionary, stack, operator)
 
 
@@ -81,7 +83,7 @@ def bind_step(frame: int, step: int) -> int:
         put(registers, register, term)
     elif term >= 0 and get(registers, register) != term:
         return L.FAILS
-    # An expression that lacks a value because of an earlier error is not a further error.
+    # An expression without a value because of an earlier error is not a further error.
     return L.HOLDS if term >= 0 or not known else L.NO_ORDER
 
 

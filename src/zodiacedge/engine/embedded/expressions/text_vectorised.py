@@ -1,8 +1,8 @@
 """Functions on text and dates, a column at a time, on Arrow's kernels.
 
-Only arguments of the usual kinds are taken: plain strings, integers as positions, dateTimes. Other rows (a
-text with a language tag, a letter whose upper case is more than one letter) are left to the definition, row
-by row. Results are the same terms as those of the definition.
+Only rows of plain strings, integers as positions, and dateTimes are computed. The definition computes other
+rows (a text with a language tag, a letter whose upper case is more than one letter) one by one. The results
+are the same terms as those of the definition.
 """
 
 from __future__ import annotations
@@ -26,29 +26,28 @@ if TYPE_CHECKING:
     Column = Callable[[Dictionary, Ids], Ids]
 
 _MICROSECONDS = 1_000_000
-# No text has more letters: Arrow counts their bytes in 32 bits.
+# No text is longer: Arrow's offsets have 32 bits.
 _LONGEST = 2**31 - 1
-_WHOLE = "^-?[0-9]{1,18}$"
+_INTEGER = "^-?[0-9]{1,18}$"
 _REAL = r"^-?[0-9]{1,100}\.[0-9]{1,100}([eE][+-]?[0-9]{1,2})?$"
 
 
-def compute_columns(function: str, asked: Ids, dictionary: Dictionary) -> tuple[Flags, Ids]:
-    """Compute a function of rows of arguments: return which rows were taken, and their results."""
-    kinds = dictionary.kinds[asked]
-    taken = _taken(function, kinds)
-    if function in _ASCII_ONLY and taken.any():
-        rows = np.flatnonzero(taken)
-        taken[rows[~_is_ascii(strings(dictionary, asked[rows, 0]))]] = False
+def compute_columns(function: str, args: Ids, dictionary: Dictionary) -> tuple[Flags, Ids]:
+    """Compute a function of rows of arguments; return the flags of the rows computed, and their results."""
+    computed = _accepted(function, dictionary.kinds[args])
+    if function in _ASCII_ONLY and computed.any():
+        rows = np.flatnonzero(computed)
+        computed[rows[~_is_ascii(strings(dictionary, args[rows, 0]))]] = False
     if function == "num":
-        rows = np.flatnonzero(taken)
-        taken[rows[~_reads_as_number(dictionary, asked[rows, 0])]] = False
-    if not taken.any():
-        return taken, np.zeros(0, np.int32)
-    return taken, _COLUMNS[function](dictionary, asked[taken])
+        rows = np.flatnonzero(computed)
+        computed[rows[~_reads_as_number(dictionary, args[rows, 0])]] = False
+    if not computed.any():
+        return computed, np.zeros(0, np.int32)
+    return computed, _COLUMNS[function](dictionary, args[computed])
 
 
 def strings(dictionary: Dictionary, ids: Ids) -> pa.StringArray:
-    """Return the texts of terms as an Arrow array; all of them must have one."""
+    """Return the texts of terms, all of which must have one, as an Arrow array."""
     ends, text = dictionary.texts(ids)
     return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(text))
 
@@ -65,7 +64,8 @@ def encode_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = L.
     return dictionary.encode_texts(kind, np.diff(ends).astype(np.int64), data)
 
 
-def _taken(function: str, kinds: NDArray[np.int8]) -> Flags:
+def _accepted(function: str, kinds: NDArray[np.int8]) -> Flags:
+    """Return for each row whether its arguments are of the kinds that are computed by column."""
     if function in _DATES:
         return np.asarray(kinds[:, 0] == L.K_MOMENT)
     if function == "str":
@@ -87,8 +87,8 @@ def _is_ascii(texts: pa.StringArray) -> Flags:
 def _reads_as_number(dictionary: Dictionary, ids: Ids) -> Flags:
     flags = dictionary.kinds[ids] != L.K_STRING
     texts = strings(dictionary, ids[~flags])
-    reads = pc.or_(pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _REAL))
-    flags[~flags] = reads.to_numpy(zero_copy_only=False)
+    matches = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _REAL))
+    flags[~flags] = matches.to_numpy(zero_copy_only=False)
     return np.asarray(flags)
 
 
@@ -106,30 +106,30 @@ def _text(dictionary: Dictionary, number: int) -> str:
     return text
 
 
-def _length(dictionary: Dictionary, asked: Ids) -> Ids:
-    lengths = pc.utf8_length(strings(dictionary, asked[:, 0])).to_numpy()
+def _length(dictionary: Dictionary, args: Ids) -> Ids:
+    lengths = pc.utf8_length(strings(dictionary, args[:, 0])).to_numpy()
     return dictionary.encode_integers(lengths.astype(np.int64))
 
 
-def _joined(dictionary: Dictionary, asked: Ids) -> Ids:
-    columns = [strings(dictionary, column) for column in asked.T]
+def _joined(dictionary: Dictionary, args: Ids) -> Ids:
+    columns = [strings(dictionary, column) for column in args.T]
     return encode_strings(dictionary, pc.binary_join_element_wise(*columns, ""))
 
 
 def _mapped(function: str) -> Column:
-    def column(dictionary: Dictionary, asked: Ids) -> Ids:
-        texts = strings(dictionary, asked[:, 0])
+    def column(dictionary: Dictionary, args: Ids) -> Ids:
+        texts = strings(dictionary, args[:, 0])
         return encode_strings(dictionary, pc.call_function(function, [texts]))
 
     return column
 
 
 def _tested(function: str) -> Column:
-    def column(dictionary: Dictionary, asked: Ids) -> Ids:
-        holds = np.zeros(len(asked), np.int64)
-        for (part,), positions in _groups(asked[:, 1]):
-            texts = strings(dictionary, asked[positions, 0])
-            options = pc.MatchSubstringOptions(_text(dictionary, part))
+    def column(dictionary: Dictionary, args: Ids) -> Ids:
+        holds = np.zeros(len(args), np.int64)
+        for (pattern,), positions in _groups(args[:, 1]):
+            texts = strings(dictionary, args[positions, 0])
+            options = pc.MatchSubstringOptions(_text(dictionary, pattern))
             matches = pc.call_function(function, [texts], options)
             holds[positions] = matches.to_numpy(zero_copy_only=False)
         return dictionary.encode_numbers(L.K_BOOLEAN, holds)
@@ -137,11 +137,11 @@ def _tested(function: str) -> Column:
     return column
 
 
-def _part(dictionary: Dictionary, asked: Ids) -> Ids:
-    results = np.zeros(len(asked), np.int32)
+def _substring(dictionary: Dictionary, args: Ids) -> Ids:
+    results = np.zeros(len(args), np.int32)
     payloads = dictionary.payloads
-    for (first, *length), positions in _groups(*asked.T[1:]):
-        texts = strings(dictionary, asked[positions, 0])
+    for (first, *length), positions in _groups(*args.T[1:]):
+        texts = strings(dictionary, args[positions, 0])
         start = int(payloads[first])
         stop = min(max(start + int(payloads[length[0]]), 1) - 1, _LONGEST) if length else None
         start = min(max(start, 1) - 1, _LONGEST)
@@ -151,47 +151,47 @@ def _part(dictionary: Dictionary, asked: Ids) -> Ids:
     return results
 
 
-def _replaced(dictionary: Dictionary, asked: Ids) -> Ids:
-    results = np.full(len(asked), -1, np.int32)
-    for (old, new), positions in _groups(asked[:, 1], asked[:, 2]):
-        wanted = _text(dictionary, old)
-        if wanted:
-            texts = strings(dictionary, asked[positions, 0])
-            changed = pc.replace_substring(texts, wanted, _text(dictionary, new))
-            results[positions] = encode_strings(dictionary, changed)
+def _replaced(dictionary: Dictionary, args: Ids) -> Ids:
+    results = np.full(len(args), -1, np.int32)
+    for (old, new), positions in _groups(args[:, 1], args[:, 2]):
+        pattern = _text(dictionary, old)
+        if pattern:
+            texts = strings(dictionary, args[positions, 0])
+            replaced = pc.replace_substring(texts, pattern, _text(dictionary, new))
+            results[positions] = encode_strings(dictionary, replaced)
     return results
 
 
-def _as_text(dictionary: Dictionary, asked: Ids) -> Ids:
-    return encode_strings(dictionary, strings(dictionary, asked[:, 0]))
+def _as_text(dictionary: Dictionary, args: Ids) -> Ids:
+    return encode_strings(dictionary, strings(dictionary, args[:, 0]))
 
 
-def _number(dictionary: Dictionary, asked: Ids) -> Ids:
-    ids = asked[:, 0]
+def _number(dictionary: Dictionary, args: Ids) -> Ids:
+    ids = args[:, 0]
     kinds = dictionary.kinds[ids].copy()
     payloads = dictionary.payloads[ids].copy()
-    of_text = np.flatnonzero(kinds == L.K_STRING)
+    from_text = np.flatnonzero(kinds == L.K_STRING)
     kinds[kinds != L.K_INTEGER] = L.K_DOUBLE
-    texts = strings(dictionary, ids[of_text])
-    whole = pc.match_substring_regex(texts, _WHOLE)
+    texts = strings(dictionary, ids[from_text])
+    whole = pc.match_substring_regex(texts, _INTEGER)
     is_whole: Flags = whole.to_numpy(zero_copy_only=False)
-    kinds[of_text[is_whole]] = L.K_INTEGER
-    payloads[of_text[is_whole]] = texts.filter(whole).cast(pa.int64()).to_numpy()
+    kinds[from_text[is_whole]] = L.K_INTEGER
+    payloads[from_text[is_whole]] = texts.filter(whole).cast(pa.int64()).to_numpy()
     real = texts.filter(pc.invert(whole)).cast(pa.float64()).to_numpy()
-    payloads[of_text[~is_whole]] = (real + 0.0).view(np.int64)
+    payloads[from_text[~is_whole]] = (real + 0.0).view(np.int64)
     return dictionary.encode_numbers(kinds, payloads)
 
 
 def _dated(function: str) -> Column:
-    def column(dictionary: Dictionary, asked: Ids) -> Ids:
-        moments = dictionary.payloads[asked[:, 0]]
+    def column(dictionary: Dictionary, args: Ids) -> Ids:
+        moments = dictionary.payloads[args[:, 0]]
         if function == "seconds":
             second = np.floor_divide(moments, _MICROSECONDS) % 60
             seconds = second + (moments % _MICROSECONDS) / _MICROSECONDS
             return dictionary.encode_numbers(L.K_DOUBLE, seconds.view(np.int64))
         times = pa.array(moments).view(pa.timestamp("us"))
-        part = pc.call_function(_ARROW_NAMES.get(function, function), [times])
-        return dictionary.encode_integers(part.to_numpy().astype(np.int64))
+        field = pc.call_function(_ARROW_NAMES.get(function, function), [times])
+        return dictionary.encode_integers(field.to_numpy().astype(np.int64))
 
     return column
 
@@ -202,7 +202,7 @@ _ASCII_ONLY = ("lower", "upper")
 _COLUMNS: dict[str, Column] = {
     "concat": _joined,
     "strlen": _length,
-    "substr": _part,
+    "substr": _substring,
     "lower": _mapped("ascii_lower"),
     "upper": _mapped("ascii_upper"),
     "contains": _tested("match_substring"),

@@ -1,5 +1,5 @@
-"""Facts on their way in and out, as rows of term ids.
+"""Facts that a change inserts or deletes, as rows of term ids.
 
-batch     facts of the next change, and their fact delta on the database
+batch     facts of the next change, and their effective delta on the database
 ntriples  the compiled parser of N-Triples and N-Quads
 """

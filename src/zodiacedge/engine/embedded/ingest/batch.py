@@ -1,13 +1,14 @@
 """Facts that a change inserts or deletes, as rows of term ids, and their delta on a database.
 
-Terms go into the dictionary at once: it only grows, and entries that a refused change left behind are not
-state. N-Triples and N-Quads never become Python objects; other formats do, a batch at a time.
+Terms are added to the dictionary at once: it only grows, and terms of a refused change are not state. Facts
+of N-Triples and N-Quads never become Python objects; those of other formats do, a batch at a time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,15 +47,14 @@ class EmbeddedBatch:
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Add facts."""
-        given = list(facts)
-        if not given:
+        facts = list(facts)
+        if not facts:
             return
-        numbers = self.store.dictionary.encode_all(term for fact in given for term in fact.args).tolist()
+        terms = (term for fact in facts for term in fact.args)
+        numbers = iter(self.store.dictionary.encode_all(terms).tolist())
         flat: dict[Relation, list[int]] = {}
-        at = 0
-        for fact in given:
-            ids = numbers[at : at + len(fact.args)]
-            at += len(ids)
+        for fact in facts:
+            ids = list(islice(numbers, len(fact.args)))
             relation = Relation(fact.relation, len(ids))
             if fact.relation == RDF_TYPE and len(ids) == 2:
                 relation = Relation.of_class(ids.pop())
@@ -75,12 +75,12 @@ class EmbeddedBatch:
             else:
                 self._add_triples(batch)
 
-    def _read(self, one: FileReading) -> Iterator[list[Fact] | Ids]:
-        if one.source.format in {Format.NTRIPLES, Format.NQUADS}:
+    def _read(self, reading: FileReading) -> Iterator[list[Fact] | Ids]:
+        if reading.source.format in {Format.NTRIPLES, Format.NQUADS}:
             from zodiacedge.engine.embedded.ingest.ntriples.reader import triple_batches  # noqa: PLC0415 - many kernels
 
-            return triple_batches(one, self.store.dictionary)
-        return fact_batches(one)
+            return triple_batches(reading, self.store.dictionary)
+        return fact_batches(reading)
 
     def _add_triples(self, triples: Ids) -> None:
         from zodiacedge.engine.embedded.ingest.ntriples.reader import group_triples  # noqa: PLC0415 - many kernels
@@ -97,23 +97,23 @@ class EmbeddedBatch:
     def merge(self, other: EmbeddedBatch) -> None:
         """Add the facts of another batch."""
         if other.store is not self.store:
-            # Its rows are numbers of other terms.
+            # Its ids are those of another dictionary.
             hint = "load them again there: with kb.change() as c: c.load(…)"
             raise UsageProblem(Diagnostic("U024", "facts were loaded for another knowledge base", hint))
-        for relation, pieces in other._rows.items():
-            self._rows.setdefault(relation, []).extend(pieces)
+        for relation, arrays in other._rows.items():
+            self._rows.setdefault(relation, []).extend(arrays)
 
     def predicates(self) -> frozenset[Predicate]:
-        """Return the predicates of the facts so far."""
+        """Return the predicates of the facts."""
         return frozenset(map(self.store.predicate, self._rows))
 
     def distinct(self) -> Segment:
         """Return the facts, without duplicates."""
         segment = Segment()
-        for relation, pieces in self._rows.items():
+        for relation, arrays in self._rows.items():
             table = segment.table(relation)
-            table.reserve(sum(map(len, pieces)))
-            for rows in pieces:
+            table.reserve(sum(map(len, arrays)))
+            for rows in arrays:
                 table.insert(rows)
             table.trim()
         return segment
@@ -134,12 +134,12 @@ class EmbeddedFactDelta:
 
     @cached_property
     def deleted(self) -> Mapping[Relation, Ids]:
-        """The rows to delete that are explicit and are not inserted again."""
+        """The rows to delete that are explicit and are not among the rows to insert."""
         deleted = dict(_filtered(self.remove, self.store.explicit, present=True))
         for relation, rows in deleted.items():
-            again = self.add.tables.get(relation)
-            if again is not None:
-                deleted[relation] = again.filter(rows, present=False)
+            inserted = self.add.tables.get(relation)
+            if inserted is not None:
+                deleted[relation] = inserted.filter(rows, present=False)
         return {relation: rows for relation, rows in deleted.items() if len(rows)}
 
     @property
@@ -167,31 +167,30 @@ class EmbeddedFactDelta:
         return sum(map(len, rows.values())), min(facts, key=format_atom, default=None)
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterator[Fact]:
-        """Yield the explicit facts of the next version that are instances of an atom: all, or so many."""
+        """Yield the explicit facts of the next version that are instances of an atom, at most so many."""
         find = self.store.dictionary.find
         ids = [arg if isinstance(arg, Variable) else find(arg) for arg in atom.args]
         if -1 in ids:
             return
         tables = self.store.explicit.tables
         for name in _tables_of(atom.relation, ids, {**tables, **self.inserted}):
-            found = [self._left(name, _instances(name, tables[name].rows, ids))] if name in tables else []
-            found += [_instances(name, self.inserted[name], ids)] if name in self.inserted else []
-            for rows in found:
-                some = rows[:most]
-                yield from self.store.facts_of(name, some)
-                most = None if most is None else most - len(some)
+            instances = [self._kept(name, _instances(name, tables[name].rows, ids))] if name in tables else []
+            instances += [_instances(name, self.inserted[name], ids)] if name in self.inserted else []
+            for rows in instances:
+                yield from self.store.facts_of(name, rows[:most])
+                most = None if most is None else max(most - len(rows), 0)
 
     def holds(self, term: Term) -> bool:
         """Whether an explicit fact of the next version has this term as an argument."""
         number = self.store.dictionary.find(term)
         if number < 0:
             return False
-        there = ((name, table.rows) for name, table in self.store.explicit.tables.items())
-        return any(len(self._left(name, rows_with(name, rows, number))) for name, rows in there) or any(
-            len(rows_with(name, rows, number)) for name, rows in self.inserted.items()
-        )
+        return any(
+            len(self._kept(name, rows_with(name, table.rows, number)))
+            for name, table in self.store.explicit.tables.items()
+        ) or any(len(rows_with(name, rows, number)) for name, rows in self.inserted.items())
 
-    def _left(self, relation: Relation, rows: Ids) -> Ids:
+    def _kept(self, relation: Relation, rows: Ids) -> Ids:
         """Return the explicit rows that are not deleted."""
         if relation not in self.deleted:
             return rows
@@ -200,11 +199,12 @@ class EmbeddedFactDelta:
         return deleted.filter(rows, present=False)
 
 
-def _filtered(segment: Segment, among: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:
+def _filtered(segment: Segment, other: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:
+    """Yield the rows of a segment that are in another segment, or those that are not."""
     for relation, table in segment.tables.items():
-        there = among.tables.get(relation)
-        if there is not None:
-            rows = there.filter(table.rows, present=present)
+        existing = other.tables.get(relation)
+        if existing is not None:
+            rows = existing.filter(table.rows, present=present)
         else:
             rows = table.rows[:0] if present else table.rows
         if len(rows):
@@ -216,12 +216,12 @@ def _tables_of(
 ) -> list[Relation]:
     """Return the tables that may hold instances of an atom, whose terms are given by their ids."""
     if relation != RDF_TYPE or len(ids) != 2:
-        one = Relation(relation, len(ids))
+        name = Relation(relation, len(ids))
     elif isinstance(ids[1], Variable):
         return [name for name in tables if name.is_class]
     else:
-        one = Relation.of_class(ids[1])
-    return [one] if one in tables else []
+        name = Relation.of_class(ids[1])
+    return [name] if name in tables else []
 
 
 def _instances(relation: Relation, rows: Ids, ids: Sequence[int | Variable]) -> Ids:
@@ -229,11 +229,11 @@ def _instances(relation: Relation, rows: Ids, ids: Sequence[int | Variable]) -> 
     columns: list[Ids | int] = list(rows.T)
     if relation.is_class:
         columns.append(relation.member_of)
-    chosen = np.ones(len(rows), np.bool_)
+    matches = np.ones(len(rows), np.bool_)
     first: dict[Variable, Ids | int] = {}
-    for column, one in zip(columns, ids, strict=True):
-        chosen &= column == (first.setdefault(one, column) if isinstance(one, Variable) else one)
-    return rows[chosen]
+    for column, arg in zip(columns, ids, strict=True):
+        matches &= column == (first.setdefault(arg, column) if isinstance(arg, Variable) else arg)
+    return rows[matches]
 
 
 def rows_with(relation: Relation, rows: Ids, term: int) -> Ids:

@@ -1,9 +1,9 @@
 """The disk cache of compiled kernels, keyed by a hash of their sources.
 
-Numba keys its cache by the path of a function's file. So the same package at another path (in the zip archive
-that goes to Spark's executors, or in an environment that is unpacked there) would compile all kernels again.
-And Numba does not notice an edit in a function that another file calls. Here one hash of all sources with
-kernels is the stamp of every kernel, and all of them share a folder.
+Numba keys its cache by the path of a function's file. The same package at another path (in the zip archive
+that Spark's executors get, or in an environment that is unpacked there) would compile all kernels again. And
+Numba does not notice an edit in a function that another file calls. Here one hash of all sources with kernels
+is the stamp of every kernel, and all of them share a folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOLDER = "zodiacedge"
 
 
 def use_folder() -> None:
-    """Let this process and its children cache kernels in our own folder, unless NUMBA_CACHE_DIR is set."""
+    """Set the cache folder of this process and its children, unless NUMBA_CACHE_DIR is set."""
     if not os.environ.get("NUMBA_CACHE_DIR"):
         os.environ["NUMBA_CACHE_DIR"] = str(_own_folder())
 
@@ -70,15 +70,11 @@ def _package() -> Traversable:
 
 def _own_folder() -> Path:
     name = f"kernels-{_stamp()}-{sys.implementation.cache_tag}-numba-{numba.__version__}"
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zodiacedge" / name
-    try:
-        usual.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return _spare_folder(name)
-    return usual if os.access(usual, os.R_OK | os.W_OK) else _spare_folder(name)
-
-
-def _spare_folder(name: str) -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zodiacedge" / name
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.R_OK | os.W_OK):
+            return folder
     # A service may have no home folder to write to: it compiles once per start.
     return Path(tempfile.mkdtemp(prefix=f"zodiacedge-{name}-"))
 

@@ -1,12 +1,11 @@
 """Compilation of kernels, and raw memory for them.
 
-A kernel is a Python function compiled by Numba, or, where Numba is missing, the same function run as it
-is. Tables are many and grow, so kernels get them by address: `load32(base, i)` reads the i-th 32-bit
-word behind an address. The arrays behind the addresses are owned by Python objects that outlive each
-call. Without Numba the same words are read through `MEMORY`, which knows every array by its address and
-checks bounds.
+A kernel is a Python function compiled by Numba, or, where Numba is missing, interpreted by Python. Tables are
+many and grow, so kernels get them by address: `load32(base, i)` reads the i-th 32-bit word after an address.
+The arrays at the addresses are owned by Python objects that outlive each call. Without Numba the same words
+are read through `MEMORY`, which knows every array by its address and checks bounds.
 
-`cache` keeps compiled kernels on disk.
+`cache` caches compiled kernels on disk.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Memory:
         self._within: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
     def address(self, array: NDArray[Any]) -> int:
-        """Return the address of an array's first element; the array is flat and its owner keeps it."""
+        """Return the address of the first element of a flat array; the caller keeps the array alive."""
         try:
             address = addressof(c_byte.from_buffer(array.data))
         except (TypeError, ValueError):
@@ -58,7 +57,7 @@ class Memory:
         return address
 
     def locate(self, base: int, index: int) -> tuple[NDArray[Any], int]:
-        """Return the array that an address lies in, and which element is meant."""
+        """Return the array that contains an address, and the index of the element."""
         array = self._arrays.get(base)
         if array is not None:
             return array, index
@@ -74,10 +73,7 @@ def _lies_in(array: NDArray[Any], base: int) -> bool:
 
 
 def _load_registries() -> None:
-    """Let Numba load what it loads before its first kernel, but for SciPy, which no kernel of ours needs.
-
-    Looking for SciPy's BLAS takes a third of a second where it is installed.
-    """
+    """Load Numba's registries without SciPy's BLAS, which no kernel needs and which is slow to load."""
     name = "scipy.linalg.cython_blas"
     if name not in sys.modules:
         sys.modules[name] = None  # type: ignore[assignment]
@@ -106,7 +102,7 @@ MEMORY = Memory()
 if TYPE_CHECKING:
 
     def kernel(function: _Kernel) -> _Kernel:
-        """Compile a function, where there is a compiler."""
+        """Compile a function, if Numba is installed."""
         return function
 
     def load8(base: int, index: int) -> int:
@@ -146,7 +142,7 @@ if TYPE_CHECKING:
         """Count the set bits."""
 
     def power(first: float, second: float) -> float:
-        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        """Return a power by IEEE 754: NaN or an infinity where there is no finite number."""
 
     def exponential(value: float) -> float:
         """Return e to a power, infinite where that is too large."""
@@ -274,7 +270,7 @@ elif COMPILED:
 
     @kernel
     def power(first: float, second: float) -> float:
-        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        """Return a power by IEEE 754: NaN or an infinity where there is no finite number."""
         return math.pow(first, second)
 
     @kernel
@@ -287,7 +283,7 @@ elif COMPILED:
 else:
 
     def kernel(function: _Kernel) -> _Kernel:
-        """Leave a function as it is."""
+        """Return a function unchanged."""
         return function
 
     def _load(base: int, index: int) -> int:
@@ -299,7 +295,7 @@ else:
         array[position] = value
 
     def prefetch32(base: int, index: int) -> None:
-        """Do nothing: there is no cache to speak of."""
+        """Do nothing: interpreted code gains nothing from prefetching."""
 
     def multiply63(first: int, second: int) -> int:
         """Multiply and keep the lower 63 bits."""
@@ -314,7 +310,7 @@ else:
         return int(word).bit_count()
 
     def power(first: float, second: float) -> float:
-        """Return a power as IEEE gives it: NaN or an infinity where there is no number."""
+        """Return a power by IEEE 754: NaN or an infinity where there is no finite number."""
         try:
             return math.pow(first, second)
         except ValueError:
@@ -344,5 +340,5 @@ else:
 
 
 def words(count: int) -> NDArray[np.int64]:
-    """Return that many 64-bit words, all zero."""
+    """Return an array of 64-bit words, all zero."""
     return np.zeros(count, np.int64)

@@ -195,8 +195,8 @@ NEEDS_HOST = 4
 
 # The output buffer: rows are inserted in batches, partitioned by slot once the hash set outgrows the cache.
 SLOTS_IN_CACHE = 65536
-ROWS_WORTH_A_PART = 64
-MOST_PARTS = 256
+ROWS_PER_PARTITION = 64
+MOST_PARTITIONS = 256
 SMALL_OUT = 4096
 SHARE_OF_TABLE = 4
 MOST_VISITS = 1_000_000  # rows that a fused atom visits before the machine checks its budget

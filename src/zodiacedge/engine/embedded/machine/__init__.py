@@ -1,10 +1,10 @@
 """The rule machine: one compiled interpreter for the plans of a hyper-node.
 
-sources      tables that an atom reads, and in which version
-assemble     plans to code: steps, columns, sources
-cursors      matches of one atom, as a cursor over its sources
-fused_join   the last atom of a rule, joined in one loop that writes heads
-interpreter  the fixpoint loop
-execute      runs assembled code, a slice of time at a time
-rerun        runs code again that was assembled for an earlier change
+sources      the tables that an atom reads, and their versions
+assemble     assembly of plans to code: steps, columns, sources
+cursors      kernels that enumerate the matches of an atom
+fused_join   kernels that join the last atom of a rule and write its heads
+interpreter  kernels of the semi-naive fixpoint
+execute      execution of code, in slices of time
+rerun        kernel that runs the code of a delta query again
 """

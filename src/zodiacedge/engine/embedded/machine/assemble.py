@@ -1,8 +1,8 @@
-"""Plans to machine code: steps, columns, sources.
+"""Assembly of plans to code of the rule machine: steps, columns, sources.
 
-An `Assembly` collects the variants of one node and holds the arrays behind the machine's frame. By which
-access path an atom reads its tables is decided here, once, before the node runs; which tables these are is
-left to `reads`, and the code of expressions to `expression_code`.
+An `Assembly` collects the variants of one node and owns the arrays behind the machine's frame. It chooses the
+access path of each atom once, before the node runs. `sources` chooses the tables, and `expressions.compile`
+compiles expressions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OUT_WORDS = 1 << 21
 
 
 class Frame(NamedTuple):
-    """What the machine runs: its words, and the words of its state; both with their addresses."""
+    """The machine's frame and its state, as words and as addresses."""
 
     words: NDArray[np.int64]
     at: int
@@ -53,21 +53,21 @@ class Frame(NamedTuple):
 
 @dataclass(slots=True)
 class Assembly:
-    """The variants of one node, and the memory they run in."""
+    """The variants of one node, and the memory that they run in."""
 
     store: Database
     reads: Reads
     registry: Registry
     share: tuple[int, int] = (0, 1)
-    """Which of several equal shares of its first atom's rows a plan reads."""
+    """The slice of the rows of a plan's first atom that this assembly reads, and the number of slices."""
     _variants: list[int] = field(default_factory=list)
     _steps: list[int] = field(default_factory=list)
     _spec: list[int] = field(default_factory=list)
     _sources: list[int] = field(default_factory=list)
     _excluded: list[int] = field(default_factory=list)
-    _arrays: list[NDArray[np.int64]] = field(default_factory=list)
+    _arrays: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     _kept: list[TableSource] = field(default_factory=list)
-    """Everything that is read, so that no table of it goes away."""
+    """All sources, so that their tables outlive the code, which has only addresses."""
     _most_registers: int = 1
     _most_steps: int = 1
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Assembly:
 
     @property
     def hosts(self) -> Sequence[HostFunction]:
-        """The functions of the host that expressions call."""
+        """The host functions that expressions call."""
         return self._expressions.hosts
 
     def add(
@@ -94,16 +94,16 @@ class Assembly:
         exact: bool = False,
         distinct_rows: bool = False,
     ) -> None:
-        """Add a variant: its steps, what it emits and where to, and the rounds it runs in.
+        """Add a variant of a rule.
 
         Args:
             steps: The plan.
-            head: Terms and variables of each row it emits.
-            target: The table that gets the rows.
-            later: Whether it runs in every round but the first, or in the first only.
-            rule: A number to count by.
-            exact: Whether every binding must come, and exactly once.
-            distinct_rows: Whether a row that stands in two tables must be met once.
+            head: Terms and variables of each row that the variant emits.
+            target: The table that the rows are inserted into.
+            later: Whether the variant runs in every round but the first, or in the first only.
+            rule: The number of the rule, for counts.
+            exact: Whether every binding must be emitted exactly once.
+            distinct_rows: Whether a row that is in two tables must be read once.
         """
         first = len(self._steps) // L.STEP_WORDS
         registers: dict[Variable, int] = {}
@@ -137,35 +137,22 @@ class Assembly:
         frame = words(L.FRAME_WORDS)
         state = words(L.STATE_WORDS)
         hosts = [word for host in self.hosts for word in (host.known.at, host.wanted.at, host.arity, 0)]
-        self._arrays = [
-            _given(self._variants),
-            _given(self._steps),
-            _given(self._spec),
-            _given(self._sources),
-            _given(self._excluded),
-            _given([table.at for table in own]),
-            words(self._most_registers or 1),
-            words(2 * self._most_steps or 1),
-            words(L.SCRATCH_WORDS),
-            _given(hosts),
-            words(rules * (1 + self._most_registers)),
-        ]
+        self._arrays = {
+            L.F_VARIANTS: _array(self._variants),
+            L.F_STEPS: _array(self._steps),
+            L.F_SPEC: _array(self._spec),
+            L.F_SOURCES: _array(self._sources),
+            L.F_EXCLUDED: _array(self._excluded),
+            L.F_OWN: _array([table.at for table in own]),
+            L.F_REGISTERS: words(self._most_registers),
+            L.F_CURSORS: words(2 * self._most_steps),
+            L.F_SCRATCH: words(L.SCRATCH_WORDS),
+            L.F_HOSTS: _array(hosts),
+            L.F_ERRORS: words(rules * (1 + self._most_registers)),
+        }
+        for offset, array in self._arrays.items():
+            frame[offset] = MEMORY.address(array)
         frame[L.F_ERROR_WORDS] = 1 + self._most_registers
-        places = (
-            L.F_VARIANTS,
-            L.F_STEPS,
-            L.F_SPEC,
-            L.F_SOURCES,
-            L.F_EXCLUDED,
-            L.F_OWN,
-            L.F_REGISTERS,
-            L.F_CURSORS,
-            L.F_SCRATCH,
-            L.F_HOSTS,
-            L.F_ERRORS,
-        )
-        for place, array in zip(places, self._arrays, strict=True):
-            frame[place] = MEMORY.address(array)
         frame[L.F_VARIANT_COUNT] = len(self._variants) // L.VARIANT_WORDS
         frame[L.F_OWN_COUNT] = len(own)
         frame[L.F_OUT_WORDS] = OUT_WORDS
@@ -173,17 +160,15 @@ class Assembly:
         frame[L.F_STATE] = MEMORY.address(state)
         return Frame(frame, MEMORY.address(frame), state, int(frame[L.F_STATE]))
 
-    def forget_errors(self) -> None:
-        """Count errors from nothing again."""
-        self._arrays[-1][:] = 0
+    def reset_errors(self) -> None:
+        """Reset the counts of errors."""
+        self._arrays[L.F_ERRORS][:] = 0
 
     def errors(self, rule: int) -> tuple[int, dict[Variable, int]]:
-        """Return how many bindings of a rule had no value, and the first: what each variable stood for."""
+        """Return the number of bindings of a rule without a value, and the first of them."""
         size = 1 + self._most_registers
-        if not self._arrays[-1][rule * size]:
-            return 0, {}
-        found = self._arrays[-1][rule * size : (rule + 1) * size].tolist()
-        return found[0], {v: found[1 + n] for v, n in self._names.get(rule, {}).items()}
+        count, *registers = self._arrays[L.F_ERRORS][rule * size : (rule + 1) * size].tolist()
+        return count, {v: registers[n] for v, n in self._names.get(rule, {}).items()} if count else {}
 
     def _step(
         self,
@@ -199,33 +184,16 @@ class Assembly:
             case Match(atom=atom, read=read, bound=bound, once=once):
                 sources = self.reads.sources(atom, read, exact=exact, distinct_rows=distinct_rows)
                 if first and self.share != (0, 1):
-                    sources = list(map(self._shared, sources))
-                self._atom(
-                    L.OP_ATOM,
-                    atom.args,
-                    bound,
-                    sources,
-                    registers,
-                    needed,
-                    once=once and not exact,
-                    exact=exact,
-                )
+                    sources = list(map(self._slice, sources))
+                self._atom(L.OP_ATOM, atom.args, bound, sources, registers, needed, once=once, exact=exact)
             case AggregateRows(aggregate=aggregate, bound=bound):
-                self._atom(
-                    L.OP_ATOM,
-                    step.columns,
-                    bound,
-                    self.reads.rows(aggregate),
-                    registers,
-                    needed,
-                    once=False,
-                    exact=exact,
-                )
+                sources = self.reads.rows(aggregate)
+                self._atom(L.OP_ATOM, step.columns, bound, sources, registers, needed, exact=exact)
             case Absent(atom=atom, bound=bound):
                 sources = self.reads.absent(atom)
                 repeated = {v for v in atom.args if isinstance(v, Variable) and atom.args.count(v) > 1}
                 local = dict(registers)
-                self._atom(L.OP_ABSENT, atom.args, bound, sources, local, repeated, once=False, exact=exact)
+                self._atom(L.OP_ABSENT, atom.args, bound, sources, local, repeated, exact=exact)
                 self._most_registers = max(self._most_registers, len(local) + 1)
             case Test(comparison=comparison):
                 spec = len(self._spec)
@@ -240,9 +208,9 @@ class Assembly:
                 register = registers.setdefault(binding.variable, len(registers))
                 self._steps += [L.OP_BIND, length, spec, checks, register, 0, 0, 0, 0]
 
-    def _shared(self, source: TableSource) -> TableSource:
-        view = source.part.table.share(*self.share)
-        return TableSource(TableView(view, source.part.member_of), RelationVersion.DELTA, source.excluded)
+    def _slice(self, source: TableSource) -> TableSource:
+        table = source.view.table.delta_slice(*self.share)
+        return TableSource(TableView(table, source.view.member_of), RelationVersion.DELTA, source.excluded)
 
     def _atom(
         self,
@@ -253,11 +221,11 @@ class Assembly:
         registers: dict[Variable, int],
         needed: set[Variable],
         *,
-        once: bool,
         exact: bool,
+        once: bool = False,
     ) -> None:
         if sources and all(map(_is_class, sources)) and not isinstance(args[-1], Variable):
-            # Only members of the class that the atom names: there is nothing to see in the second column.
+            # All rows are members of the class that the atom names: the second column needs no check.
             args, bound = args[:1], tuple(column for column in bound if column == 0)
         spec = len(self._spec)
         for column, arg in enumerate(args):
@@ -274,63 +242,63 @@ class Assembly:
         for source in sources:
             self._source(source, bound, exact=exact)
         pairs = len(args) == 2 and self._is_plain(spec, 2, first)
+        once = once and not exact
         self._steps += [op, len(args), spec, first, len(sources), int(once), 0, 0, L.PAIRS if pairs else 0]
 
     def _source(self, source: TableSource, bound: tuple[int, ...], *, exact: bool) -> None:
         self._kept.append(source)
-        table = source.part.table
+        table = source.view.table
         known = [column for column in bound if column < table.arity]
-        whole = len(known) == table.arity
-        # Columns that a mask has no room for are compared row by row.
+        is_row = len(known) == table.arity
+        # Columns beyond those of a mask are compared row by row.
         mask = sum(1 << column for column in known if column < L.MASK_COLUMNS)
-        if whole and table.arity > L.MASK_COLUMNS:
+        if is_row and table.arity > L.MASK_COLUMNS:
             mask = L.WHOLE
         access, index = L.BY_SCAN, 0
         if source.read is RelationVersion.DELTA or not (mask or table.arity == 0):
             mask = 0
-        elif whole and table.is_marked and not exact:
+        elif is_row and table.is_marked and not exact:
             access = L.BY_BIT
-        elif whole:
+        elif is_row:
             access = L.BY_ROW
             table.ensure_hash_set()
         else:
             index, mask = table.ensure_index(mask)
             access = L.BY_INDEX if mask else L.BY_SCAN
-        for part in source.excluded:
-            part.table.ensure_hash_set()
         entry = len(self._excluded)
-        for part in source.excluded:
-            self._excluded += [part.table.at, part.member_of]
+        for view in source.excluded:
+            view.table.ensure_hash_set()
+            self._excluded += [view.table.at, view.member_of]
         self._sources += [
             table.at,
             _RANGES[source.read],
             access,
             index,
             mask,
-            source.part.member_of,
+            source.view.member_of,
             entry,
             len(source.excluded),
         ]
 
     def _code(self, expression: Expression, registers: dict[Variable, int]) -> int:
-        """Append the code of an expression; return how many operations it has."""
+        """Append the code of an expression; return its number of operations."""
         code = self._expressions.of(expression, registers)
         self._spec += code
         return len(code) // L.EXPRESSION_WORDS
 
     def _fuse(self, first: int, head: int, width: int) -> None:
-        """Let the last atom write heads itself, where at most a plain `!=` stands behind it."""
+        """Fuse the last atom with the head, if at most a `!=` of two plain operands comes between them."""
         last = len(self._steps) // L.STEP_WORDS - 1
         if last < first:
             return
         step = self._steps[last * L.STEP_WORDS : (last + 1) * L.STEP_WORDS]
-        wanted = [self._spec[head + 2 * n : head + 2 * n + 2] for n in range(width)]
+        operands = [self._spec[head + 2 * n : head + 2 * n + 2] for n in range(width)]
         mark = L.FUSED
         if step[0] == L.OP_COMPARE and step[1] == step[3] == 1 and step[4] == L.UNEQUAL and last > first:
             mark = L.FUSED_UNEQUAL
             for code in (step[2], step[2] + L.EXPRESSION_WORDS):
                 mode = L.MODE_REGISTER if self._spec[code] == L.X_REGISTER else L.MODE_TERM
-                wanted.append([mode, self._spec[code + 1]])
+                operands.append([mode, self._spec[code + 1]])
             last -= 1
             step = self._steps[last * L.STEP_WORDS : (last + 1) * L.STEP_WORDS]
         if step[0] == L.OP_ATOM and not step[5] and self._is_plain(step[2], step[1], step[3]):
@@ -339,11 +307,11 @@ class Assembly:
             if step[1] == width == 2 and mark == L.FUSED and not any(excluded):
                 self._steps[last * L.STEP_WORDS + L.P_PAIRS] = L.PAIRS_TO_PAIRS
             self._steps[last * L.STEP_WORDS + L.P_ORIGINS] = len(self._spec)
-            for mode, operand in wanted:
+            for mode, operand in operands:
                 self._spec += [self._column(step, operand) if mode == L.MODE_REGISTER else -1, mode, operand]
 
     def _column(self, step: list[int], register: int) -> int:
-        """Return the column of an atom that goes into a register, or -1."""
+        """Return the column of an atom that is written to a register, or -1."""
         for column in range(step[1]):
             at = step[2] + column * L.SPEC_WORDS
             if self._spec[at : at + 2] == [L.MODE_OUT, register]:
@@ -351,31 +319,25 @@ class Assembly:
         return -1
 
     def _is_plain(self, spec: int, arity: int, first: int) -> bool:
-        """Whether the access of each source, from `first` on, settles all that an atom knows."""
-        for source in range(first, len(self._sources) // L.SOURCE_WORDS):
-            mask, member_of = (
-                self._sources[source * L.SOURCE_WORDS + L.S_MASK],
-                self._sources[source * L.SOURCE_WORDS + L.S_CLASS],
-            )
-            if member_of != NO_CLASS and arity != 1:
+        """Whether the access of each source, from `first` on, checks all bound columns of an atom."""
+        for source in range(first * L.SOURCE_WORDS, len(self._sources), L.SOURCE_WORDS):
+            if self._sources[source + L.S_CLASS] != NO_CLASS and arity != 1:
                 return False
+            mask = self._sources[source + L.S_MASK]
             modes = [self._spec[spec + c * L.SPEC_WORDS] for c in range(arity) if not has_column(mask, c)]
             if any(mode not in {L.MODE_OUT, L.MODE_ANY} for mode in modes):
                 return False
         return True
 
 
-def _given(values: list[int]) -> NDArray[np.int64]:
+def _array(values: list[int]) -> NDArray[np.int64]:
     # Never empty, so that it has an address.
     return np.array(values or [0], np.int64)
 
 
 def _is_class(source: TableSource) -> bool:
-    return all(part.is_class for part in (source.part, *source.excluded))
+    return all(view.is_class for view in (source.view, *source.excluded))
 
 
 def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:
-    found = {a for a in head if isinstance(a, Variable)}
-    for step in steps:
-        found.update(used_variables(step))
-    return found
+    return {a for a in head if isinstance(a, Variable)}.union(*map(used_variables, steps))

@@ -1,8 +1,7 @@
-"""How the rule machine finds the matches of an atom: a cursor that moves along the atom's sources.
+"""Kernels that enumerate the matches of an atom, with a cursor over its sources.
 
-A source is a table or a part of it, and is read by its access path: all rows, the chain of an index, one
-row, or one bit. A cursor says which source and which row, so the machine can leave an atom and come back.
-What is done with a match is left to `machine` and `fused`; the paths were chosen by `assemble`.
+A source is a table or a range of its rows, and has an access path, chosen by `assemble`: a scan, the chain
+of an index, a row of the hash set, or a bit. A cursor is a source and a row: the machine can backtrack to it.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ def range_low(at: int, which: int) -> int:
 
 @kernel
 def range_high(at: int, which: int) -> int:
-    """Return the first row behind a range."""
+    """Return the first row after a range."""
     return get(at, L.T_LOW) if which == L.RANGE_OLD else get(at, L.T_HIGH)
 
 
 @kernel
 def fill_key(key: int, spec: int, at: int, arity: int, registers: int) -> None:
-    """Put the known columns of an atom into a key."""
+    """Write the bound columns of an atom to a key."""
     for column in range(arity):
         here = at + column * L.SPEC_WORDS
         if get(spec, here) == L.MODE_TERM:
@@ -46,7 +45,7 @@ def fill_key(key: int, spec: int, at: int, arity: int, registers: int) -> None:
 
 @kernel
 def open_source(sources: int, source: int, key: int, low: int, high: int) -> int:
-    """Return the first row that a source's access leads to, or -1."""
+    """Return the first row on the access path of a source, or -1."""
     table = get(sources, source + L.S_TABLE)
     access = get(sources, source + L.S_ACCESS)
     if access == L.BY_INDEX:
@@ -63,7 +62,7 @@ def open_source(sources: int, source: int, key: int, low: int, high: int) -> int
 
 @kernel
 def next_row(sources: int, source: int, row: int, high: int) -> int:
-    """Return the row that follows on the access path of a source, or -1."""
+    """Return the next row on the access path of a source, or -1."""
     access = get(sources, source + L.S_ACCESS)
     if access == L.BY_INDEX:
         table = get(sources, source + L.S_TABLE)
@@ -84,13 +83,13 @@ def match_row(
     arity: int,
     registers: int,
 ) -> bool:
-    """Whether a row fits an atom; its open columns go into registers."""
+    """Whether a row matches an atom; its free columns are written to registers."""
     table = get(sources, source + L.S_TABLE)
     width = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
-    settled = get(sources, source + L.S_MASK)
+    checked = get(sources, source + L.S_MASK)
     for column in range(arity):
-        if has_column(settled, column):
+        if has_column(checked, column):
             continue
         here = at + column * L.SPEC_WORDS
         mode = get(spec, here)
@@ -107,7 +106,7 @@ def match_row(
 
 @kernel
 def is_excluded(sources: int, source: int, row: int, excluded: int, arity: int, probe: int) -> bool:
-    """Whether a row stands in another table too, one that the source leaves to somebody else."""
+    """Whether a row is also in one of the tables whose rows the source excludes."""
     count = get(sources, source + L.S_EXCLUDED_COUNT)
     if not count:
         return False
@@ -182,7 +181,7 @@ def advance(
 
 @kernel
 def known_term(spec: int, at: int, registers: int) -> int:
-    """Return the term that a column must hold; what stands there where any will do does not matter."""
+    """Return the term that a column must hold, or -1 if it is free."""
     mode = get(spec, at)
     operand = get(spec, at + 1)
     if mode == L.MODE_TERM:
@@ -192,7 +191,7 @@ def known_term(spec: int, at: int, registers: int) -> int:
 
 @kernel
 def open_pairs(source: int, first: int, second: int, low: int, high: int) -> int:
-    """Return the first row of two columns that a source's access leads to, or -1."""
+    """Return the first row on the access path of a source of two columns, or -1."""
     table = get(source, L.S_TABLE)
     access = get(source, L.S_ACCESS)
     if access == L.BY_INDEX:
@@ -211,7 +210,7 @@ def open_pairs(source: int, first: int, second: int, low: int, high: int) -> int
 
 @kernel
 def advance_pairs(frame: int, step: int, cursor: int) -> bool:
-    """Move the cursor of an atom of two columns to its next match: `advance` with nothing in the way."""
+    """Move the cursor of a `PAIRS` atom to its next match: `advance` for two columns."""
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
     sources = get(frame, L.F_SOURCES)

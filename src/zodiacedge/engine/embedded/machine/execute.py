@@ -1,6 +1,7 @@
-"""Running what was assembled.
+"""Execution of assembled code to its fixpoint, in slices of a step budget.
 
-The machine comes back when it needs something, and now and then to be watched.
+Between two slices the caller may stop the run, and the host supplies what the machine stopped for: room in a
+table or in the dictionary, or results of host functions.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
     from zodiacedge.engine.registry import Registry
 
-# Steps of the machine between two looks, and about how long they take.
+# Steps of the machine in a slice, and about how long they take.
 _BUDGET = 3_000_000
 _SECONDS = 0.05
 _LEAST_BUDGET = 20_000
@@ -32,30 +33,30 @@ def execute(
     watch: Callable[[int], None],
     seconds: float = math.inf,
 ) -> int:
-    """Run to the fixpoint and return how many rounds it took.
+    """Run to the fixpoint and return the number of rounds.
 
     Args:
-        assembly: What to run.
+        assembly: The code.
         frame: The machine's frame for it.
-        registry: What the host registered.
-        watch: Called now and then.
-        seconds: When it should be called at the latest, for the first time and between two times.
+        registry: The registered functions.
+        watch: Called with the number of the round after each slice.
+        seconds: The longest time of a slice, about.
     """
-    budget = steps_within(seconds)
+    budget = step_budget(seconds)
     state = frame.state
     state.fill(0)
     state[L.M_BUDGET] = budget
-    # Those of this thread: work of the thread that assembled this may wait with something in its own.
+    # The buffers of this thread: the thread that assembled the code may be paused with rows in its own.
     frame.words[L.F_OUT], frame.words[L.F_SORTED] = assembly.store.terms.buffers(OUT_WORDS)
-    return go_on(assembly, frame, registry, watch, budget, run(frame.at, frame.state_at))
+    return resume(assembly, frame, registry, watch, budget, run(frame.at, frame.state_at))
 
 
-def steps_within(seconds: float) -> int:
-    """Return how many steps the machine may take before it comes back to be watched."""
+def step_budget(seconds: float) -> int:
+    """Return the number of steps in a slice of so many seconds."""
     return _BUDGET if seconds >= _SECONDS else max(int(_BUDGET * seconds / _SECONDS), _LEAST_BUDGET)
 
 
-def go_on(
+def resume(
     assembly: Assembly,
     frame: Frame,
     registry: Registry,
@@ -63,20 +64,20 @@ def go_on(
     budget: int,
     reason: int,
 ) -> int:
-    """Give the machine what it stopped for and run on, to the fixpoint; return how many rounds it took."""
+    """Supply what the machine stopped for and run to the fixpoint; return the number of rounds."""
     state = frame.state
     dictionary = assembly.store.dictionary
     while reason != L.DONE:
         if reason == L.NEEDS_ROOM:
-            wanted = int(state[L.M_TARGET])
-            next(table for table in assembly.targets if table.at == wanted).reserve(int(state[L.M_FILLED]))
+            target = int(state[L.M_TARGET])
+            next(table for table in assembly.targets if table.at == target).reserve(int(state[L.M_FILLED]))
         elif reason == L.NEEDS_TERMS:
             dictionary.reserve(_MORE_TERMS)
         elif reason == L.NEEDS_HOST:
             for host in assembly.hosts:
                 host.compute(dictionary, registry)
             for table in assembly.targets:
-                # The pass is made again from its start. Only here would its rows come twice.
+                # The pass is repeated from its start, and such a table would hold its rows twice.
                 if not table.has_hash_set and not table.is_marked:
                     table.clear()
         watch(int(state[L.M_ROUND]))

@@ -1,8 +1,8 @@
-"""The last atom of a rule, when it writes heads itself: all its matches in one loop, without a step for each.
+"""Kernels that join the last atom of a rule and write its heads in one loop, without a step per match.
 
-`assemble` says which atoms may do so: the access settles all of their columns but those that go out, and at
-most an inequality comes between them and the head. What the machine's budget and the room of the output
-buffer allow is written; `machine` inserts it into the table.
+`assemble` marks the atoms that may be fused: the access path checks all of their bound columns, and at most
+an inequality comes between them and the head. The loop is bounded by the machine's budget and the room in the
+output buffer, which the interpreter flushes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from zodiacedge.engine.embedded.storage.hash_index import set_pair_bit
 
 @kernel
 def fixed_value(spec: int, at: int, registers: int) -> int:
-    """Return the value of a column of the head that does not come from the row at hand."""
+    """Return the value of a column of the head that is not a column of the matching row."""
     operand = get(spec, at + 2)
     return operand if get(spec, at + 1) == L.MODE_TERM else get(registers, operand)
 
 
 @kernel
 def differ(dictionary: int, kinds: int, first: int, second: int, stack: int) -> bool:
-    """Whether two terms are unequal: not the same, and not two numbers of one value."""
+    """Whether two terms are unequal: not the same term, and not numbers of equal value."""
     if first == second:
         return False
     if load8(kinds, first) < L.K_INTEGER or load8(kinds, second) < L.K_INTEGER:
@@ -48,11 +48,10 @@ def differ(dictionary: int, kinds: int, first: int, second: int, stack: int) -> 
 
 @kernel
 def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> int:
-    """Write the heads of all matches of a rule's last atom; return how many rows are written then.
+    """Write the heads of all matches of a fused atom (`P_FUSED`); return the rows in the output buffer.
 
-    Only for atoms that the access settles but for columns that go out (`P_FUSED`). It ends when the
-    matches do, which leaves the cursor behind the last source, or when there is no more room: then the
-    cursor stands at the last row written, or before a source that is not opened yet.
+    It stops after the last match, with the cursor after the last source, or when there is no more room, with
+    the cursor at the last row written, or before a source that is not opened yet.
     """
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
@@ -178,7 +177,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
 
 @kernel
 def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> int:
-    """Write the heads of all matches of a rule's last atom: `emit_matches` for pairs from pairs."""
+    """Write the heads of all matches of a fused atom: `emit_matches` for two columns to two columns."""
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
     sources = get(frame, L.F_SOURCES)

@@ -1,16 +1,16 @@
-"""The rule machine: one compiled interpreter that runs a hyper-node's whole fixpoint.
+"""The rule machine: a compiled interpreter that runs the semi-naive fixpoint of a hyper-node.
 
-A rule variant is a run of steps; a step is an atom to match, an atom that must be absent, a comparison,
-a binding, or the head to emit. The machine walks the steps depth first, with a cursor per atom and a
-register per variable. It stops when its budget is used up or when a table needs room, and goes on from
-the same place when called again: that is where interruption, limits and growth live.
+A rule variant is a sequence of steps; a step is an atom to match, an atom that must be absent, a comparison,
+a binding, or the head to emit. The machine evaluates the steps depth first, with a cursor per atom and a
+register per variable. It stops when its budget is used up or a table needs room, and resumes at the same
+step; interrupts, limits and growth happen in between.
 
-In each round the delta of a table is a range of its rows, those of the round before, so nothing is
-copied. A step that has no value (a division by zero) poisons the binding: the rest is still judged, and
-the emit step counts it instead of storing a fact.
+In each round the delta of a table is the range of the rows of the previous round, so nothing is copied. A
+step without a value (a division by zero) poisons the binding: the other steps are still evaluated, and the
+emit step counts an error instead of storing a fact.
 
-How an atom finds its matches is the business of `cursors`, how the last one writes heads itself that of
-`fused`, and what comparisons and bindings come to that of `expression_steps`.
+`cursors` enumerates the matches of an atom, `fused_join` joins the last atom and writes heads, and
+`expressions.steps` evaluates comparisons and bindings.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from zodiacedge.engine.embedded.storage.hash_index import (
 
 @kernel
 def flush(frame: int, target: int, filled: int) -> bool:
-    """Insert the rows of the output buffer into their table; return False if it needs room first."""
+    """Flush the output buffer to its table; return False if the table needs room first."""
     if not has_room(target, filled):
         return False
-    given = get(frame, L.F_OUT)
+    rows = get(frame, L.F_OUT)
     arity = get(target, L.T_ARITY)
-    parts = get(target, L.T_SLOT_COUNT) // L.SLOTS_IN_CACHE
-    if get(target, L.T_SLOTS) and parts > 1 and filled >= parts * L.ROWS_WORTH_A_PART:
-        parts = min(parts, L.MOST_PARTS)
-        partition_rows(given, get(frame, L.F_SORTED), filled, arity, parts, get(frame, L.F_SCRATCH))
-        given = get(frame, L.F_SORTED)
-    insert_rows(target, given, filled, get(frame, L.F_SCRATCH))
+    partitions = get(target, L.T_SLOT_COUNT) // L.SLOTS_IN_CACHE
+    if get(target, L.T_SLOTS) and partitions > 1 and filled >= partitions * L.ROWS_PER_PARTITION:
+        partitions = min(partitions, L.MOST_PARTITIONS)
+        partition_rows(rows, get(frame, L.F_SORTED), filled, arity, partitions, get(frame, L.F_SCRATCH))
+        rows = get(frame, L.F_SORTED)
+    insert_rows(target, rows, filled, get(frame, L.F_SCRATCH))
     return True
 
 
 @kernel
 def next_round(frame: int, state: int) -> bool:
-    """Make what the last round derived the delta of the next; return whether there is any."""
+    """Make the rows of the last round the delta of the next; return whether there are any."""
     own = get(frame, L.F_OWN)
     changed = False
     for n in range(get(frame, L.F_OWN_COUNT)):
@@ -64,7 +64,7 @@ def next_round(frame: int, state: int) -> bool:
 
 @kernel
 def run_variant(frame: int, state: int, first: int) -> int:
-    """Run one variant from where its state says; return why it stopped."""
+    """Run a variant from the step in its state; return why it stopped."""
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
     sources = get(frame, L.F_SOURCES)
@@ -183,7 +183,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
 
 @kernel
 def run(frame: int, state: int) -> int:
-    """Run a node until its fixpoint, or until something is needed; return why it stopped."""
+    """Run a node to its fixpoint, or until the machine must stop; return why it stopped."""
     variants = get(frame, L.F_VARIANTS)
     steps = get(frame, L.F_STEPS)
     count = get(frame, L.F_VARIANT_COUNT)
@@ -213,7 +213,7 @@ def run(frame: int, state: int) -> int:
                 return reason
             put(state, L.M_STARTED, 0)
             if get(state, L.M_PENDING):
-                # The pass was incomplete: it is made again once the host has answered.
+                # The pass was incomplete: it is repeated when the host has computed the values.
                 put(state, L.M_VARIANT, variant)
                 return L.NEEDS_HOST
             at = get(state, L.M_RULE) * get(frame, L.F_ERROR_WORDS)

@@ -1,6 +1,6 @@
-"""A question that was assembled, asked again: its tables filled and emptied and the machine run in one call.
+"""Kernel that runs an assembled delta query again: it fills the tables and runs the machine, in one call.
 
-A small change asks a dozen questions, and these steps one by one would take longer than the search.
+A small change evaluates a dozen delta queries; separate calls would take longer than the joins.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def rerun(
     out: int,
     ordered: int,
 ) -> int:
-    """Run a question's program from its start; return why it stopped.
+    """Run a delta query's code from its start; return why it stopped.
 
-    The table `given` takes so many rows, for which it must have room and nothing that finds rows; where it
-    has rows already, the number is negative. The table `target` has a hash set and no index. `out` and
-    `ordered` are the buffers of this thread.
+    `count` rows are copied to the table `given`, which must have room for them, and neither a hash set nor an
+    index; if the table is filled already, `count` is negative. The table `target` has a hash set and no
+    index. `out` and `ordered` are the buffers of this thread.
     """
     if count >= 0:
-        there = get(given, L.T_ROWS)
+        copied = get(given, L.T_ROWS)
         for n in range(count * get(given, L.T_ARITY)):
-            store32(there, n, load32(rows, n))
+            store32(copied, n, load32(rows, n))
         put_count(given, count)
     if get(target, L.T_COUNT):
         slots = get(target, L.T_SLOTS)
@@ -53,7 +53,7 @@ def rerun(
 
 @kernel
 def put_count(table: int, count: int) -> None:
-    """Let a table have so many rows, all of them old."""
+    """Set the number of rows of a table, all of them old."""
     put(table, L.T_COUNT, count)
     put(table, L.T_LOW, count)
     put(table, L.T_HIGH, count)

@@ -1,7 +1,7 @@
-"""Which tables the atoms of a plan read, in which version, and which rows of them somebody else shows.
+"""Sources of a plan's atoms: tables, their versions, and the rows to exclude.
 
-A relation stands in several tables, side by side. A source is one of them; where each row must be met once,
-it leaves out the rows that tables before it have. By which access path it is read is left to `assemble`.
+The rows of a relation are in several tables. A source is one of them; where each row must be read once, it
+excludes the rows of the tables before it. `assemble` chooses the access path.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """One table of an atom, in some version, without rows that other tables hold."""
+    """A table of an atom, in one version, without the rows of other tables."""
 
-    part: TableView
+    view: TableView
     read: RelationVersion
     excluded: tuple[TableView, ...] = ()
 
 
 class Reads(Protocol):
-    """Where the steps of a plan find their rows."""
+    """The sources of the steps of a plan."""
 
     def sources(
         self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
     ) -> list[TableSource]:
-        """Return what an atom reads.
+        """Return the sources of an atom.
 
         Args:
             atom: The atom.
-            read: Which version of what the node itself derives.
-            exact: Whether every row must be met exactly once.
-            distinct_rows: Whether rows that stand in two tables should be met once.
+            read: The version of the facts that the node itself derives.
+            exact: Whether every row must be read exactly once.
+            distinct_rows: Whether rows that are in two tables should be read once.
         """
 
     def absent(self, atom: Atom) -> list[TableSource]:
-        """Return where a negated atom must have no match."""
+        """Return the sources of a negated atom."""
 
     def rows(self, aggregate: Aggregate) -> list[TableSource]:
         """Return the rows of an aggregate."""
@@ -52,7 +52,7 @@ class Reads(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeReads:
-    """Where a node finds its rows while it is evaluated from nothing."""
+    """The sources of a node that is evaluated from scratch."""
 
     outside: Callable[[Atom], Sequence[TableView]]
     own: Callable[[Atom], Sequence[TableView]]
@@ -61,40 +61,32 @@ class NodeReads:
     def sources(
         self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
     ) -> list[TableSource]:
-        """Return what an atom reads."""
-        outside = sorted(
-            (part for part in self.outside(atom) if len(part.table)),
-            key=lambda part: -len(part.table),
-        )
+        """Return the sources of an atom."""
+        views = (view for view in self.outside(atom) if len(view.table))
+        outside = sorted(views, key=lambda view: -len(view.table))
         own = self.own(atom)
-        if not distinct_rows:
-            # A row met twice costs one look at the target, less than looking for it in every other table.
-            rest = (
-                []
-                if read is RelationVersion.DELTA
-                else [TableSource(part, RelationVersion.NEW) for part in outside]
-            )
-            return rest + [TableSource(part, read) for part in own]
-        if read is RelationVersion.DELTA:
-            return [TableSource(part, read, _rivals(part, outside)) for part in own]
-        found = [
-            TableSource(part, RelationVersion.NEW, _rivals(part, outside[:n]))
-            for n, part in enumerate(outside)
-        ]
-        # Own rows that the outside has too would only be met twice, which matters where each counts.
-        return found + [TableSource(part, read, _rivals(part, outside) if exact else ()) for part in own]
+        is_delta = read is RelationVersion.DELTA
+        # A row read twice costs one lookup in the target, less than a lookup in every other table.
+        excludes = distinct_rows and (exact or is_delta)
+        own_sources = [TableSource(view, read, _may_share(view, outside) if excludes else ()) for view in own]
+        if is_delta:
+            return own_sources
+        return [
+            TableSource(view, RelationVersion.NEW, _may_share(view, outside[:n]) if distinct_rows else ())
+            for n, view in enumerate(outside)
+        ] + own_sources
 
     def absent(self, atom: Atom) -> list[TableSource]:
-        """Return where a negated atom must have no match."""
-        return [TableSource(part, RelationVersion.NEW) for part in self.outside(atom)]
+        """Return the sources of a negated atom."""
+        return [TableSource(view, RelationVersion.NEW) for view in self.outside(atom)]
 
     def rows(self, aggregate: Aggregate) -> list[TableSource]:
         """Return the rows of an aggregate."""
         return [TableSource(TableView(self.aggregate_rows(aggregate), NO_CLASS), RelationVersion.NEW)]
 
 
-def _rivals(part: TableView, others: Sequence[TableView]) -> tuple[TableView, ...]:
-    """Return the tables that may hold a row of this one too: those of another class cannot."""
-    if not part.is_class:
+def _may_share(view: TableView, others: Sequence[TableView]) -> tuple[TableView, ...]:
+    """Return the tables that may hold a row of this table too: those of another class cannot."""
+    if not view.is_class:
         return tuple(others)
-    return tuple(one for one in others if one.member_of in {part.member_of, NO_CLASS})
+    return tuple(other for other in others if other.member_of in {view.member_of, NO_CLASS})

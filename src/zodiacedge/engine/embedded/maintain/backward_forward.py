@@ -57,7 +57,7 @@ class _Facts:
             self.certain = np.concatenate((self.certain, is_certain(fresh)))
             self.derived = np.concatenate((self.derived, nothing))
             self.explored = np.concatenate((self.explored, nothing))
-        return self.table.places(rows)
+        return self.table.positions(rows)
 
 
 @dataclass(slots=True)

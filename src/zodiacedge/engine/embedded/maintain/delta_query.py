@@ -16,7 +16,7 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.machine.assemble import OUT_WORDS, Assembly, Frame
-from zodiacedge.engine.embedded.machine.execute import execute, go_on, steps_within
+from zodiacedge.engine.embedded.machine.execute import execute, resume, step_budget
 from zodiacedge.engine.embedded.machine.rerun import rerun
 from zodiacedge.engine.embedded.machine.sources import TableSource
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation, TableView, is_any_class
@@ -136,7 +136,7 @@ class AssembledQuery:
     def run(self, draft: Draft, rows: Ids) -> Ids:
         """Answer for some rows."""
         assembly, frame, count = self.assembly, self.frame, len(rows)
-        budget = steps_within(draft.clock.left())
+        budget = step_budget(draft.clock.left())
         if not self.given.is_plain(count):
             self.given.refill(rows)
             count = -1
@@ -152,7 +152,7 @@ class AssembledQuery:
             *assembly.store.terms.buffers(OUT_WORDS),
         )
         if reason != L.DONE:
-            go_on(assembly, frame, draft.registry, draft.watch, budget, reason)
+            resume(assembly, frame, draft.registry, draft.watch, budget, reason)
         draft.derivations += frame.state.item(L.M_DERIVED)
         draft.errors = draft.errors or assembly.errors(0)[0] > 0
         return self.target.rows.copy()
@@ -291,7 +291,7 @@ class VersionReads:
         size = self._sizes.get(atom)
         if size is None:
             sources = self.sources(atom, RelationVersion.NEW, exact=False, distinct_rows=False)
-            size = self._sizes[atom] = sum(len(source.part.table) for source in sources)
+            size = self._sizes[atom] = sum(len(source.view.table) for source in sources)
         return expected(size, atom, bound)
 
 

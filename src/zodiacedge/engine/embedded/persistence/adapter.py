@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from zodiacedge.engine.embedded.persistence.columns import all_rows, batches_of, rows_of, table_of
 from zodiacedge.engine.embedded.state import EmbeddedState
-from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, by_class, in_pairs
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, by_class, in_pairs, members_of
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.persistence import BadPartitionError, PartitionKey
@@ -36,14 +36,14 @@ _EXPLICIT: frozenset[str] = frozenset()
 
 
 class EmbeddedPersistence:
-    """Makes tables of partitions in this process."""
+    """Persistence of embedded states; all tables are made in this process."""
 
     captures = True
 
     def restored(self, empty: EmbeddedState, partitions: Partitions, info: RestoreInfo) -> EmbeddedState:
-        """Return a state with the facts of partitions, from an empty one; nothing is evaluated."""
+        """Return a state with the facts of partitions, from an empty state, without evaluation."""
         store, rules = empty.store, info.rules
-        # Changes find the readers of a class by the classes that rules mention; evaluating would note them.
+        # Changes find the readers of a class by the classes that rules mention; evaluation would record them.
         for rule in rules.values():
             for atom in (rule.head, *body_atoms(rule.body)):
                 store.relations(atom)
@@ -85,35 +85,33 @@ class EmbeddedPersistence:
             batch.add_rows(relation, rows)
 
     def add_partitions(self, batch: EmbeddedBatch, partitions: Partitions) -> None:
-        """Add the facts of files to a batch, a column at a time."""
+        """Add the facts of partitions to a batch."""
         for key, table in partitions:
             self.add_partition(batch, key, table)
 
     def counts(self, state: EmbeddedState) -> tuple[int, int]:
-        """Return the number of explicit facts, and that of the facts of all segments together."""
+        """Return the number of explicit facts, and the number of facts in all segments."""
         return len(state.store.explicit), state.rows
 
     def counts_after(
         self, fact_delta: EmbeddedFactDelta, uncommitted: EmbeddedUncommitted
     ) -> tuple[int, int]:
-        """Return the same of the state that a change leads to."""
+        """Return the same numbers for the state after a change."""
         return len(fact_delta.store.explicit) + fact_delta.added - fact_delta.removed, uncommitted.facts
 
     def seconds(self, state: EmbeddedState) -> dict[frozenset[str], float]:
-        """Return the seconds of evaluating each node from scratch."""
+        """Return the seconds that evaluating each node from scratch took."""
         return {keys: segment.seconds for keys, segment in state.store.segments.items()}
 
     def explicit_delta(
         self, fact_delta: EmbeddedFactDelta, write: PartitionWriter
     ) -> tuple[list[tuple[PartitionKey, pa.Table]], ...]:
         """Return the inserted and the deleted explicit facts."""
-        del write  # they are in this process, and so may be the record of them
+        del write  # the facts are in this process: no file is written
+        store = fact_delta.store
         return tuple(
             [
-                (
-                    _key(fact_delta.store, "explicit", _EXPLICIT, relation),
-                    table_of(fact_delta.store, relation, rows),
-                )
+                (_key(store, "explicit", _EXPLICIT, relation), table_of(store, relation, rows))
                 for relation, rows in side.items()
                 if len(rows)
             ]
@@ -123,10 +121,11 @@ class EmbeddedPersistence:
     def signatures(self, state: EmbeddedState, rules: Mapping[str, Rule]) -> dict[PartitionKey, Signature]:
         """Return the revisions of the tables of each partition that has rows; no row is read."""
         del rules
-        found: dict[PartitionKey, Signature] = {}
-        for one in _stored(state):
-            found[one.key] = found.get(one.key, frozenset()) | {(one.relation, one.revision)}
-        return found
+        signatures: dict[PartitionKey, Signature] = {}
+        for stored in _stored_tables(state):
+            revision = {(stored.relation, stored.revision)}
+            signatures[stored.key] = signatures.get(stored.key, frozenset()) | revision
+        return signatures
 
     def changed_partitions(
         self,
@@ -146,19 +145,19 @@ class EmbeddedPersistence:
         keys: set[PartitionKey],
         engine_lock: AbstractContextManager[object] | None = None,
     ) -> Tables:
-        """Capture partitions, and yield them as tables whatever becomes of the state.
+        """Capture partitions, and yield them as tables; later changes of the state do not matter.
 
-        The dictionary is asked for some rows at a time, in turn.
+        The lock is held for a batch of rows at a time, to read the dictionary.
         """
         captured: Captured = {}
-        for one in _stored(state):
-            if one.key in keys:
-                captured.setdefault(one.key, []).append((one.relation, one.rows.copy()))
+        for stored in _stored_tables(state):
+            if stored.key in keys:
+                captured.setdefault(stored.key, []).append((stored.relation, stored.rows.copy()))
         return _tables(state.store, captured, engine_lock or nullcontext())
 
 
-class _Stored(NamedTuple):
-    """Rows of a table that belong to a partition; a partition may have rows of several tables."""
+class _StoredTable(NamedTuple):
+    """The rows of a table that belong to a partition; a partition may have rows of several tables."""
 
     key: PartitionKey
     relation: Relation
@@ -168,13 +167,10 @@ class _Stored(NamedTuple):
     @property
     def rows(self) -> Ids:
         rows = self.table.rows
-        if self.table.arity == self.relation.arity:
-            return rows
-        members: Ids = rows[rows[:, 1] == self.relation.member_of][:, :1]
-        return members
+        return rows if self.table.arity == self.relation.arity else members_of(self.relation, rows)
 
 
-def _stored(state: EmbeddedState) -> Iterator[_Stored]:
+def _stored_tables(state: EmbeddedState) -> Iterator[_StoredTable]:
     """Yield the tables of partitions without reading rows; a table of all classes is yielded per class."""
     store = state.store
     for owner, segment in ((_EXPLICIT, store.explicit), *store.segments.items()):
@@ -184,20 +180,22 @@ def _stored(state: EmbeddedState) -> Iterator[_Stored]:
             if not len(table):
                 continue
             if relation != TYPED:
-                yield _Stored(_key(store, kind, owner, relation), relation, table, revisions[relation])
+                yield _StoredTable(_key(store, kind, owner, relation), relation, table, revisions[relation])
                 continue
             for number in revisions.classes(table):
-                members = Relation(RDF_TYPE, 1, number)
-                yield _Stored(_key(store, kind, owner, members), members, table, revisions[number])
+                members = Relation.of_class(number)
+                yield _StoredTable(_key(store, kind, owner, members), members, table, revisions[number])
         for rule, table in segment.aggregate_rows.items():
             if len(table):
                 key = PartitionKey("aggregate", owner, rule, table.arity)
-                yield _Stored(key, Relation(rule, table.arity), table, revisions[rule])
+                yield _StoredTable(key, Relation(rule, table.arity), table, revisions[rule])
 
 
 def _tables(store: Database, captured: Captured, engine_lock: AbstractContextManager[object]) -> Tables:
-    for key, pieces in captured.items():
-        batches = [batch for piece in pieces for batch in batches_of(store, *piece, engine_lock)]
+    for key, tables in captured.items():
+        batches = [
+            batch for relation, rows in tables for batch in batches_of(store, relation, rows, engine_lock)
+        ]
         yield key, pa.concat_tables(batches)
 
 
@@ -207,7 +205,7 @@ def _key(store: Database, kind: Kind, owner: frozenset[str], relation: Relation)
 
 
 def _add_empty_tables(store: Database, segment: Segment, rules: Mapping[str, Rule], *, pairs: bool) -> None:
-    """Add the tables that evaluating a node would leave without rows."""
+    """Add the tables of a node that have no rows, as evaluation would."""
     for key, rule in rules.items():
         segment.table(store.filled_by(rule.head, pairs=pairs))
         if rule.aggregate and key not in segment.aggregate_rows:
@@ -228,12 +226,12 @@ def _pairs(store: Database, key: PartitionKey, rows: Ids) -> Ids:
 
 def _relations(store: Database, key: PartitionKey, rows: Ids) -> Iterator[tuple[Relation, Ids]]:
     if key.arity == 1:
-        yield Relation(RDF_TYPE, 1, store.dictionary.encode(IRI(key.predicate))), rows
+        yield Relation.of_class(store.dictionary.encode(IRI(key.predicate))), rows
     else:
         yield from by_class(Relation(key.predicate, key.arity), rows)
 
 
 def _fill(table: Table, rows: Ids) -> None:
-    # Kernels count on distinct rows, and a store may come from elsewhere.
+    # Kernels require distinct rows, and another program may have written the store.
     if table.insert(np.ascontiguousarray(rows)) != len(rows):
         raise BadPartitionError("a row occurs twice")

@@ -1,7 +1,7 @@
-"""Rows of term ids as Arrow columns of readable terms, and back, a column at a time.
+"""Codec of term ids: rows as Arrow columns of readable terms, and back, a column at a time.
 
 Texts are copied between the dictionary's arena and Arrow arrays without a Python object per fact; only terms
-with a language or a datatype of their own become objects, once per distinct term.
+with a language tag or another datatype become objects, once per distinct term.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ NAMES = {
 _KINDS = {name: kind for kind, name in NAMES.items()}
 _REALS = (L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT)
 # The most rows of an Arrow array: their texts must fit 32-bit offsets.
-_TOGETHER = 1 << 18
-# The most rows written in one turn, while other threads wait: a few hundredths of a second.
-_WRITTEN_TOGETHER = 1 << 16
-# Partitions of fewer rows are read together.
+_MOST_ROWS = 1 << 18
+# The most rows of a batch, while other threads wait for the lock: a few hundredths of a second.
+_BATCH_ROWS = 1 << 16
+# Partitions of up to so many rows are read together.
 _SMALL = 1 << 10
 
 
@@ -58,16 +58,16 @@ _SMALL = 1 << 10
 
 
 def table_of(store: Database, relation: Relation, rows: Ids) -> pa.Table:
-    """Return rows of a relation as an Arrow table of readable terms, its class included if that is no IRI."""
+    """Return rows of a relation as an Arrow table of readable terms; a class that is no IRI is a column."""
     return pa.concat_tables(list(batches_of(store, relation, rows, nullcontext())))
 
 
 def batches_of(
     store: Database, relation: Relation, rows: Ids, engine_lock: AbstractContextManager[object]
 ) -> Iterator[pa.Table]:
-    """Yield rows of a relation as tables, some rows in each turn in the engine."""
-    for n in range(0, max(len(rows), 1), _WRITTEN_TOGETHER):
-        chunk = rows[n : n + _WRITTEN_TOGETHER]
+    """Yield rows of a relation as tables, holding the lock for a batch at a time."""
+    for n in range(0, max(len(rows), 1), _BATCH_ROWS):
+        chunk = rows[n : n + _BATCH_ROWS]
         with engine_lock:
             member_of = relation.member_of
             if member_of != NO_CLASS and not isinstance(store.dictionary.decode(member_of), IRI):
@@ -79,11 +79,11 @@ def batches_of(
 def _batch(dictionary: Dictionary, rows: Ids) -> pa.Table:
     columns: dict[str, pa.Array] = {"row": pa.nulls(len(rows))}
     for n, ids in enumerate(rows.T):
-        columns[f"a{n}"], columns[f"a{n}_type"] = _written(dictionary, np.ascontiguousarray(ids))
+        columns[f"a{n}"], columns[f"a{n}_type"] = _decoded(dictionary, np.ascontiguousarray(ids))
     return pa.table(columns).drop_columns("row") if rows.shape[1] else pa.table(columns)
 
 
-def _written(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
+def _decoded(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     kinds = dictionary.kinds[ids]
     if len(ids) and (kinds == kinds[0]).all():
         return _texts(dictionary, int(kinds[0]), ids)
@@ -99,13 +99,13 @@ def _written(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     if not order:
         return pa.array([], pa.string()), pa.array([], pa.string())
     text, name = pa.concat_arrays(texts), pa.concat_arrays(types)
-    back = pa.array(np.argsort(np.concatenate(order), kind="stable"))
-    return text.take(back), name.take(back)
+    inverse = pa.array(np.argsort(np.concatenate(order), kind="stable"))
+    return text.take(inverse), name.take(inverse)
 
 
 def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Array]:
     if kind in {L.K_TAGGED, L.K_OTHER}:
-        return _own_types(dictionary, ids)
+        return _typed_texts(dictionary, ids)
     payloads = dictionary.payloads
     if kind <= L.K_OTHER:
         text = strings(dictionary, ids)
@@ -121,13 +121,13 @@ def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Ar
     return text, pa.repeat(NAMES[kind], len(ids))
 
 
-def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
+def _typed_texts(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
     distinct, positions = np.unique(ids, return_inverse=True)
     terms = [term for term in map(dictionary.decode, distinct.tolist()) if isinstance(term, Literal)]
     texts = pa.array([term.lexical for term in terms], pa.string())
     types = [f"@{term.language}" if term.language else f"<{term.datatype}>" for term in terms]
-    where = pa.array(positions.ravel())
-    return texts.take(where), pa.array(types, pa.string()).take(where)
+    indices = pa.array(positions.ravel())
+    return texts.take(indices), pa.array(types, pa.string()).take(indices)
 
 
 # From tables to rows
@@ -136,18 +136,18 @@ def _own_types(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
 def all_rows(
     dictionary: Dictionary, partitions: Iterable[tuple[PartitionKey, pa.Table]]
 ) -> Iterator[tuple[PartitionKey, Ids]]:
-    """Yield the rows of partitions; many small ones are read together, in about the time of one."""
+    """Yield the rows of partitions; small partitions are read together, which saves a call for each."""
     small: list[tuple[PartitionKey, pa.Table]] = []
-    waiting = 0
+    total = 0
     for key, table in partitions:
         if len(table) > _SMALL:
             yield key, rows_of(dictionary, key, table)
             continue
         small.append((key, table))
-        waiting += len(table)
-        if waiting > _WRITTEN_TOGETHER:
+        total += len(table)
+        if total > _BATCH_ROWS:
             yield from _rows_together(dictionary, small)
-            small, waiting = [], 0
+            small, total = [], 0
     yield from _rows_together(dictionary, small)
 
 
@@ -179,12 +179,12 @@ def _rows_together(
 
 
 def rows_of(dictionary: Dictionary, key: PartitionKey, table: pa.Table) -> Ids:
-    """Return the rows of a partition; its terms go into a dictionary."""
+    """Return the rows of a partition; its terms are added to the dictionary."""
     rows = np.zeros((len(table), key.arity), np.int32)
     for n in range(key.arity):
         start = 0
         named = table.select([f"a{n}", f"a{n}_type"])
-        for batch in named.combine_chunks().to_batches(max_chunksize=_TOGETHER):
+        for batch in named.combine_chunks().to_batches(max_chunksize=_MOST_ROWS):
             batch.validate(full=True)
             rows[start : start + len(batch), n] = _read(dictionary, *batch.columns)
             start += len(batch)
@@ -211,7 +211,7 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
     texts = texts.cast(pa.string())
     kind = _KINDS.get(name)
     if kind is None:
-        return _encoded_own_type(dictionary, name, texts)
+        return _encoded_typed(dictionary, name, texts)
     if kind <= L.K_OTHER:
         return encode_strings(dictionary, texts, kind)
     if kind == L.K_INTEGER:
@@ -228,7 +228,7 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
     return dictionary.encode_numbers(kind, bits)
 
 
-def _encoded_own_type(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
+def _encoded_typed(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
     if name.startswith("@") and "\0" not in name and len(name) > 1:
         prefix, kind = name[1:], L.K_TAGGED
     elif name.startswith("<") and name.endswith(">") and "\0" not in name:

@@ -1,7 +1,7 @@
 """The facts of one version: explicit facts and the segment of each hyper-node, behind one view per relation.
 
-An atom reads all tables of its relation side by side; nothing is merged by copying. A change prepares the
-next version beside the tables (`versions`) and writes to them when it is committed.
+An atom reads the union of all tables of its relation, which are not merged by copying. A change prepares the
+next version in overlays (`versions`) and writes to the tables when it is committed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DeferredReader(Protocol):
     """A deferred reader of tables: it reads them later, or just before they change."""
 
     def look_before(self, changing: set[int]) -> None:
-        """Read the tables now if some of those that change, given by identity, are among them."""
+        """Read the tables now if one of them is among the tables that change, given by identity."""
 
 
 class Database:
@@ -51,7 +51,7 @@ class Database:
         self.explicit = explicit or Segment()
         self.segments: dict[frozenset[str], Segment] = {}
         self.tracked = False
-        """Whether changes give tables new revisions: they do where a store writes what changed."""
+        """Whether changed tables get new revisions, for a store that writes the changed tables only."""
         self._owners: dict[Relation, list[Segment]] = {}
         self._named: dict[str, list[Relation]] = {}
         self._unnamed: list[Relation] = []
@@ -80,11 +80,11 @@ class Database:
                 reader.look_before(changing)
 
     def with_segment(self, segment: Segment) -> Database:
-        """Return a database that also shows a query's own segment; this one does not."""
-        both = Database(self.terms, segment)
-        both._owners |= {relation: list(owners) for relation, owners in self._owners.items()}
-        both._classes |= self._classes
-        return both
+        """Return a database that also shows the segment of a query."""
+        extended = Database(self.terms, segment)
+        extended._owners |= {relation: list(owners) for relation, owners in self._owners.items()}
+        extended._classes |= self._classes
+        return extended
 
     def add_segment(self, rules: frozenset[str], segment: Segment) -> None:
         """Add the segment of a node and show its tables."""
@@ -100,10 +100,10 @@ class Database:
     def show(self, segment: Segment) -> None:
         """Make the tables of a segment visible, including those added since the last call."""
         for relation in segment.tables:
-            owners = self._owners.get(relation)
-            if owners is None:
-                owners = self._owners[relation] = []
+            if relation not in self._owners:
+                self._owners[relation] = []
                 self._unnamed.append(relation)
+            owners = self._owners[relation]
             if not any(owner is segment for owner in owners):
                 owners.append(segment)
             if relation.is_class:
@@ -126,7 +126,7 @@ class Database:
         return [Relation.of_class(self.terms.constant(member_of)), TYPED]
 
     def outside(self, atom: Atom) -> list[TableView]:
-        """Return the tables of all owners so far whose rows may match an atom."""
+        """Return the tables of all visible segments whose rows may match an atom."""
         owners = self._owners
         return [
             TableView(segment.tables[relation], relation.member_of)
@@ -179,7 +179,7 @@ class Database:
                     tables.setdefault(relation, []).append(table)
         typed = [table.rows for table in tables.pop(TYPED, ())]
         if typed:
-            # The members of a class may be in both layouts: count pairs.
+            # The members of a class may be in tables of both layouts: count pairs.
             for relation in [r for r in tables if r.is_class]:
                 members = np.concatenate([table.rows for table in tables.pop(relation)])
                 typed.append(as_pairs(relation, members))
@@ -196,7 +196,7 @@ class Database:
         return counts
 
     def explicit_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
-        """Yield those predicates of explicit facts that have one of these names."""
+        """Yield the predicates of explicit facts that have one of these names."""
         for relation in self._unnamed:
             self._named.setdefault(self.predicate(relation).name, []).append(relation)
         self._unnamed.clear()
@@ -206,7 +206,7 @@ class Database:
                 yield self.predicate(relation)
 
     def predicate(self, relation: Relation) -> Predicate:
-        """Return the predicate of a relation: that of the class where it holds a class's members."""
+        """Return the predicate of a relation; that of a class's members is the class."""
         predicate = self.terms.predicates.get(relation)
         if predicate is None:
             predicate = Predicate(relation.name, relation.arity)

@@ -22,7 +22,7 @@ from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
 # Slots are prefetched so many rows before they are probed.
 _PREFETCH_DISTANCE = 16
-# So few slots stay in the processor's cache anyway.
+# Up to so many slots stay in the processor's cache without prefetching.
 _CACHED_SLOTS = 1 << 16
 
 
@@ -216,12 +216,12 @@ def append_row(table: int, key: int, slot: int) -> None:
 @kernel
 def set_pair_bit(bits: int, terms: int, first: int, second: int) -> bool:
     """Set the bit of a pair of terms; return whether it was clear."""
-    place = first * terms + second
-    bit = 1 << (place & 7)
-    old = load8(bits, place >> 3)
+    position = first * terms + second
+    bit = 1 << (position & 7)
+    old = load8(bits, position >> 3)
     if old & bit:
         return False
-    store8(bits, place >> 3, old | bit)
+    store8(bits, position >> 3, old | bit)
     return True
 
 
@@ -230,13 +230,13 @@ def has_pair_bit(table: int, first: int, second: int) -> bool:
     """Whether the bit of a pair of terms is set; a single term has 0 as its first."""
     if first < 0 or second < 0:
         return False
-    place = first * get(table, L.T_TERMS) + second
-    return (load8(get(table, L.T_BITS), place >> 3) >> (place & 7)) & 1 == 1
+    position = first * get(table, L.T_TERMS) + second
+    return (load8(get(table, L.T_BITS), position >> 3) >> (position & 7)) & 1 == 1
 
 
 @kernel
 def insert_by_bits(table: int, given: int, total: int) -> None:
-    """Append those of the given rows, of one or two columns, whose bits are clear, and set the bits."""
+    """Append the given rows, of one or two columns, whose bits are clear, and set the bits."""
     arity = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     count = get(table, L.T_COUNT)
@@ -254,7 +254,7 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
 
 @kernel
 def prefetch_end(table: int, total: int) -> int:
-    """Return the number of rows that prefetch the slot of a later row: 0 where slots are few."""
+    """Return the number of rows that prefetch the slot of a later row: 0 if all slots stay in the cache."""
     return total - _PREFETCH_DISTANCE if get(table, L.T_SLOT_COUNT) > _CACHED_SLOTS else 0
 
 
@@ -396,28 +396,30 @@ def insert_pairs(table: int, given: int, total: int) -> None:
 
 
 @kernel
-def partition_rows(given: int, sorted_rows: int, total: int, arity: int, parts: int, counts: int) -> None:
-    """Copy rows partitioned by home slot.
+def partition_rows(
+    given: int, sorted_rows: int, total: int, arity: int, partitions: int, counts: int
+) -> None:
+    """Partition rows by home slot.
 
     A large hash set is then probed one partition at a time, and each partition stays in the cache.
     """
     whole = L.WHOLE
-    for part in range(parts):
-        put(counts, part, 0)
+    for partition in range(partitions):
+        put(counts, partition, 0)
     for n in range(total):
-        part = slot_of(hash_row(given, n * arity, arity, whole), parts)
-        put(counts, part, get(counts, part) + 1)
+        partition = slot_of(hash_row(given, n * arity, arity, whole), partitions)
+        put(counts, partition, get(counts, partition) + 1)
     start = 0
-    for part in range(parts):
-        size = get(counts, part)
-        put(counts, part, start)
+    for partition in range(partitions):
+        size = get(counts, partition)
+        put(counts, partition, start)
         start += size
     for n in range(total):
-        part = slot_of(hash_row(given, n * arity, arity, whole), parts)
-        place = get(counts, part)
-        put(counts, part, place + 1)
+        partition = slot_of(hash_row(given, n * arity, arity, whole), partitions)
+        row = get(counts, partition)
+        put(counts, partition, row + 1)
         for column in range(arity):
-            store32(sorted_rows, place * arity + column, load32(given, n * arity + column))
+            store32(sorted_rows, row * arity + column, load32(given, n * arity + column))
 
 
 @kernel

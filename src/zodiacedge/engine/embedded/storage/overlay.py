@@ -19,14 +19,14 @@ _MOST_SLOTS = 8192
 
 
 class OverlayTable(NamedTuple):
-    """A table, without the rows of another table."""
+    """A table without the rows of another table."""
 
     table: Table
     without: Table | None = None
 
     @property
     def rows(self) -> Ids:
-        """The rows that are left."""
+        """The remaining rows."""
         rows = self.table.rows
         if self.without is None or not len(self.without):
             return rows
@@ -47,7 +47,7 @@ class Overlay:
         self.minus.ensure_hash_set()
 
     def pieces(self, *, empty: bool = False) -> list[OverlayTable]:
-        """Return the tables with the rows of the next version, empty ones on request."""
+        """Return the tables with the rows of the next version, empty tables included on request."""
         tables: list[OverlayTable] = []
         if self.base is not None and (empty or len(self.base)):
             tables.append(OverlayTable(self.base, self.minus if empty or len(self.minus) else None))

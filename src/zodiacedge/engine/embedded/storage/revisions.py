@@ -1,4 +1,4 @@
-"""Which tables of a segment changed, told without a look at their rows."""
+"""Revisions: numbers that tell which tables of a segment changed, without reading rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REVISIONS = count(1)
 
 
 class Revisions:
-    """The revisions of the tables of a segment: numbers that are never used again, in no segment.
+    """The revisions of the tables of a segment: numbers that are unique over all segments.
 
     A table is named by its relation, or by the rule whose aggregate rows it has; in a table of the members of
     all classes, each class has a revision of its own, by its id.
@@ -30,7 +30,7 @@ class Revisions:
     __slots__ = ("_changed", "_classes", "_first")
 
     def __init__(self) -> None:
-        """Start with one revision of all tables."""
+        """Start with the same revision for all tables."""
         self._first = next(_REVISIONS)
         self._changed: dict[Hashable, int] = {}
         self._classes: list[int] | None = None
@@ -49,29 +49,29 @@ class Revisions:
         self.bump(*np.unique(np.concatenate([rows[:, 1] for rows in pairs])).tolist())
 
     def set_classes(self, classes: Iterable[int]) -> None:
-        """Take note of the classes that have members."""
+        """Set the classes that have members."""
         self._classes = list(classes)
 
     def classes(self, pairs: Table) -> list[int]:
-        """Return the classes that have members; look at the table only if it changed since the last call."""
+        """Return the classes that have members; read the table only if it changed since the last call."""
         if self._classes is None:
             self._classes = np.unique(pairs.rows[:, 1]).tolist()
         return self._classes
 
     def keep(self, other: Revisions, names: Iterable[Hashable]) -> None:
-        """Take the revisions of tables or classes from those of a segment that this one's replaces."""
+        """Copy the revisions of tables or classes from the segment that this segment replaces."""
         self._changed |= {name: other[name] for name in names}
 
 
-def equal_rows(one: Table, other: Table) -> bool:
+def equal_rows(old: Table, new: Table) -> bool:
     """Whether two tables have the same rows, by a checksum."""
-    return len(one) == len(other) and _checksum(one.rows) == _checksum(other.rows)
+    return len(old) == len(new) and _checksum(old.rows) == _checksum(new.rows)
 
 
-def equal_classes(one: Table, other: Table) -> list[int]:
+def equal_classes(old: Table, new: Table) -> list[int]:
     """Return the classes that have the same members in two tables of pairs, by a checksum."""
-    sums, others = _class_sums(one.rows), _class_sums(other.rows)
-    return [number for number, total in sums.items() if others.get(number) == total]
+    old_sums, new_sums = _class_sums(old.rows), _class_sums(new.rows)
+    return [number for number, total in old_sums.items() if new_sums.get(number) == total]
 
 
 def _class_sums(pairs: Ids) -> Checksums:

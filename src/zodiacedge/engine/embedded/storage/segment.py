@@ -20,8 +20,8 @@ class Segment:
 
     `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
     `overlays` are the changes under way of both kinds of tables; `seconds` is the time of the last evaluation
-    from scratch, and `tries` how often in a row maintaining it was given up before. `revisions` tell which
-    tables changed, if the database is tracked.
+    from scratch, and `tries` the number of times in a row that maintaining the segment was given up.
+    `revisions` tell which tables changed, if the database is tracked.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Segment:
         return sum(len(table) for table in self.tables.values())
 
     def table(self, relation: Relation) -> Table:
-        """Return the table of a relation, a new one if need be."""
+        """Return the table of a relation; create it if it is missing."""
         table = self.tables.get(relation)
         if table is None:
             if relation.arity > L.MOST_COLUMNS:

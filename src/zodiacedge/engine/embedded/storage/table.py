@@ -1,8 +1,8 @@
 """A table: distinct rows of term ids, with a hash set and hash indexes that are built on demand.
 
-Kernels reach the arrays of rows, slots and chains through the table's record. Until a lookup needs the hash
-set, rows that are known to be distinct are just appended. The last row moves into the position of a deleted
-row, so positions are not stable.
+Kernels access the arrays of rows, slots and chains through the table's record. Until a lookup needs the hash
+set, rows that are known to be distinct are appended without it. The last row moves into the position of a
+deleted row, so positions are not stable.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SCRATCH = WorkingMemory()
 
 
 class Table:
-    """Distinct rows of some arity."""
+    """Distinct rows of one arity."""
 
     __slots__ = (
         "_bits",
@@ -76,7 +76,7 @@ class Table:
     def __init__(self, arity: int) -> None:
         """Start with no rows."""
         if arity > L.MOST_COLUMNS:
-            # The buffers of kernels are no larger. Users get a diagnostic before this.
+            # The buffers of kernels are no larger. Users get a diagnostic earlier.
             raise ValueError(arity)
         self.arity = arity
         self.record = words(L.TABLE_WORDS)
@@ -136,8 +136,8 @@ class Table:
         """Whether the hash set is built."""
         return self._slots is not None
 
-    def share(self, number: int, of: int) -> Table:
-        """Return a view for readers whose delta is one of several equal ranges of the rows."""
+    def delta_slice(self, number: int, of: int) -> Table:
+        """Return a view for readers whose delta is one of several equal slices of the rows."""
         view = Table.__new__(Table)
         for name in Table.__slots__:
             setattr(view, name, getattr(self, name))
@@ -196,7 +196,7 @@ class Table:
             contains_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(flags), SCRATCH.address)
         return flags.view(np.bool_)
 
-    def places(self, rows: Ids) -> Ids:
+    def positions(self, rows: Ids) -> Ids:
         """Return the position of each row in the table, or -1."""
         positions = np.full(len(rows), -1, np.int32)
         if len(self) and len(rows):
@@ -239,13 +239,13 @@ class Table:
         return self._slots is None and not self._masks and count <= self.cells[L.T_CAPACITY]
 
     def clear(self) -> None:
-        """Drop all rows; the hash set and the indexes stay, empty."""
+        """Drop all rows; the hash set and the indexes stay built, without entries."""
         if self._slots is not None:
             self._slots[:] = 0
         for number, heads in enumerate(self._heads):
             heads[:] = 0
             self.record[_index(number) + L.I_USED] = 0
-        # Last, so that a table that was not cleared to the end does not look empty.
+        # Last, so that an interrupted call does not leave a table that looks empty.
         self.cells[L.T_COUNT] = 0
         self.settle()
 
@@ -313,8 +313,8 @@ class Table:
     def ensure_index(self, mask: int) -> tuple[int, int]:
         """Return the number of the index on these columns, and its columns; build it, unless it is built.
 
-        The number of indexes is bounded. At the bound, the best index on fewer of the columns serves; without
-        such an index the returned columns are none.
+        The number of indexes is bounded. At the bound, the index on most of the columns is returned, or no
+        columns if there is none.
         """
         if mask in self._masks:
             return self._masks.index(mask), mask
@@ -326,8 +326,8 @@ class Table:
             self._new_index(number, mask)
         except BaseException:
             self.record[L.T_INDEXES] = number
-            for kept in (self._masks, self._heads, self._next):
-                del kept[number:]
+            for arrays in (self._masks, self._heads, self._next):
+                del arrays[number:]
             raise
         return number, mask
 
@@ -351,9 +351,9 @@ class Table:
             return count
         columns = [column for column in range(self.arity) if mask >> column & 1]
         sample = self.rows[:: count // _SAMPLE][:, columns]
-        # A sample with many repeats has met about all keys.
-        different = len(np.unique(sample, axis=0))
-        return self._runs(columns) if different > len(sample) // 2 else 2 * different
+        # A sample with many duplicates contains about all keys.
+        distinct = len(np.unique(sample, axis=0))
+        return self._runs(columns) if distinct > len(sample) // 2 else 2 * distinct
 
     def _runs(self, columns: list[int]) -> int:
         """Count the runs of rows with equal keys: an upper bound of the number of distinct keys."""
@@ -377,7 +377,7 @@ class Table:
                 self._grow_heads(number, max(used + more, int(used * _GROWTH)))
 
     def make_ready(self, more: int, *, deleting: bool) -> None:
-        """Allocate all memory that inserting so many rows, or deleting rows, will take."""
+        """Allocate all memory needed to insert so many rows, and to delete rows."""
         self.ensure_hash_set()
         if deleting:
             self._need_previous()
@@ -405,12 +405,12 @@ class Table:
         fields = [L.T_ROWS]
         fields += [_index(number) + L.I_NEXT for number in range(len(following))]
         fields += [_index(number) + L.I_PREVIOUS for number in range(len(previous))]
-        where, record = np.array(fields), self.record
-        # No calls from here on, so that an interrupt cannot come in between.
+        offsets, record = np.array(fields), self.record
+        # No calls from here on, so that an interrupt cannot leave the record with a freed array.
         self._rows = rows
         self._next = following
         self._previous = previous
-        record[where] = addresses
+        record[offsets] = addresses
         record[L.T_CAPACITY] = capacity
 
     def _fill_new_slots(self, rows: int) -> None:
@@ -418,7 +418,7 @@ class Table:
             self._new_slots(rows)
             build_hash_set(self.at)
         except BaseException:
-            # The table is shared: a hash set that is half built must not be used.
+            # Versions share the table: a partly built hash set must not be used.
             self.drop_hash_set()
             raise
 
@@ -469,18 +469,18 @@ def count_distinct(tables: Sequence[Table]) -> int:
     *smaller, largest = sorted(tables, key=len)
     if not smaller:
         return len(largest)
-    others = smaller[0] if len(smaller) == 1 else Table(largest.arity)
+    rest = smaller[0] if len(smaller) == 1 else Table(largest.arity)
     if len(smaller) > 1:
         for table in smaller:
-            others.insert(table.rows)
-    # The smaller side gets the hash set, or is looked up in the one that is built.
+            rest.insert(table.rows)
+    # If no hash set is built, the smaller side gets it.
     if largest.has_hash_set:
-        common = largest.count_present(others.rows)
-    elif others.arity == 2:
-        common = others.count_pairs_present(largest.rows)
+        common = largest.count_present(rest.rows)
+    elif rest.arity == 2:
+        common = rest.count_pairs_present(largest.rows)
     else:
-        common = others.count_present(largest.rows)
-    return len(largest) + len(others) - common
+        common = rest.count_present(largest.rows)
+    return len(largest) + len(rest) - common
 
 
 def _index(number: int) -> int:

@@ -1,8 +1,8 @@
 """The dictionary: terms as dense 32-bit ids.
 
-A term is its kind and a payload: a number's bits, or a text in one arena of bytes. There is no Python
-object per term. Ids are given in order of arrival and never reused; entries that a failed change left
-behind are not state.
+A term is a kind and a payload: a number's bits, or a text in one arena of bytes. There is no Python object
+per term. Ids are assigned in insertion order and never reused; terms of a failed change stay in the
+dictionary and are not state.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.terms.intern_kernels import (
-    find_text,
     gather_texts,
     intern_term,
     intern_terms,
+    lookup_term,
     rehash_terms,
 )
 from zodiacedge.terms import (
@@ -109,7 +109,7 @@ class Dictionary:
         return self._payloads[: len(self)]
 
     def encode(self, term: Term) -> int:
-        """Return the id of a term, a new id if need be."""
+        """Return the id of a term; append the term if it is new."""
         kind, payload = _kind_and_payload(term)
         if not isinstance(payload, int):
             length = len(payload)
@@ -124,19 +124,17 @@ class Dictionary:
         return number
 
     def encode_all(self, terms: Iterable[Term]) -> Ids:
-        """Return the ids of terms, the same as `encode` would give one by one."""
-        given = iter(terms)
-        ids = self._encode_batch(list(islice(given, _BATCH)))
-        batches = [ids]
-        while len(ids) == _BATCH:
-            ids = self._encode_batch(list(islice(given, _BATCH)))
-            batches.append(ids)
-        return np.concatenate(batches) if len(batches) > 1 else ids
+        """Return the ids of terms."""
+        remaining = iter(terms)
+        batches = [self._encode_batch(list(islice(remaining, _BATCH)))]
+        while len(batches[-1]) == _BATCH:
+            batches.append(self._encode_batch(list(islice(remaining, _BATCH))))
+        return np.concatenate(batches) if len(batches) > 1 else batches[0]
 
     def encode_numbers(self, kinds: NDArray[np.int8] | int, payloads: NDArray[np.int64]) -> Ids:
         """Return the ids of numbers, from the kind of each, or of all, and their bits."""
-        every = np.full(len(payloads), kinds, np.int8)
-        return self._intern(every, np.ascontiguousarray(payloads, np.int64), b"")
+        payloads = np.ascontiguousarray(payloads, np.int64)
+        return self._intern(np.full(len(payloads), kinds, np.int8), payloads, b"")
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
         """Return the ids of integers."""
@@ -150,18 +148,18 @@ class Dictionary:
         """Return the offsets of texts, and the texts concatenated."""
         ends = np.zeros(len(ids) + 1, np.int32)
         np.cumsum(self._lengths[ids], out=ends[1:])
-        given = np.ascontiguousarray(ids, np.int32)
+        ids = np.ascontiguousarray(ids, np.int32)
         out = np.empty(max(int(ends[-1]), 1), np.uint8)
-        gather_texts(self._address, MEMORY.address(given), len(given), MEMORY.address(out))
+        gather_texts(self._address, MEMORY.address(ids), len(ids), MEMORY.address(out))
         return ends, out
 
     def find(self, term: Term) -> int:
         """Return the id of a term, or -1 if it is not in the dictionary."""
         kind, payload = _kind_and_payload(term)
         if isinstance(payload, int):
-            return int(find_text(self.address, kind, payload, 0, 0))
+            return int(lookup_term(self.address, kind, payload, 0, 0))
         data = np.frombuffer(payload or b"\0", np.uint8)
-        return int(find_text(self.address, kind, 0, MEMORY.address(data), len(payload)))
+        return int(lookup_term(self.address, kind, 0, MEMORY.address(data), len(payload)))
 
     def decode(self, number: int) -> Term:
         """Return the term of an id."""
@@ -234,8 +232,8 @@ class Dictionary:
         self.reserve_text(len(text))
         data = np.frombuffer(text, np.uint8)
         ids = np.empty(total, np.int32)
-        given = (MEMORY.address(kinds), MEMORY.address(payloads), total)
-        intern_terms(self._address, *given, MEMORY.address(data), MEMORY.address(ids))
+        addresses = [MEMORY.address(array) for array in (kinds, payloads, data, ids)]
+        intern_terms(self._address, addresses[0], addresses[1], total, addresses[2], addresses[3])
         return ids
 
     def _replace_arrays(
@@ -248,8 +246,8 @@ class Dictionary:
     ) -> None:
         """Replace the arrays, and fill the slots if they are new.
 
-        The new descriptor is prepared first and taken over in one step, so that an interrupt cannot leave
-        kernels with the address of a freed array, or with slots that miss terms.
+        The new descriptor is prepared first and copied in one step, so that an interrupt cannot leave kernels
+        with the address of a freed array, or with slots that lack terms.
         """
         described = self.words.copy()
         described[L.D_KINDS] = MEMORY.address(kinds)

@@ -1,7 +1,7 @@
 """Fingerprints: hashes of a term's kind and text or value that are the same in every process.
 
-Dense ids are given in the order of arrival, so they differ between processes. Where processes work on one set
-of facts independently, terms are identified by their fingerprints; merging terms must check for collisions.
+Dense ids are assigned in insertion order, so they differ between processes. Where several processes work on
+one set of facts, fingerprints identify terms; code that merges terms must check for collisions.
 """
 
 from __future__ import annotations

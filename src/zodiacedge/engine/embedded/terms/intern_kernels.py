@@ -1,7 +1,7 @@
 """Kernels of the dictionary: find a term by kind and payload, or append it with the next id.
 
 The dictionary is a hash table with linear probing. A text may lie anywhere in memory; a new text is copied to
-the end of the dictionary's arena. Callers make room first: `has_room` tells, and `Dictionary.reserve` grows.
+the end of the dictionary's arena. Callers check `has_room`, and make room with `Dictionary.reserve`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def same_bytes(base: int, start: int, other: int, other_start: int, length: int)
 
 
 @kernel
-def copy_bytes(base: int, start: int, length: int, target: int, place: int) -> None:
+def copy_bytes(base: int, start: int, length: int, target: int, target_start: int) -> None:
     """Copy a text."""
     for n in range(length):
-        store8(target, place + n, load8(base, start + n))
+        store8(target, target_start + n, load8(base, start + n))
 
 
 @kernel
@@ -68,17 +68,17 @@ def find_term(
     text = get(dictionary, L.D_TEXT)
     slot = slot_of(hashed, size)
     while True:
-        found = load32(slots, slot) - 1
-        if found < 0:
+        number = load32(slots, slot) - 1
+        if number < 0:
             return -1 - slot
-        if load8(kinds, found) == kind:
+        if load8(kinds, number) == kind:
             if kind > L.K_OTHER:
-                if get(payloads, found) == payload:
-                    return found
-            elif load32(lengths, found) == length and same_bytes(
-                text, get(payloads, found), base, start, length
+                if get(payloads, number) == payload:
+                    return number
+            elif load32(lengths, number) == length and same_bytes(
+                text, get(payloads, number), base, start, length
             ):
-                return found
+                return number
         slot += 1
         if slot == size:
             slot = 0
@@ -99,8 +99,8 @@ def add_term(dictionary: int, kind: int, payload: int, length: int, slot: int) -
 @kernel
 def intern_number(dictionary: int, kind: int, payload: int) -> int:
     """Return the id of a number; there must be room for one more term."""
-    found = find_term(dictionary, kind, payload, 0, 0, 0, hash_number(kind, payload))
-    return found if found >= 0 else add_term(dictionary, kind, payload, 0, -1 - found)
+    number = find_term(dictionary, kind, payload, 0, 0, 0, hash_number(kind, payload))
+    return number if number >= 0 else add_term(dictionary, kind, payload, 0, -1 - number)
 
 
 @kernel
@@ -109,15 +109,15 @@ def intern_text(dictionary: int, kind: int, base: int, start: int, length: int) 
 
     A text that is already in the arena lies at its end, and stays there if it is new.
     """
-    found = find_term(dictionary, kind, 0, base, start, length, hash_bytes(kind, base, start, length))
-    if found >= 0:
-        return found
+    number = find_term(dictionary, kind, 0, base, start, length, hash_bytes(kind, base, start, length))
+    if number >= 0:
+        return number
     text = get(dictionary, L.D_TEXT)
     end = get(dictionary, L.D_TEXT_END)
     if base != text:
         copy_bytes(base, start, length, text, end)
     put(dictionary, L.D_TEXT_END, end + length)
-    return add_term(dictionary, kind, end, length, -1 - found)
+    return add_term(dictionary, kind, end, length, -1 - number)
 
 
 @kernel
@@ -152,11 +152,11 @@ def intern_terms(dictionary: int, kinds: int, payloads: int, total: int, text: i
 
 
 @kernel
-def find_text(dictionary: int, kind: int, payload: int, base: int, length: int) -> int:
+def lookup_term(dictionary: int, kind: int, payload: int, base: int, length: int) -> int:
     """Return the id of a term, or -1."""
     hashed = hash_number(kind, payload) if kind > L.K_OTHER else hash_bytes(kind, base, 0, length)
-    found = find_term(dictionary, kind, payload, base, 0, length, hashed)
-    return found if found >= 0 else -1
+    number = find_term(dictionary, kind, payload, base, 0, length, hashed)
+    return number if number >= 0 else -1
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Terms and working memory that all versions of a state share."""
+"""Terms, host results and buffers that all versions of a state share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TermSpace:
-    """The dictionary, results of host functions, and working memory of all versions of a state."""
+    """The dictionary, the results of host functions, and the output buffers of all versions of a state."""
 
     def __init__(self) -> None:
         """Start with no terms."""
@@ -30,7 +30,7 @@ class TermSpace:
         self._mentioned: dict[int, Term] = {}
 
     def constant(self, term: Term) -> int:
-        """Return the id of a term that rules mention; these are few and asked for often."""
+        """Return the id of a term that rules mention, from a cache."""
         number = self._constants.get(term)
         if number is None:
             number = self.dictionary.encode(term)

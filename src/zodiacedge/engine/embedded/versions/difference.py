@@ -79,7 +79,7 @@ class TableDifference:
         (new,) = self._inserted
         deleted, rest = [], new.rows
         for old in self._deleted:
-            places = old.places(rest)
+            places = old.positions(rest)
             common = places >= 0
             met = np.zeros(len(old), np.bool_)
             met[places[common]] = True
@@ -197,6 +197,6 @@ def _is_row_of(table: Table, rows: Ids) -> Flags:
     if len(wanted) < len(rows):
         return _copy(table).mask(rows)
     present = np.zeros(len(rows), np.bool_)
-    places = wanted.places(table.rows)
+    places = wanted.positions(table.rows)
     present[places[places >= 0]] = True
     return present
