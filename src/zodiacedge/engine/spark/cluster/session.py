@@ -142,7 +142,7 @@ def _cannot_start(master: str, error: Exception) -> UsageProblem:
         Diagnostic(
             "U019",
             f"Spark does not start on {master}: {reason}",
-            "name a master that is there: local[*], spark://HOST:7077, yarn or k8s://HOST:PORT",
+            "name a master that is running: local[*], spark://HOST:7077, yarn or k8s://HOST:PORT",
         )
     )
 

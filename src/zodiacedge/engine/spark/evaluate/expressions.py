@@ -20,6 +20,7 @@ from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.spark.storage.dataframes import in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of, union
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
@@ -78,8 +79,8 @@ class ExpressionTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[ExpressionResult]:
         """Evaluate the bindings of a partition."""
-        for chunk in _chunks(batches):
-            yield self._evaluated(chunk)
+        for table in in_tables(batches, _ROWS_AT_ONCE):
+            yield self._evaluated([column.to_numpy() for column in table.columns])
 
     def _evaluated(self, chunk: list[Keys]) -> ExpressionResult:
         reader, translation = SignedFileReader(), Translation(self.keys, self.hashing)
@@ -165,21 +166,6 @@ def with_more(known: Dropped | None, more: Dropped | None) -> Dropped | None:
     if known is None or more is None:
         return known or more
     return Dropped(known.count + more.count, min(known.example, more.example))
-
-
-def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[list[Keys]]:
-    waiting: list[list[Keys]] = []
-    rows = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        waiting.append([column.to_numpy() for column in batch.columns])
-        rows += batch.num_rows
-        if rows >= _ROWS_AT_ONCE:
-            yield [np.concatenate(column) for column in zip(*waiting, strict=True)]
-            waiting, rows = [], 0
-    if waiting:
-        yield [np.concatenate(column) for column in zip(*waiting, strict=True)]
 
 
 def _rows(translation: Translation, columns: Sequence[Keys], count: int) -> NDArray[np.int32]:

@@ -2,7 +2,7 @@
 
 Spark writes them there before it delivers the batch, and skips files that are removed in between: a batch may
 have fewer files than its checkpoint. A batch ends at an offset in the source's log of files, and begins after
-the end of the previous one.
+the end of the previous batch.
 """
 
 from __future__ import annotations
