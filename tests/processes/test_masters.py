@@ -64,7 +64,7 @@ def test_a_master_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> N
 
 
 def test_a_way_a_seed_or_a_number_of_bits_that_there_is_not_is_refused() -> None:
-    with pytest.raises(UsageProblem, match="there is no way"):
+    with pytest.raises(UsageProblem, match="there is no strategy"):
         Options(strategy="distributed")
     for bits in (0, 64):
         with pytest.raises(UsageProblem, match="bits"):

@@ -24,7 +24,7 @@ from zodiacedge.engine.spark.storage.terms import (
     TermFiles,
     columns_of,
     decoded,
-    enter,
+    encode_terms,
     unseen,
     write_terms,
 )
@@ -73,7 +73,7 @@ def test_terms_come_back_from_their_columns(tmp_path: Path) -> None:
     assert TermFiles((part,)).decode(keys[3:5]) == dict(zip(keys[3:5].tolist(), TERMS[3:5], strict=True))
     other = Dictionary()
     other.encode(IRI("first"))
-    enter(TermFiles((part,)).read(), other)
+    encode_terms(TermFiles((part,)).read(), other)
     assert {other.decode(n) for n in range(len(other))} == {IRI("first"), *TERMS}
 
 

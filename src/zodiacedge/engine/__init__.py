@@ -1,15 +1,15 @@
-"""Engines that evaluate programs; `reference` is the definition of right.
+"""Engines that evaluate programs; `reference` defines the correct result.
 
-yield_point    where a long computation lets other threads in
-registry       functions and aggregates of the host
-limits         what one change may use up
-scalar         the meaning of expressions, functions and aggregates
-api            the interface that every engine has, and its laws
-factset        facts as Python sets, indexed by predicate
-persistence    what an engine offers to a store
-state_compare  states compared by listing their facts
+yield_point    points where a long computation lets other threads run
+registry       functions and aggregates registered by the host
+limits         limits of a change, and their meter
+scalar         the semantics of expressions, functions and aggregates
+api            the interface of an engine, and its laws
+factset        facts as Python sets, with indexes
+persistence    the interface between an engine and a store
+state_compare  comparison of states by listing their facts
 reference      evaluation on Python sets
-embedded       compiled kernels on columns of term ids, in one process
-spark          the same on a cluster
-select         the engines by name
+embedded       evaluation by compiled kernels on tables of term ids, in one process
+spark          evaluation on a Spark cluster
+select         selection of an engine by name
 """

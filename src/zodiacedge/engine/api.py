@@ -53,7 +53,7 @@ class Progress:
 class Settings:
     """Settings of an evaluation: registered functions, limits, strict mode.
 
-    Long computations report their progress, and yield to waiting threads at `turn`.
+    Long computations report their progress, and let waiting threads run at `yield_point`.
     """
 
     registry: Registry = field(default_factory=Registry)
@@ -94,11 +94,11 @@ class NodeRun:
     estimate: float = 0.0
     derivations: int | None = None
     moved: SegmentChange | Callable[[], SegmentChange] | None = field(default=None, compare=False, repr=False)
-    """What the segment gained and lost, compared with its old facts or those taken over from merged nodes;
-    or a function that counts it on demand, since the comparison may cost more than the change."""
+    """The change of the segment, compared with its old facts or those inherited from merged nodes; or a
+    function that counts it on demand, since the comparison may cost more than the change."""
 
     def counted(self) -> SegmentChange | None:
-        """Count what the segment gained and lost; None if it is not known any more."""
+        """Count the facts that the segment gained and lost; None if unknown."""
         return self.moved() if callable(self.moved) else self.moved
 
 
@@ -172,7 +172,7 @@ class Mismatch:
 
 
 class Batch(Protocol):
-    """Facts to insert into or delete from a state."""
+    """A batch of facts to insert into or delete from a state."""
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Add facts."""
@@ -244,7 +244,7 @@ class State(Materialisation, Protocol):
         """Return an empty batch for the next change."""
 
     def effective_delta(self, add: Batch, remove: Batch) -> FactDelta:
-        """Return the facts that are really inserted and deleted; both batches must be of this engine."""
+        """Return the effective change of the explicit facts; both batches must be of this engine."""
 
     def maintain(
         self, rules: Mapping[str, Rule], graph: HyperGraph, fact_delta: FactDelta, settings: Settings
@@ -257,7 +257,7 @@ class State(Materialisation, Protocol):
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible in this version only, and in another version only.
 
-        The other may be of any program and engine. Facts of both are not kept in memory.
+        The other version may be of any program and engine. Common facts are not kept in memory.
         """
 
     def mismatches(
@@ -265,13 +265,13 @@ class State(Materialisation, Protocol):
     ) -> Iterator[Mismatch]:
         """Yield the mismatches with a state of the same program, of any engine.
 
-        Visible facts are compared, and the segments of some nodes, each named by its rules.
+        Visible facts are compared, and the segments of `nodes`, each named by its rules.
         """
 
 
 @runtime_checkable
 class Mentioning(Protocol):
-    """A state that finds explicit facts by term; other states are searched predicate by predicate."""
+    """A state that looks up explicit facts by term; other states are searched predicate by predicate."""
 
     def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
         """Yield the explicit facts with one of these terms as an argument; classes do not count."""
@@ -323,7 +323,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class OutOfProcess(Protocol):
-    """An engine with processes of its own: it needs more software, and queries may take long."""
+    """An engine with its own processes, which needs more software and may take long for a query."""
 
     def refuse_if_missing(self) -> None:
         """Raise if required software is not installed."""
@@ -339,7 +339,7 @@ def materialised(
     facts: Iterable[Fact],
     settings: Settings,
 ) -> State:
-    """Return the state after adding rules and facts to an empty one, as an ordinary change."""
+    """Add rules and facts to an empty state, as an ordinary change."""
     batch = state.batch()
     batch.add(facts)
     return state.maintain(rules, graph, state.effective_delta(batch, state.batch()), settings).commit()

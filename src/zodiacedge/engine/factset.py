@@ -16,7 +16,7 @@ _Key = tuple[str, int, tuple[int, ...]]
 
 
 class FactSet:
-    """An append-only set of facts. A lookup by bound arguments builds its index at its first use."""
+    """An append-only set of facts. A lookup by bound arguments builds its index at first use."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         """Start with the given facts."""
@@ -48,7 +48,7 @@ class FactSet:
         return True
 
     def match(self, atom: Atom, binding: Mapping[Variable, Term]) -> Iterator[dict[Variable, Term]]:
-        """Yield every extension of a binding under which an atom is a fact of this set."""
+        """Yield the extensions of a binding under which an atom is a fact of this set."""
         args = [binding.get(a, a) if isinstance(a, Variable) else a for a in atom.args]
         positions = tuple(n for n, a in enumerate(args) if not isinstance(a, Variable))
         for row in self._lookup(atom.relation, args, positions):
@@ -72,8 +72,8 @@ class FactSet:
                 index.setdefault(_project(row, positions), []).append(row)
             self._indexes[key] = index
             self._by_relation.setdefault(key[:2], []).append(key)
-        known = tuple(a for n in positions if not isinstance(a := args[n], Variable))
-        return list(self._indexes[key].get(known, ()))
+        values = tuple(a for n in positions if not isinstance(a := args[n], Variable))
+        return list(self._indexes[key].get(values, ()))
 
 
 def _project(row: _Row, positions: tuple[int, ...]) -> _Row:

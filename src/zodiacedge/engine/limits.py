@@ -12,8 +12,8 @@ from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
 _STATM = Path("/proc/self/statm")
 _STEPS_BETWEEN_CHECKS = 4096
-# Reading the memory in use takes longer than many changes. So a short change checks it only if the last
-# check of any change was a while ago, and a longer one soon after its start.
+# Reading the memory in use takes longer than many changes. So a short change checks it only if no change has
+# checked it recently, and a longer change soon after its start.
 _SECONDS_TO_FIRST_CHECK = 0.005
 _SECONDS_BETWEEN_CHECKS = 0.02
 
@@ -53,7 +53,7 @@ class Meter:
         self._next_check = _SECONDS_TO_FIRST_CHECK
 
     def step(self, rule: str, span: Span | None) -> None:
-        """Count a step of a rule; now and then check time and memory, and yield to waiting threads."""
+        """Count a step of a rule; regularly check time and memory, and let waiting threads run."""
         self._steps += 1
         if self._steps % _STEPS_BETWEEN_CHECKS == 0:
             self.look(rule, span)
@@ -92,11 +92,11 @@ def _resident() -> int:
         return 0
 
 
-def _reached(what: str, limit: str, rule: str, span: Span | None) -> LimitReached:
+def _reached(quantity: str, limit: str, rule: str, span: Span | None) -> LimitReached:
     where, advice = "the query", "ask for less"
     if rule:
         where, advice = f"rule {rule}; nothing was changed", "narrow its body or load fewer facts"
         if limit in {"facts", "rounds"}:
             advice = "if it is recursive and computes values, bound them (X < 1000)"
-    message = f"the limit of {what} was reached in {where}"
+    message = f"the limit of {quantity} was reached in {where}"
     return LimitReached(Diagnostic("E001", message, f"{advice}; or raise the limit ({limit})", span))

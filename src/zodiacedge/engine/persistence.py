@@ -1,11 +1,10 @@
-"""The interface between engines and stores: states as partitions, into a store and out of it.
+"""The interface between engines and stores: conversion of states to partitions, and back.
 
-A store knows partitions, their files and counts; an engine knows its rows. An engine that works in one
-process turns rows into Arrow tables, one that works on a cluster lets its tasks write the files and returns
-their names.
+A store manages partitions, their files and counts; an engine manages rows. An engine in one process converts
+rows to Arrow tables; the tasks of an engine on a cluster write the files, and the engine returns their paths.
 
-A partition has the facts of one owner, predicate and arity. It is a table of readable terms, two columns per
-argument: `a0` is what a person would write and `a0_type` the kind of term. Engines convert whole columns:
+A partition has the facts of one owner, predicate and arity. It is a table of readable terms with two columns
+per argument: `a0` is the text of a term and `a0_type` its kind. Engines convert complete columns:
 
     a0                      a0_type
     http://e/wt1            iri
@@ -15,7 +14,7 @@ argument: `a0` is what a person would write and `a0_type` the kind of term. Engi
     -7                      integer (decimal, double, float, boolean, dateTime likewise)
     abc                     <http://www.w3.org/2001/XMLSchema#integer>
 
-Any other literal has its datatype in angle brackets, so that no ill-formed number is taken for a number.
+Any other literal has its datatype in angle brackets, so that an ill-formed number is not read as a number.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ Kind = Literal["explicit", "derived", "aggregate"]
 class PartitionKey:
     """The owner, predicate and arity of a partition.
 
-    `owner` are the keys of the rules of a hyper-node, none for explicit facts. The rows of an aggregate,
-    groups before results, are a partition too, whose `predicate` is the key of the rule.
+    `owner` holds the keys of the rules of a hyper-node; it is empty for explicit facts. The rows of an
+    aggregate, groups before results, are a partition too: its `predicate` is the key of the rule.
     """
 
     kind: Kind
@@ -52,7 +51,7 @@ class PartitionKey:
 
 
 def column_names(arity: int) -> list[str]:
-    """Return the names of the columns of the arguments."""
+    """Return the column names of a partition."""
     return [name for n in range(arity) for name in (f"a{n}", f"a{n}_type")]
 
 
@@ -67,25 +66,25 @@ class PartitionFile:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFiles:
-    """Files that were written for a partition: they replace those it had, or are added to them."""
+    """New files of a partition, which replace its files or, if `beside`, are added to them."""
 
     files: tuple[PartitionFile, ...]
     beside: bool = False
 
 
 class BadPartitionError(ValueError):
-    """A partition whose columns are not what the format says."""
+    """A partition whose columns violate the format."""
 
 
 class PartitionWriter(Protocol):
-    """Writes a partition as a file of the store; may be sent to another process."""
+    """A writer of partitions as files of the store; it may be sent to another process."""
 
     def __call__(self, key: PartitionKey, table: pa.Table) -> PartitionFile:
-        """Write a file that is on disk when this returns."""
+        """Write a file; it is durable when this returns."""
 
 
 class Partitions(Protocol):
-    """Partitions of a store, each checked when it is read; may be sent to another process."""
+    """Partitions of a store, checked when they are read; may be sent to another process."""
 
     @property
     def files(self) -> Sequence[str]:
@@ -95,7 +94,7 @@ class Partitions(Protocol):
         """Return the bytes of each file."""
 
     def chosen(self, files: Sequence[str]) -> Self:
-        """Return the partitions of some files only."""
+        """Return the partitions of these files only."""
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, pa.Table]]:
         """Yield the partitions file by file; a partition of several files is yielded several times."""
@@ -103,15 +102,15 @@ class Partitions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RestoreInfo:
-    """What a state is restored from besides partitions."""
+    """The data from which a state is restored, besides partitions."""
 
     rules: Mapping[str, Rule]
     graph: HyperGraph
     seconds: Mapping[frozenset[str], float]
-    """Seconds of evaluating each node from scratch, as far as known."""
+    """Seconds of the last evaluation of a node from scratch, where known."""
     dropped: Mapping[str, Dropped]
     registry: Registry
-    """What the host has registered in this process."""
+    """The functions and aggregates that the host has registered in this process."""
 
 
 _State = TypeVar("_State")
@@ -122,34 +121,34 @@ _Signature = TypeVar("_Signature")
 
 
 class StatePersistence(Protocol[_State, _Batch_contra, _FactDelta_contra, _Uncommitted_contra, _Signature]):
-    """Converts the states, batches and changes of one engine to partitions, and back."""
+    """A converter of the states, batches and changes of one engine to partitions, and back."""
 
     @property
     def captures(self) -> bool:
-        """Whether `changed_partitions` captures rows at once, so that the state may change meanwhile."""
+        """Whether `changed_partitions` captures rows first, so that the state may change during the write."""
 
     def restored(self, empty: _State, partitions: Partitions, info: RestoreInfo) -> _State:
-        """Return a state with the facts of partitions, from an empty one; nothing is evaluated."""
+        """Return an empty state filled with the facts of partitions, without evaluation."""
 
     def add_partition(self, batch: _Batch_contra, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a partition to a batch."""
 
     def add_partitions(self, batch: _Batch_contra, partitions: Partitions) -> None:
-        """Add the facts of files to a batch; raise BadPartitionError if a file is not what it should be.
+        """Add the facts of files to a batch; raise BadPartitionError if a file violates the format.
 
-        They may be more than one process should hold, if the engine has several.
+        An engine with several processes accepts more facts than one process can hold.
         """
 
     def counts(self, state: _State) -> tuple[int, int]:
-        """Return the number of explicit facts, and that of the facts of all segments together."""
+        """Return the number of explicit facts, and the total number of facts of all segments."""
 
     def counts_after(
         self, fact_delta: _FactDelta_contra, uncommitted: _Uncommitted_contra
     ) -> tuple[int, int]:
-        """Return the same of the state that a change leads to."""
+        """Return the counts of the state after a change."""
 
     def seconds(self, state: _State) -> Mapping[frozenset[str], float]:
-        """Return the seconds of evaluating each node from scratch, as far as known."""
+        """Return the seconds of the last evaluation of nodes from scratch, where known."""
 
     def explicit_delta(
         self, fact_delta: _FactDelta_contra, write: PartitionWriter
@@ -157,7 +156,7 @@ class StatePersistence(Protocol[_State, _Batch_contra, _FactDelta_contra, _Uncom
         """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
 
     def signatures(self, state: _State, rules: Mapping[str, Rule]) -> Mapping[PartitionKey, _Signature]:
-        """Return a signature of each partition that has rows: it differs if the partition has changed."""
+        """Return a signature of each non-empty partition, which differs if the partition has changed."""
 
     def changed_partitions(
         self,
@@ -167,11 +166,11 @@ class StatePersistence(Protocol[_State, _Batch_contra, _FactDelta_contra, _Uncom
         write: PartitionWriter,
         engine_lock: AbstractContextManager[object],
     ) -> Iterator[tuple[PartitionKey, pa.Table | PartitionFiles]]:
-        """Yield the partitions whose signatures changed: as tables, or as files that were written.
+        """Yield the partitions whose signatures changed: as tables, or as written files.
 
-        The turn in the engine is taken for a moment whenever the state is needed.
+        The engine's lock is held only while the state is read.
         """
 
 
-# A store and its engine belong together: `engine.select` pairs them.
+# `engine.select` pairs a store with the adapter of its engine.
 AnyPersistence: TypeAlias = StatePersistence[Any, Any, Any, Any, Any]

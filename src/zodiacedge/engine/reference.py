@@ -1,7 +1,7 @@
-"""The reference evaluator: the whole language on Python sets, the executable definition of right.
+"""The reference evaluator: the executable definition of the complete language, on Python sets.
 
 Hyper-nodes are evaluated in topological order, each naively: all of its rules are applied to all visible
-facts until there are no new ones. It is kept simple and never optimised: every other engine must return
+facts until no new facts are derived. The code is simple and not optimised: every other engine must return
 the same facts.
 
 An evaluation error drops its binding, whatever the order of the body: the other conjuncts are still
@@ -135,11 +135,11 @@ class ReferenceMaterialisation:
 
         def answered(values: Mapping[Variable, Term]) -> Answer:
             # The values are a fact of a relation that no program can name.
-            given = Atom("values given to a query", parameters)
+            parameter_atom = Atom("values given to a query", parameters)
             facts = FactSet(self.facts)
-            facts.add(Fact(given.relation, tuple(values[v] for v in parameters)))
+            facts.add(Fact(parameter_atom.relation, tuple(values[v] for v in parameters)))
             state = ReferenceMaterialisation(facts=facts)
-            return state.answer(replace(query, body=(given, *query.body)), settings)
+            return state.answer(replace(query, body=(parameter_atom, *query.body)), settings)
 
         return answered
 
@@ -164,7 +164,7 @@ class ReferenceMaterialisation:
         return ReferenceBatch()
 
     def effective_delta(self, add: Batch, remove: Batch) -> ReferenceFactDelta:
-        """Return the facts that are really inserted and deleted."""
+        """Return the effective change of the explicit facts."""
         return ReferenceFactDelta(self.explicit_facts, _facts(add), _facts(remove))
 
     def maintain(
@@ -207,14 +207,15 @@ class ReferenceUncommitted:
         return tuple(replace(run, moved=partial(self._moved, keys)) for run, keys in nodes)
 
     def _moved(self, keys: frozenset[str]) -> SegmentChange:
-        had = {
+        old_facts = {
             fact
             for old, facts in self.before.segments.items()
             for shared in [[self.rules[key].head for key in old & keys]]
             for fact in facts
             if any(unifiable(Atom(fact.relation, fact.args), head) for head in shared)
         }
-        return SegmentChange(len(self.after.segments[keys] - had), len(had - self.after.segments[keys]))
+        new_facts = self.after.segments[keys]
+        return SegmentChange(len(new_facts - old_facts), len(old_facts - new_facts))
 
     @property
     def dropped(self) -> Mapping[str, Dropped]:
@@ -234,7 +235,7 @@ class ReferenceUncommitted:
 
 @dataclass(slots=True)
 class ReferenceBatch:
-    """Facts to insert or delete: a set."""
+    """A set of facts to insert or delete."""
 
     collected: set[Fact] = field(default_factory=set)
 
@@ -407,7 +408,7 @@ def solutions(
     errors: _Errors,
     tick: Callable[[], None],
 ) -> Iterator[_Binding]:
-    """Yield every binding under which a resolved body holds; `tick` is called at every step."""
+    """Yield the bindings under which a resolved body holds; `tick` is called at every step."""
     bound = analyse(body).bound
     plan = _evaluation_order(body)
     rows = {

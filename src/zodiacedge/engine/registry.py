@@ -1,7 +1,7 @@
 """Registered functions and aggregates, by name.
 
-Rules call them as `func:name(…)` and `NAME(?x)`; rules have no other access to the host. They must be
-deterministic. A scalar function takes Python values and returns one; a vectorised one takes Arrow arrays of
+Rules call them as `func:name(…)` and `NAME(?x)`, and have no other access to the host. They must be
+deterministic. A scalar function takes and returns Python values; a vectorised function takes Arrow arrays of
 equal length and returns an array of that length, each row independent of the others. A vectorised
 aggregate takes a group as one Arrow array. `engine.scalar.host_functions` calls them.
 """

@@ -1,4 +1,4 @@
-"""The engines by name; each loads what it needs only when it is chosen."""
+"""Selection of an engine by name; its modules are imported only when it is selected."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from zodiacedge.engine.persistence import AnyPersistence
 
 ENGINES = ("embedded", "reference")
-# That of a cluster needs more than a process: Java, and a library of its own.
+# The engine spark also needs Java and PySpark.
 ALL_ENGINES = (*ENGINES, "spark")
 STORE_ENGINES = ("embedded", "spark")
 
 
 def engine_named(name: str, master: str = "", scratch: str = "", seed: int = 0) -> Engine:
-    """Return an engine; the rest is for that of a cluster."""
+    """Return an engine; `master`, `scratch` and `seed` are options of the engine spark."""
     if name not in ALL_ENGINES:
         near = nearest(str(name), ALL_ENGINES)
         raise UsageProblem(
@@ -51,7 +51,7 @@ def persistence_of(engine: str) -> AnyPersistence:
 
         return EmbeddedPersistence()
     if engine == "spark":
-        from zodiacedge.engine.spark.persistence.adapter import SparkPersistence  # noqa: PLC0415 - only who uses it pays for it
+        from zodiacedge.engine.spark.persistence.adapter import SparkPersistence  # noqa: PLC0415 - heavy
 
         return SparkPersistence()
     raise StoreProblem(

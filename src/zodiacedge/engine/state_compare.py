@@ -1,8 +1,8 @@
-"""Compares states by listing their facts, for engines whose facts are in this process.
+"""Comparison of states by listing their facts, for engines whose facts are in this process.
 
-Neither state is ever held as a whole: the facts of each predicate are counted and their hashes summed, and
-only predicates that differ are compared fact by fact. To list the whole difference, facts are summed by hash
-partition, and only partitions that differ are held.
+Neither state is copied: the facts of each predicate are counted and their hashes summed, and only predicates
+that differ are compared fact by fact. To list all differences, hashes are summed by hash partition, and only
+the facts of partitions that differ are kept in memory.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _DIGEST = 2**256
 _WORD = 2**64
-# After so many facts, other threads may have the turn.
-_TOGETHER = 4096
-# The number of hash partitions: for a difference of a thousand facts, one fact in 250 is held.
+# The number of facts between two yield points.
+_FACTS_BETWEEN_YIELDS = 4096
+# With this many hash partitions, a difference of a thousand facts keeps one fact in 250 in memory.
 _PARTITIONS = 1 << 18
 
 
 def summed(facts: Iterable[Fact]) -> tuple[int, int]:
-    """Count facts, and add up the SHA-256 hashes of their texts, in any order."""
+    """Count facts, and sum the SHA-256 hashes of their texts, in any order."""
     count = total = 0
     for fact in facts:
         count += 1
@@ -39,7 +39,7 @@ def summed(facts: Iterable[Fact]) -> tuple[int, int]:
 
 
 def added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Add up the counts and sums of several sets of facts."""
+    """Sum the counts and hashes of several sets of facts."""
     count = total = 0
     for facts, hashes in sums:
         count += facts
@@ -48,8 +48,8 @@ def added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 
 def digest(state: Materialisation, yield_point: YieldPoint) -> tuple[int, int]:
-    """Count the visible facts of a state, and add up the hashes of their texts."""
-    return added(summed(_pausing(facts, yield_point)) for _, facts in state.each())
+    """Count the visible facts of a state, and sum the hashes of their texts."""
+    return added(summed(_yielding(facts, yield_point)) for _, facts in state.each())
 
 
 def mismatches(
@@ -60,13 +60,14 @@ def mismatches(
         left, right = _tally(ours, node, yield_point), _tally(theirs, node, yield_point)
         for predicate in {*left, *right}:
             if left.get(predicate) != right.get(predicate):
-                mine, others = (_facts(state, node, predicate) for state in (ours, theirs))
-                example = min(mine ^ others, key=format_atom)
-                yield Mismatch(node, predicate, len(others - mine), len(mine - others), example)
+                our_facts, their_facts = (_facts(state, node, predicate) for state in (ours, theirs))
+                missing, extra = their_facts - our_facts, our_facts - their_facts
+                example = min(missing | extra, key=format_atom)
+                yield Mismatch(node, predicate, len(missing), len(extra), example)
 
 
 def diff(before: Materialisation, after: Materialisation) -> tuple[frozenset[Fact], frozenset[Fact]]:
-    """Return the facts that only the second of two states has, and those that only the first has."""
+    """Return the facts of the second state only, and those of the first state only."""
     sums = array("Q", bytes(8 * _PARTITIONS))
     predicates: dict[Predicate, int] = {}
     for state, sign in ((before, -1), (after, 1)):
@@ -100,7 +101,7 @@ def _tally(
     tally: dict[Predicate, tuple[int, int]] = {}
     for predicate, facts in state.each(node):
         count, total = tally.get(predicate, (0, 0))
-        for fact in _pausing(facts, yield_point):
+        for fact in _yielding(facts, yield_point):
             count += 1
             total += hash(fact)
         tally[predicate] = (count, total % _WORD)
@@ -111,8 +112,8 @@ def _facts(state: Materialisation, node: frozenset[str] | None, predicate: Predi
     return frozenset(fact for name, facts in state.each(node) if name == predicate for fact in facts)
 
 
-def _pausing(facts: Iterator[Fact], yield_point: YieldPoint) -> Iterator[Fact]:
+def _yielding(facts: Iterator[Fact], yield_point: YieldPoint) -> Iterator[Fact]:
     for number, fact in enumerate(facts, 1):
         yield fact
-        if number % _TOGETHER == 0:
+        if number % _FACTS_BETWEEN_YIELDS == 0:
             yield_point.yield_to_waiters()

@@ -1,6 +1,6 @@
-"""Yield points: where a long computation of an engine lets waiting threads run.
+"""Yield points: points where a long computation of an engine lets waiting threads run.
 
-One thread at a time runs in an engine. The knowledge base's lock decides which thread is next.
+One thread at a time runs in an engine. The knowledge base's lock selects the next one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The semantics of aggregates: the terms of a group to one term. This is the definition.
+"""The semantics of aggregates, which map the terms of a group to one term. This is the definition.
 
 Sums are exact and rounded once, so results do not depend on the order of facts.
 """

@@ -1,4 +1,4 @@
-"""The semantics of expressions and comparisons, one value at a time. This is the definition.
+"""The semantics of expressions and comparisons on single values. This is the definition.
 
 Operands are terms. Arithmetic takes their values and returns a canonical term: an xsd:integer or an
 xsd:double. An operation without a result raises `NoValue`, which drops the binding. In arithmetic with a

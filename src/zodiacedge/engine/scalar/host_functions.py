@@ -1,8 +1,8 @@
 """Calls of registered functions and aggregates, and the Arrow types of terms and results.
 
-A vectorised function treats every row independently, so an engine may pass one row at a time or many: the
-results are the same. For that, an argument has the Arrow type of its term alone, and rows with different
-types never share a call. A group of a vectorised aggregate is passed as one array.
+A vectorised function treats every row independently, so that the results do not depend on how an engine
+batches rows. For the same reason, the Arrow type of an argument depends only on its term, and rows with
+different types are passed in different calls. A group of a vectorised aggregate is passed as one array.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def call_registered(function: Function, terms: Sequence[Term]) -> Term:
 
 
 def call_rows(function: Function, columns: Sequence[pa.Array], rows: int) -> Values:
-    """Return the results of a vectorised function for some rows, or raise `NoValue` if it fails.
+    """Return the results of a vectorised function for `rows` rows, or raise `NoValue` if it fails.
 
     A result of another length is not an evaluation error: it fails the change or query.
     """

@@ -1,4 +1,4 @@
-"""The functions on text, as the SPARQL 1.1 functions of the same names, one term at a time."""
+"""Functions on text, with the semantics of the SPARQL 1.1 functions of the same names, on single terms."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def _text(term: Term) -> Literal:
     raise NoValue(f"{format_term(term)} is not a text")
 
 
-def _part(whole: Literal, term: Term) -> str:
+def _compatible(text: Literal, term: Term) -> str:
     # SPARQL's argument compatibility: a plain string, or a text in the same language.
-    part = _text(term)
-    if part.language in {"", whole.language}:
-        return part.lexical
-    raise NoValue(f"{format_term(part)} is in another language than {format_term(whole)}")
+    argument = _text(term)
+    if argument.language in {"", text.language}:
+        return argument.lexical
+    raise NoValue(f"{format_term(argument)} is in another language than {format_term(text)}")
 
 
-def _whole_number(term: Term) -> int:
+def _rounded(term: Term) -> int:
     value = value_of(term)
     if is_number(term) and isinstance(value, int | float):
         return math.floor(value + 0.5)
@@ -60,17 +60,17 @@ def _concat(*terms: Term) -> Literal:
 
 def _substr(term: Term, start: Term, length: Term | None = None) -> Literal:
     text = _text(term)
-    first = _whole_number(start)
-    end = len(text.lexical) + 1 if length is None else first + _whole_number(length)
+    first = _rounded(start)
+    end = len(text.lexical) + 1 if length is None else first + _rounded(length)
     return string(text.lexical[max(first, 1) - 1 : max(end, 1) - 1], text.language)
 
 
 def _replace(term: Term, old: Term, new: Term) -> Literal:
     text = _text(term)
-    part = _part(text, old)
-    if not part:
+    pattern = _compatible(text, old)
+    if not pattern:
         raise NoValue("replace needs something to look for")
-    return string(text.lexical.replace(part, _part(text, new)), text.language)
+    return string(text.lexical.replace(pattern, _compatible(text, new)), text.language)
 
 
 def _str(term: Term) -> Literal:
@@ -104,7 +104,7 @@ def _num(term: Term) -> Literal:
 def _test(holds: Callable[[str, str], bool]) -> Callable[[Term, Term], Literal]:
     def call(term: Term, part: Term) -> Literal:
         text = _text(term)
-        return boolean(holds(text.lexical, _part(text, part)))
+        return boolean(holds(text.lexical, _compatible(text, part)))
 
     return call
 

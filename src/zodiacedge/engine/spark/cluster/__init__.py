@@ -1,7 +1,7 @@
 """The Spark session and its jobs.
 
-session      one session per process, and what it needs to start
-task_files   files that tasks write, and how those of a failed task go
-task_result  how a task answers the driver: a value, or a problem
-jobs         jobs: started, watched and cancelled
+session      the one session of a process, and its requirements
+task_files   files that tasks write, removed if the task fails
+task_result  the result of a task: a value and files, or a problem
+jobs         starting, watching and cancelling jobs
 """

@@ -1,7 +1,6 @@
-"""Spark jobs: how they are started, watched and cancelled.
+"""Spark jobs: starting, watching and cancelling them.
 
-A thread that waits for a job lets others work in the engine meanwhile, and cancels the job if it is
-interrupted. `task_result` says how tasks answer.
+A thread that waits for a job yields the engine to other threads, and cancels the job if it is interrupted.
 """
 
 from __future__ import annotations
@@ -28,38 +27,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_Given = TypeVar("_Given")
+_Input = TypeVar("_Input")
 _Result = TypeVar("_Result")
-_LOOK_SECONDS = 0.02
-_TELL_SECONDS = 0.5
+_POLL_SECONDS = 0.02
+_WATCH_SECONDS = 0.5
 _MOST_AT_ONCE = 4
-# A worker learns within this time that its job was cancelled.
+# A worker may write files for this long after its job was cancelled.
 _LATE_SECONDS = 10.0
 
 
 class TaskFolder(Protocol):
     """A folder that tasks write to."""
 
-    def sweep(self, job: str) -> None:
+    def remove_job_files(self, job: str) -> None:
         """Remove the files of a job that failed or was cancelled."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Runs jobs on a cluster, all in one group, so that they can be counted and stopped."""
+    """The jobs of an engine: one job group on a cluster, so that they can be counted and stopped."""
 
     cluster: Cluster = field(default_factory=Cluster)
     group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
     _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
-    _otherwise: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
-
+    _fallback_listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
     _scratches: WeakSet[TaskFolder] = field(default_factory=WeakSet, repr=False, compare=False)
     _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
-    """Jobs that failed or were cancelled, and when."""
+    """The times when jobs failed or were cancelled, by tag."""
 
     @contextmanager
     def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Call a listener, within a `with` block, with the purpose of each job."""
+        """Call a listener with the purpose of each job within a `with` block."""
         self._listeners.append(listener)
         try:
             yield
@@ -67,17 +65,17 @@ class Jobs:
             self._listeners.remove(listener)
 
     def tell_otherwise(self, listener: Callable[[str], None]) -> None:
-        """Call a listener with the purpose of each job while there is none of a `with` block."""
-        self._otherwise.append(listener)
+        """Call a listener with the purpose of each job outside of `telling` blocks."""
+        self._fallback_listeners.append(listener)
 
     @cached_property
     def session(self) -> SparkSession:
-        """The session, started when first needed."""
+        """The session, started at first use."""
         return self.cluster.session()
 
     @cached_property
     def cores(self) -> int:
-        """How many tasks run at the same time."""
+        """The number of tasks that run at the same time."""
         return cores(self.session)
 
     @cached_property
@@ -85,40 +83,40 @@ class Jobs:
         return ThreadPoolExecutor(_MOST_AT_ONCE, "zodiacedge-spark")
 
     def count(self) -> int:
-        """Return how many jobs there were."""
+        """Return the number of jobs so far."""
         return len(self.session.sparkContext.statusTracker().getJobIdsForGroup(self.group))
 
     def one(
-        self, work: Callable[[_Given], _Result], given: _Given, why: str, yield_point: YieldPoint = ALONE
+        self, function: Callable[[_Input], _Result], value: _Input, why: str, yield_point: YieldPoint = ALONE
     ) -> _Result:
         """Run one task and return its result."""
-        (result,) = self.each(work, [given], why, yield_point)
+        (result,) = self.each(function, [value], why, yield_point)
         return result
 
     def each(
         self,
-        work: Callable[[_Given], _Result],
-        given: Sequence[_Given],
+        function: Callable[[_Input], _Result],
+        inputs: Sequence[_Input],
         why: str,
         yield_point: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> list[_Result]:
-        """Run one task for each input, and return their results in that order.
+        """Run one task for each input, and return the results in that order.
 
-        If one fails, the files of the others are removed.
+        If a task fails, the files of all are removed.
 
         Args:
-            work: The work of each task.
-            given: The inputs.
-            why: The purpose of the job in plain words.
-            yield_point: Passed on while others wait.
-            watch: Called now and then with the number of tasks that are done.
+            function: The function that each task runs.
+            inputs: The inputs.
+            why: The purpose of the job, for progress reports.
+            yield_point: Lets other threads run meanwhile.
+            watch: Called every half second with the number of completed tasks.
         """
-        if not given:
+        if not inputs:
             return []
         context = self.session.sparkContext
         results = self.run(
-            lambda: context.parallelize(given, len(given)).mapPartitions(InputTask(work)).collect(),
+            lambda: context.parallelize(inputs, len(inputs)).mapPartitions(InputTask(function)).collect(),
             why,
             yield_point,
             watch,
@@ -127,13 +125,13 @@ class Jobs:
 
     def each_partition(
         self,
-        work: Callable[[Iterator[pa.RecordBatch]], Iterator[_Result]],
+        function: Callable[[Iterator[pa.RecordBatch]], Iterator[_Result]],
         frame: DataFrame,
         why: str,
         yield_point: YieldPoint = ALONE,
     ) -> list[_Result]:
-        """Run one task on each partition of a data frame, and return the values that they yield."""
-        rows = self.run(lambda: frame.mapInArrow(BatchTask(work), ROWS).collect(), why, yield_point)
+        """Run one task on each partition of a DataFrame, and return the values that they yield."""
+        rows = self.run(lambda: frame.mapInArrow(BatchTask(function), ROWS).collect(), why, yield_point)
         return values_of(decoded(rows))
 
     def run(
@@ -143,8 +141,8 @@ class Jobs:
         yield_point: YieldPoint = ALONE,
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
-        """Run an action of Spark; `why` is its purpose in plain words."""
-        for listener in self._listeners or self._otherwise:
+        """Run a Spark action; `why` is its purpose, for progress reports."""
+        for listener in self._listeners or self._fallback_listeners:
             listener(why)
         context = self.session.sparkContext
         tag = uuid.uuid4().hex
@@ -158,55 +156,57 @@ class Jobs:
             finally:
                 context.removeJobTag(tag)
 
-        self._sweep()
+        self._remove_files_of_ended_jobs()
         job = self._threads.submit(grouped)
-        next_look = time.monotonic() + _TELL_SECONDS
+        next_watch = time.monotonic() + _WATCH_SECONDS
         try:
-            while not wait((job,), _LOOK_SECONDS).done:
+            while not wait((job,), _POLL_SECONDS).done:
                 yield_point.yield_to_waiters()
-                if watch and time.monotonic() > next_look:
-                    watch(self._done(tag))
-                    next_look = time.monotonic() + _TELL_SECONDS
+                if watch and time.monotonic() > next_watch:
+                    watch(self._completed_tasks(tag))
+                    next_watch = time.monotonic() + _WATCH_SECONDS
         except BaseException:
-            # The group may have other jobs, too.
+            # By tag: the group may have other jobs.
             context.cancelJobsWithTag(tag)
             wait((job,))
-            self._ended[tag] = time.monotonic()
-            self._sweep()
+            self._note_end(tag)
             raise
         try:
             return job.result()
         except PicklingError as error:
-            raise _cannot_be_sent(error) from error
+            raise _not_picklable(error) from error
         except Exception:
-            self._ended[tag] = time.monotonic()
-            self._sweep()
+            self._note_end(tag)
             raise
 
-    def clean_up(self, scratch: TaskFolder) -> None:
-        """Remove from a folder the files that failed and cancelled jobs leave there."""
+    def register_scratch(self, scratch: TaskFolder) -> None:
+        """Register a folder from which the files of failed and cancelled jobs are removed."""
         self._scratches.add(scratch)
 
-    def _sweep(self) -> None:
-        """Remove the files of failed and cancelled jobs, and those that their workers wrote afterwards."""
+    def _note_end(self, tag: str) -> None:
+        self._ended[tag] = time.monotonic()
+        self._remove_files_of_ended_jobs()
+
+    def _remove_files_of_ended_jobs(self) -> None:
+        """Remove the files of failed and cancelled jobs, including those that workers write late."""
         for tag, when in list(self._ended.items()):
             for scratch in list(self._scratches):
-                scratch.sweep(tag)
+                scratch.remove_job_files(tag)
             if time.monotonic() > when + _LATE_SECONDS:
                 self._ended.pop(tag, None)
 
-    def _done(self, tag: str) -> int:
-        """Count the tasks that are done in jobs with a tag; the session may have other jobs."""
+    def _completed_tasks(self, tag: str) -> int:
+        """Count the completed tasks of the jobs with a tag."""
         context = self.session.sparkContext
         tracker = context.statusTracker()
-        # The tracker of PySpark knows no tags.
+        # PySpark's tracker cannot select by tag.
         tagged = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
         jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
         stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
         return sum(stage.numCompletedTasks for stage in stages if stage)
 
 
-def _cannot_be_sent(error: PicklingError) -> UsageProblem:
+def _not_picklable(error: PicklingError) -> UsageProblem:
     return UsageProblem(
         Diagnostic(
             "U026",

@@ -1,8 +1,8 @@
 """The Spark session: one per process, started when the engine is first used.
 
-Python workers run the driver's interpreter and find its compiled kernels. A session that the host started
-itself is used as it is. On masters other than local ones the package travels as a zip archive, unless the
-executors have it already (`docs/spark.md` tells how).
+Python workers use the driver's interpreter and its cache of compiled kernels. A session that the host started
+is used as it is. On masters that are not local, the package is shipped as a zip archive, unless executors
+have it installed (see `docs/spark.md`).
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _STARTING = threading.Lock()
 
 @dataclass(frozen=True)
 class Cluster:
-    """The cluster that Spark runs on: the master's URL, and settings of Spark that override ours."""
+    """The cluster that Spark runs on: the master's URL, and Spark settings that override the defaults."""
 
     master: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     ship: bool = True
-    """Whether the package is sent to executors that are not of this machine."""
+    """Whether the package is shipped to executors on other machines."""
 
     def session(self) -> SparkSession:
-        """Return the session, a new one if there is none."""
+        """Return the running session, or start one."""
         with _STARTING:
             _need_pyspark()
             self.refuse_another()
             return _active() or _started(self)
 
     def refuse_another(self) -> None:
-        """Raise if Spark runs in this process, and on another master than this one."""
+        """Raise if Spark already runs in this process on another master."""
         running = _running()
         if self.master and running and self.master != running:
             raise UsageProblem(
@@ -64,30 +64,30 @@ class Cluster:
             )
 
     def refuse_if_missing(self) -> None:
-        """Raise if Spark does not run in this process and cannot be started, for want of PySpark or Java."""
+        """Raise if Spark does not run in this process and PySpark or Java is missing."""
         _need_pyspark()
         if not _running():
             need_java()
 
     @property
     def is_here(self) -> bool:
-        """Whether its executors have the disks of this machine."""
+        """Whether its executors run on this machine and share its disks."""
         return _is_here(_running() or self.master or _submitted_to() or DEFAULT_MASTER)
 
 
 def cores(session: SparkSession) -> int:
-    """Return how many tasks run at the same time."""
+    """Return the number of tasks that run at the same time."""
     return max(int(session.sparkContext.defaultParallelism), 1)
 
 
 def _running() -> str:
-    """Return the master that Spark runs on in this process, if it does."""
-    # Without the import it cannot have been started; importing it takes a while.
+    """Return the master that Spark runs on in this process; empty if it does not run."""
+    # Importing pyspark is slow, and a process that has not imported it cannot have started Spark.
     if "pyspark" not in sys.modules:
         return ""
     from pyspark import SparkContext  # noqa: PLC0415 - heavy
 
-    context = SparkContext._active_spark_context  # noqa: SLF001 - a session knows a context that was stopped, too
+    context = SparkContext._active_spark_context  # noqa: SLF001 - a session may refer to a stopped context
     return str(context.master) if context else ""
 
 
@@ -99,39 +99,39 @@ def _active() -> SparkSession | None:
 
 def _started(cluster: Cluster) -> SparkSession:
     need_java()
-    # Spark checks the version of pandas wherever Arrow is used; pandas is not.
+    # Spark checks the version of pandas wherever Arrow is used; pandas itself is not used.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
 
     master = cluster.master or _submitted_to() or DEFAULT_MASTER
     if _is_local(master) or not os.environ.get("PYSPARK_PYTHON"):
-        # On a cluster it may be that of an environment that was shipped with the job.
+        # On a cluster, it may name the interpreter of an environment that was shipped with the job.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = Session.builder.master(master).appName("zodiacedge")
     for name, value in {**_settings(master, ship=cluster.ship), **cluster.settings}.items():
         builder = builder.config(name, value)
-    # Spark would cancel every job of the process on Ctrl-C; the thread that waits cancels its own job.
+    # Spark's handler would cancel every job of the process on Ctrl-C; a waiting thread cancels its own job.
     main = threading.current_thread() is threading.main_thread()
-    heard = signal.getsignal(signal.SIGINT) if main else None
+    handler = signal.getsignal(signal.SIGINT) if main else None
     try:
         session = builder.getOrCreate()
     except Exception as error:
         raise _cannot_start(master, error) from error
     finally:
-        if heard is not None:
-            signal.signal(signal.SIGINT, heard)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
 def _submitted_to() -> str:
-    """Return the master that `spark-submit` was given, if it started this process."""
+    """Return the master that `spark-submit` was given; empty if it did not start this process."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return ""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy
 
-    SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are those of Java
+    SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are held by the JVM
     return str(SparkConf().get("spark.master", "") or "")
 
 
@@ -142,7 +142,7 @@ def _cannot_start(master: str, error: Exception) -> UsageProblem:
         Diagnostic(
             "U019",
             f"Spark does not start on {master}: {reason}",
-            "name a master that is there: local[*], spark://HOST:7077, yarn or k8s://HOST:PORT",
+            "name a master that is running: local[*], spark://HOST:7077, yarn or k8s://HOST:PORT",
         )
     )
 
@@ -152,48 +152,47 @@ def _is_local(master: str) -> bool:
 
 
 def _is_here(master: str) -> bool:
-    """Whether executors run on this machine, as those of a `local-cluster` do."""
+    """Whether executors run on this machine, including those of a `local-cluster`."""
     return not master.startswith(("spark://", "k8s://", "yarn"))
 
 
 def _settings(master: str, *, ship: bool) -> dict[str, str]:
-    found = {
+    settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.enableVectorizedReader": "true",
-        # The schema of each file is known.
         "spark.sql.parquet.mergeSchema": "false",
-        # Files of fingerprints are many times smaller than their rows: a relation of millions would be taken
-        # for one that fits the driver, and be sent to every task.
+        # Files of fingerprints are many times smaller than their rows: Spark would underestimate a relation
+        # of millions of rows and broadcast it.
         "spark.sql.sources.fileCompressionFactor": "10",
-        # Files are named one by one, and looking them up needs no job.
+        # Files are listed by path, so that discovering them needs no job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         "spark.python.worker.reuse": "true",
     }
     if _is_here(master):
-        # The compile cache is a folder of this machine: elsewhere each one has its own.
-        found["spark.executorEnv.NUMBA_CACHE_DIR"] = _kernel_cache()
+        # The cache of compiled kernels is a local folder; other machines have their own.
+        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = _kernel_cache()
     if not _has_own_logging():
-        found["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+        settings["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     if _is_local(master):
         cores_here = _local_cores(master)
-        found |= {
+        settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(cores_here),
-            # There is no network to fail; but a machine that slept, or a process that was stopped for some
-            # minutes, would be taken for a lost executor, and the session ended.
+            # No network can fail here, but Spark would take a suspended machine or process for a lost
+            # executor, and end the session.
             "spark.network.timeout": "86400s",
         }
     elif ship:
-        found["spark.submit.pyFiles"] = str(package_archive())
-    return found
+        settings["spark.submit.pyFiles"] = str(package_archive())
+    return settings
 
 
 def _has_own_logging() -> bool:
-    """Whether the user has a configuration of Spark's logging."""
+    """Whether the user has configured Spark's logging."""
     home = os.environ.get("SPARK_HOME", "")
     folders = (os.environ.get("SPARK_CONF_DIR", ""), f"{home}/conf" if home else "")
     return any(folder and Path(folder, "log4j2.properties").is_file() for folder in folders)
@@ -211,7 +210,7 @@ def _kernel_cache() -> str:
 
 
 def package_archive() -> Path:
-    """Write the package into a zip archive that Python imports from, and return its path."""
+    """Write the package into an importable zip archive, and return its path."""
     root = Path(__file__).resolve().parents[3]
     folder = Path(tempfile.mkdtemp(prefix="zodiacedge-package-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -231,17 +230,17 @@ def _need_pyspark() -> None:
 
 
 def need_java() -> None:
-    """Refuse to go on without Java."""
+    """Raise if Java is missing or too old."""
     home = os.environ.get("JAVA_HOME", "")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     version = _java_version(program) if program else 0
     if version >= _OLDEST_JAVA:
         return
-    found = f"Java {version} is too old" if version else "there is no Java"
+    problem = f"Java {version} is too old" if version else "there is no Java"
     raise UsageProblem(
         Diagnostic(
             "U014",
-            f"Spark needs Java {_OLDEST_JAVA} or newer, and {found}",
+            f"Spark needs Java {_OLDEST_JAVA} or newer, and {problem}",
             "install it: apt-get install openjdk-17-jre-headless (Debian, Ubuntu), or your system's package; "
             "all but the engine spark and streams works without it",
         )
@@ -253,7 +252,7 @@ def _java_version(program: str) -> int:
         output = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
         return 0
-    # Java may first list options that it picks up from the environment.
+    # Java may first print options from the environment.
     version = output.stderr.partition('version "')[2].partition('"')[0]
     first = version.removeprefix("1.").partition(".")[0].partition("-")[0]
     return int(first) if first.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Files that tasks write: their file systems, and the removal of files of a task that fails."""
+"""Files that tasks write: their file systems, and their removal if the task fails."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# The local property of Spark with the name of a task's job.
+# The Spark local property that holds the name of a task's job.
 JOB = "zodiacedge.job"
-# Errors that mean a file cannot be removed; it is removed with its folder in the end.
-GONE = (OSError, ValueError, pa.ArrowException)
+# Errors of a removal; the file is then removed with its folder at exit.
+REMOVAL_ERRORS = (OSError, ValueError, pa.ArrowException)
 LOCAL = fs.LocalFileSystem()
-_NOTED: ContextVar[list[str] | None] = ContextVar("_NOTED", default=None)
+_RECORDED: ContextVar[list[str] | None] = ContextVar("_RECORDED", default=None)
 
 
 def located(uri: str) -> tuple[fs.FileSystem, str]:
@@ -28,32 +28,32 @@ def located(uri: str) -> tuple[fs.FileSystem, str]:
     return system
 
 
-def note_file(path: str) -> None:
-    """Note a file that is about to be written, so that it is removed if its task fails."""
-    noted = _NOTED.get()
-    if noted is not None:
-        noted.append(path)
+def record_file(path: str) -> None:
+    """Record a file before it is written, so that it is removed if its task fails."""
+    recorded = _RECORDED.get()
+    if recorded is not None:
+        recorded.append(path)
 
 
 @contextmanager
 def all_or_nothing() -> Iterator[list[str]]:
-    """Yield a list of the files written in a `with` block; they are removed if the block fails."""
-    noted: list[str] = []
-    token = _NOTED.set(noted)
+    """Yield the list of files written in a `with` block; remove them if the block fails."""
+    recorded: list[str] = []
+    token = _RECORDED.set(recorded)
     try:
-        yield noted
+        yield recorded
     except BaseException:
-        remove_files(noted)
+        remove_files(recorded)
         raise
     finally:
-        _NOTED.reset(token)
+        _RECORDED.reset(token)
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Remove files that are not needed any more."""
+    """Remove files; ignore those that cannot be removed."""
     for path in paths:
         try:
             system, inner_path = located(path)
             system.delete_file(inner_path)
-        except GONE:
+        except REMOVAL_ERRORS:
             continue

@@ -1,8 +1,8 @@
-"""How a task answers the driver: with a value and the working files it wrote, or with the problem it met.
+"""The result of a task: a value and the working files it wrote, or the problem it met.
 
-A problem that a user can cause is data on its way back from a task, and is raised in the driver; the files of
-a task that fails are removed by the task, those of the others by the driver. The tasks of an RDD return
-results as they are, those of a data frame in rows of one binary column.
+A problem that a user can cause is returned as data and raised in the driver. A failed task removes its own
+files; the driver removes those of the other tasks of the job. Tasks of an RDD return results directly, tasks
+of a DataFrame in rows of one binary column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Input = TypeVar("_Input")
 _Value = TypeVar("_Value")
 _COLUMN = "result"
 ROWS = f"{_COLUMN} binary"
-"""The schema of a data frame of task results."""
+"""The schema of a DataFrame of task results."""
 _END = object()
 
 
@@ -51,18 +51,18 @@ _OUT_OF_MEMORY = TaskFailure(
         Diagnostic(
             "E006",
             "a task on Spark ran out of memory; nothing was changed",
-            "give Python workers more of it (spark.executor.memoryOverhead), or let tasks take fewer rows "
-            "(gather_rows); a registered function may also want too much",
+            "give Python workers more memory (spark.executor.memoryOverhead), or let tasks take fewer rows "
+            "(gather_rows); a registered function may also need too much",
         ),
     ),
 )
 
 
-def _result(work: Callable[[], _Value]) -> TaskResult[_Value] | TaskFailure:
-    """Do some work of a task; if it fails, remove the files that it wrote."""
+def _result(compute: Callable[[], _Value]) -> TaskResult[_Value] | TaskFailure:
+    """Compute the result of a task; if that fails, remove the files that it wrote."""
     try:
         with all_or_nothing() as files:
-            value = work()
+            value = compute()
     except ZodiacError as problem:
         return TaskFailure(type(problem), tuple(problem.diagnostics))
     except MemoryError:
@@ -72,25 +72,25 @@ def _result(work: Callable[[], _Value]) -> TaskResult[_Value] | TaskFailure:
 
 @dataclass(frozen=True)
 class InputTask(Generic[_Input, _Value]):
-    """A task on the elements of an RDD's partition: a result for each."""
+    """A task on the elements of an RDD's partition, with a result per element."""
 
-    work: Callable[[_Input], _Value]
+    function: Callable[[_Input], _Value]
 
     def __call__(self, inputs: Iterable[_Input]) -> Iterator[TaskResult[_Value] | TaskFailure]:
-        """Yield results; a worker is used again only if it took all of its input."""
-        for given in inputs:
-            yield _result(partial(self.work, given))
+        """Yield a result per element; Spark reuses a worker only if it has read all of its input."""
+        for element in inputs:
+            yield _result(partial(self.function, element))
 
 
 @dataclass(frozen=True)
 class BatchTask(Generic[_Value]):
-    """A task on the rows of a data frame's partition: a result for each value that it yields."""
+    """A task on the rows of a DataFrame's partition, with a result per value that it yields."""
 
-    work: Callable[[Iterator[pa.RecordBatch]], Iterator[_Value]]
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[_Value]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield encoded results until the first failure; the rest of the input is passed over then."""
-        values = self.work(batches)
+        """Yield encoded results until the first failure; then read the rest of the input unused."""
+        values = self.function(batches)
         while True:
             result = _result(partial(next, values, _END))
             if isinstance(result, TaskResult) and result.value is _END:
@@ -102,12 +102,12 @@ class BatchTask(Generic[_Value]):
 
 
 def decoded(rows: Iterable[Row]) -> Iterator[TaskResult[_Value] | TaskFailure]:
-    """Yield the results in rows of a data frame."""
+    """Decode the results in the rows of a DataFrame."""
     return (pickle.loads(row[_COLUMN]) for row in rows)  # noqa: S301 - a task of this engine wrote it
 
 
 def values_of(results: Iterable[TaskResult[_Value] | TaskFailure]) -> list[_Value]:
-    """Return the values of all tasks; if one failed, remove the files of the others and raise its problem."""
+    """Return the values of all tasks; if one failed, remove the files of all and raise its problem."""
     listed = list(results)
     done = [result for result in listed if not isinstance(result, TaskFailure)]
     failures = [result for result in listed if isinstance(result, TaskFailure)]

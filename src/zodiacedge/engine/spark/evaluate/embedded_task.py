@@ -1,9 +1,9 @@
-"""Maintains a region of hyper-nodes in one task, by the embedded engine.
+"""Maintenance of a region of hyper-nodes in one task, by the embedded engine.
 
-What lies outside the region (explicit facts, segments of other nodes) is given to the embedded engine as its
-explicit facts in the old version, and the difference to the new version as a change of them: a fact that one
-owner outside lost while another still has it is not deleted. The segments of the region's nodes are its
-segments. `task_output` writes what they gain and lose into files; names of files and counts are returned.
+The facts outside the region (explicit facts, segments of other nodes) are the explicit facts of the embedded
+engine, and their change is its change: a fact that one outside owner lost and another still has is not
+deleted. The segments of the region's nodes are its segments. `task_output` writes their changes to files; the
+task returns paths and counts.
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
     NodeFiles = Mapping[frozenset[str], Segment]
-    # The files of the rows that became visible, and of those that are visible no more.
+    # The files of the inserted and of the deleted visible rows.
     NetFiles = tuple[Mapping[Relation, DataFile], Mapping[Relation, DataFile]]
 
-# The strategy that the embedded engine reports of a node that it did not recompute.
+# The strategy that the embedded engine reports for a node that it did not recompute.
 MAINTAINED = "maintained"
 
 
 @dataclass(frozen=True)
 class RegionProgram:
-    """The rules of a region's nodes, and what is known of evaluating them before."""
+    """The rules of a region's nodes, and results of their previous evaluation."""
 
     rules: Mapping[str, Rule] = field(default_factory=dict)
     keys: Mapping[Term, int] = field(default_factory=dict)
-    """The fingerprints of the terms that rules mention."""
+    """The fingerprints of the terms of rules."""
     new_terms: tuple[Term, ...] = ()
-    """Terms that rules mention and no file may have yet."""
+    """Terms of rules that may be in no file yet."""
     old_rules: Mapping[str, Rule] = field(default_factory=dict)
-    """The rules of the nodes that have segments, where the change deleted some of those nodes."""
+    """The old rules of the nodes, if the change deleted nodes that have segments."""
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
-    """How long evaluating nodes from scratch took the last time."""
+    """Seconds of the last evaluation of nodes from scratch."""
 
     def rule(self, key: str) -> Rule:
-        """Return the rule of a key, of this version or of the old one."""
+        """Return the rule of a key, in the new or the old version."""
         rule = self.rules.get(key)
         return rule if rule is not None else self.old_rules[key]
 
@@ -90,15 +90,15 @@ class RegionProgram:
 
 @dataclass(frozen=True)
 class RegionInputs:
-    """The files that a region reads: all rows of them, a slice, or a partition."""
+    """The files that a region reads: all rows, a slice, or a hash partition."""
 
     relations: tuple[Input, ...]
     terms: TermFiles
     segments: NodeFiles = field(default_factory=dict)
     slice_rows: Mapping[str, list[NDArray[np.int64]]] | None = None
-    """The rows of each file that were looked up, where they are enough to maintain the nodes."""
+    """The looked-up rows by file, if they suffice to maintain the nodes."""
     partition: PartitionInput | None = None
-    """The rows of one hash partition, where the region is partitioned."""
+    """The rows of one hash partition, if the region is partitioned."""
 
     def reader(self) -> SignedFileReader:
         """Return the reader of the region's files."""
@@ -109,7 +109,7 @@ class RegionInputs:
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """Where a task writes, and how it evaluates."""
+    """The folder that a task writes to, and the settings of its evaluation."""
 
     folder: Folder
     hashing: Hashing
@@ -119,14 +119,14 @@ class TaskSettings:
     strict: bool = False
     policy: Policy = field(default_factory=Policy)
     total: int = 0
-    """How many facts all segments have, including those outside the region."""
+    """The number of facts in all segments, including those outside the region."""
     net_rows: float = 0
-    """The net change is returned if at most so many rows were inserted and deleted; 0 for never."""
+    """The maximum number of changed rows for which the net change is returned; 0 for never."""
 
 
 @dataclass(frozen=True)
 class RegionTask:
-    """A region of nodes, and all that a task needs to maintain it."""
+    """The input of a task that maintains a region of nodes."""
 
     program: RegionProgram
     inputs: RegionInputs
@@ -138,28 +138,28 @@ class RegionSegments:
     """The segments of a region's nodes after a change."""
 
     changed: NodeFiles
-    """The segments that changed, with those contents of theirs that did."""
+    """The changed segments, with their changed contents only."""
     replaced: frozenset[frozenset[str]]
-    """Those of them that have all their contents here."""
+    """Segments whose contents here are complete."""
     terms: DataFile
-    """The terms that no file had before."""
+    """The terms that were in no file before."""
     counts: Mapping[Relation, Mapping[int, int]]
-    """How many rows of a relation all nodes derive together, by class or under 0, where the task knows."""
+    """The number of distinct derived rows of a relation, by class or under 0, where the task knows it."""
 
 
 @dataclass(frozen=True)
 class RegionReport:
-    """How a region's nodes were maintained."""
+    """A report on the maintenance of a region's nodes."""
 
     runs: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
     seconds: Mapping[frozenset[str], float]
-    """How long evaluating nodes from scratch took, of those that were."""
+    """Seconds of evaluating from scratch, of the nodes where that was done."""
 
 
 @dataclass(frozen=True)
 class RegionResult:
-    """The result of a task: files, report, and the net change where it was asked for and is small."""
+    """The result of a task: files, report, and the net change if it is wanted and small."""
 
     segments: RegionSegments
     report: RegionReport
@@ -167,7 +167,7 @@ class RegionResult:
 
 
 def run(task: RegionTask) -> RegionResult | None:
-    """Maintain a region; None if a slice is not enough, because a node must be recomputed."""
+    """Maintain a region; return None if a slice does not suffice because a node must be recomputed."""
     return _Task(task).run()
 
 
@@ -184,8 +184,8 @@ class _Task:
         sliced = self._inputs.slice_rows is not None
         state, add, remove = self._load()
         graph = HyperGraph.build(program.rules)
-        how = Settings(settings.registry, settings.limits, settings.strict)
-        change = state.maintain(program.rules, graph, state.effective_delta(add, remove), how)
+        embedded_settings = Settings(settings.registry, settings.limits, settings.strict)
+        change = state.maintain(program.rules, graph, state.effective_delta(add, remove), embedded_settings)
         maintained = [run.strategy == MAINTAINED for run in change.runs]
         if sliced and not all(maintained):
             return None
@@ -214,7 +214,7 @@ class _Task:
         )
 
     def _counts(self, segments: Iterable[Tables]) -> dict[Relation, dict[int, int]]:
-        """Count the distinct rows of all nodes; those of one partition are of no use."""
+        """Count the distinct rows of all nodes, unless the task has only one partition of them."""
         if self._inputs.partition is not None:
             return {}
         tables: dict[TableName, list[Table]] = {}
@@ -223,7 +223,7 @@ class _Task:
                 if len(table):
                     tables.setdefault(name, []).append(table)
         if ALL_CLASSES in tables:
-            # Members stand in tables of one class and of all: they are counted when a user asks.
+            # Members are in tables of one class and in tables of all classes: they are counted on demand.
             tables = {name: same for name, same in tables.items() if name.name != RDF_TYPE}
         counts: dict[Relation, dict[int, int]] = {}
         for name, same in tables.items():
@@ -236,33 +236,34 @@ class _Task:
         return counts
 
     def _load(self) -> tuple[EmbeddedState, EmbeddedBatch, EmbeddedBatch]:
-        """Read the files into a state of the embedded engine, and a batch to add and one to remove."""
+        """Read the files into a state of the embedded engine, a batch to add and a batch to remove."""
         reader, translation, inputs = self._reader, self._translation, self._inputs
         before = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in inputs.relations}
         after = {i: [reader.read(i.relation, c, i.classes) for c in i.after or ()] for i in inputs.relations}
         segments = self._read_segments()
-        # Ids of terms with values are given out before any table is made of them.
+        # Values must be loaded before tables are built, because loading assigns new ids.
         if any(needs_values(rule.body) for rule in self._program.rules.values()):
             translation.load_values(reader.seen(), inputs.terms)
         old = {
-            one.relation: union([read.table(translation) for read in reads], one.relation.arity)
-            for one, reads in before.items()
+            i.relation: union([read.table(translation) for read in reads], i.relation.arity)
+            for i, reads in before.items()
         }
         database = Database(translation.terms, segment_of(old, translation))
         for keys, (contents, aggregate_rows) in segments.items():
             database.add_segment(keys, self._segment(keys, contents, aggregate_rows))
         state = self._state(database)
         add, remove = state.batch(), state.batch()
-        for one, reads in after.items():
-            if one.after is not None:
-                table = union([read.table(translation) for read in reads], one.relation.arity)
-                was = old[one.relation]
-                for batch, rows in (
-                    (add, was.filter(table.rows, present=False)),
-                    (remove, table.filter(was.rows, present=False)),
-                ):
-                    for name, piece in translation.tables(one.relation, rows):
-                        batch.add_rows(name, piece)
+        for i, reads in after.items():
+            if i.after is None:
+                continue
+            was = old[i.relation]
+            will = union([read.table(translation) for read in reads], i.relation.arity)
+            for batch, rows in (
+                (add, was.filter(will.rows, present=False)),
+                (remove, will.filter(was.rows, present=False)),
+            ):
+                for name, piece in translation.tables(i.relation, rows):
+                    batch.add_rows(name, piece)
         return state, add, remove
 
     def _read_segments(
@@ -285,7 +286,7 @@ class _Task:
     ) -> Tables:
         translation = self._translation
         tables = {relation: read.table(translation) for relation, read in contents.items()}
-        # The members of all classes stay in one table where the node derives pairs.
+        # Class members stay in one table if the node derives pairs of member and class.
         whole = in_pairs(self._program.rule(key).head for key in keys)
         segment = segment_of(tables, translation, whole=whole)
         segment.aggregate_rows = {key: read.table(translation) for key, read in aggregate_rows.items()}
@@ -305,7 +306,7 @@ class _Task:
         )
 
     def _new_terms(self) -> DataFile:
-        """Write the terms that the task made, and those that rules mention for the first time."""
+        """Write the terms that the task created, and those that are new in rules."""
         settings, mentioned = self._settings, self._program.new_terms
         computed = self._translation.new_terms()
         tables = [computed] if computed is not None else []

@@ -1,8 +1,8 @@
 """Comparisons, computed values, functions and aggregates in a plan, by the embedded engine's kernels.
 
-The joins of a body give bindings; a task takes some of them, loads the terms behind their fingerprints and
-lets the embedded engine evaluate the rest of the body. So a value is the same to the last bit wherever it is
-computed, and an evaluation error counts the same. An aggregate gets all bindings of a group in one task.
+The joins of a body give bindings. A task takes a chunk of them, loads the terms of their fingerprints and
+evaluates the rest of the body by the embedded engine, so that values and evaluation errors are the same on
+both engines. All bindings of an aggregate's group are in one task.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.spark.storage.dataframes import in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of, union
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
@@ -39,15 +40,15 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 
-# Names that no predicate of a user can have.
-_GIVEN = "bindings so far"
-# So many bindings are evaluated together.
-_TOGETHER = 262_144
+# A name that no predicate of a user can have.
+_BINDINGS = "bindings so far"
+# The number of bindings that are evaluated at once.
+_ROWS_AT_ONCE = 262_144
 
 
 @dataclass(frozen=True)
 class ExpressionResult:
-    """What tasks wrote: files of rows and of new terms, and what evaluation errors dropped."""
+    """The result of tasks: files of rows, files of new terms, and bindings dropped by evaluation errors."""
 
     rows: tuple[DataFile, ...]
     terms: tuple[DataFile, ...]
@@ -56,7 +57,7 @@ class ExpressionResult:
 
 @dataclass(frozen=True)
 class Negated:
-    """A relation that is negated on computed values: it is broadcast to every task."""
+    """A relation that is negated on computed values; it is broadcast to every task."""
 
     relation: Relation
     contents: tuple[SignedFiles, ...]
@@ -64,7 +65,7 @@ class Negated:
 
 @dataclass(frozen=True)
 class ExpressionTask:
-    """A task that evaluates the rest of a body on bindings, and gives heads."""
+    """A task that evaluates the rest of a body on bindings, and returns heads."""
 
     head: Atom
     columns: tuple[Variable, ...]
@@ -78,8 +79,8 @@ class ExpressionTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[ExpressionResult]:
         """Evaluate the bindings of a partition."""
-        for chunk in _chunks(batches):
-            yield self._evaluated(chunk)
+        for table in in_tables(batches, _ROWS_AT_ONCE):
+            yield self._evaluated([column.to_numpy() for column in table.columns])
 
     def _evaluated(self, chunk: list[Keys]) -> ExpressionResult:
         reader, translation = SignedFileReader(), Translation(self.keys, self.hashing)
@@ -87,16 +88,16 @@ class ExpressionTask:
             negated.relation: [reader.read(negated.relation, content) for content in negated.contents]
             for negated in self.negated
         }
-        given = chunk[: len(self.columns)]
-        translation.load_values([*given, *reader.seen()], self.terms)
+        bindings = chunk[: len(self.columns)]
+        translation.load_values([*bindings, *reader.seen()], self.terms)
         tables = {
-            relation: union([read.table(translation) for read in same], relation.arity)
-            for relation, same in reads.items()
+            relation: union([read.table(translation) for read in contents], relation.arity)
+            for relation, contents in reads.items()
         }
         store = Database(translation.terms, segment_of(tables, translation))
-        rows = Table.of(_rows(translation, given, len(chunk[0])))
-        store.show(Tables({TableName(_GIVEN, len(self.columns)): rows}))
-        rule = Rule(self.head, (Atom(_GIVEN, self.columns), *self.left))
+        rows = Table.of(_rows(translation, bindings, len(chunk[0])))
+        store.show(Tables({TableName(_BINDINGS, len(self.columns)): rows}))
+        rule = Rule(self.head, (Atom(_BINDINGS, self.columns), *self.left))
         result = NodeEvaluation(store, {"": rule}, self.registry, _watch).evaluate()
         relation = Relation.of(self.head)
         pieces = [translation.columns(name, t.rows)[1] for name, t in result.segment.tables.items() if len(t)]
@@ -110,7 +111,7 @@ class ExpressionTask:
 
 @dataclass(frozen=True)
 class AggregateTask:
-    """A task that folds the bindings of whole groups to the rows of an aggregate."""
+    """A task that folds the bindings of complete groups to the rows of an aggregate."""
 
     aggregate: Aggregate
     terms: TermFiles
@@ -149,7 +150,7 @@ def run(
     why: str,
     yield_point: YieldPoint,
 ) -> ExpressionResult:
-    """Run a task on the partitions of a frame: one job."""
+    """Run a task on each partition of a frame, in one job."""
     rows: list[DataFile] = []
     terms: list[DataFile] = []
     dropped: Dropped | None = None
@@ -161,25 +162,10 @@ def run(
 
 
 def with_more(known: Dropped | None, more: Dropped | None) -> Dropped | None:
-    """Add up what evaluation errors dropped."""
+    """Add up dropped bindings."""
     if known is None or more is None:
         return known or more
     return Dropped(known.count + more.count, min(known.example, more.example))
-
-
-def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[list[Keys]]:
-    waiting: list[list[Keys]] = []
-    rows = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        waiting.append([column.to_numpy() for column in batch.columns])
-        rows += batch.num_rows
-        if rows >= _TOGETHER:
-            yield [np.concatenate(column) for column in zip(*waiting, strict=True)]
-            waiting, rows = [], 0
-    if waiting:
-        yield [np.concatenate(column) for column in zip(*waiting, strict=True)]
 
 
 def _rows(translation: Translation, columns: Sequence[Keys], count: int) -> NDArray[np.int32]:
@@ -191,11 +177,12 @@ def _rows(translation: Translation, columns: Sequence[Keys], count: int) -> NDAr
 def _result(
     file: DataFile, translation: Translation, folder: Folder, dropped: Dropped | None
 ) -> ExpressionResult:
-    fresh = translation.new_terms()
-    terms = (write_terms(folder, fresh),) if fresh is not None else ()
-    return ExpressionResult((file,) if file.rows else (), tuple(t for t in terms if t.rows), dropped)
+    new_terms = translation.new_terms()
+    written = (file, DataFile("", 0) if new_terms is None else write_terms(folder, new_terms))
+    rows, terms = ((each,) if each.rows else () for each in written)
+    return ExpressionResult(rows, terms, dropped)
 
 
 def _watch(rounds: int, facts: int) -> None:
-    """Let a task run on: Spark watches it."""
+    """Ignore progress: the driver watches the task."""
     del rounds, facts

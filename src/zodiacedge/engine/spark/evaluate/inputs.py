@@ -1,4 +1,4 @@
-"""What atoms read: for each relation, what its owners have before a change and after it."""
+"""The files that atoms read: by relation, the files of all owners before and after a change."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Atom
     from zodiacedge.terms import Term
 
-# Which classes of a relation are read: None for all, or for a relation that has none.
+# The relations to read; of `rdf:type` the classes, None for all.
 Wanted = dict[Relation, "frozenset[int] | None"]
 
 
 @dataclass(frozen=True)
 class Input:
-    """The files that atoms read of a relation, by owner: before a change and, where they differ, after it."""
+    """The files of a relation by owner: before a change and, if they differ, after it."""
 
     relation: Relation
     before: tuple[SignedFiles, ...]
     after: tuple[SignedFiles, ...] | None = None
     classes: frozenset[int] | None = None
-    """Of `rdf:type`, the classes that are read; all of them if not given."""
+    """Of `rdf:type`, the classes that are read; None for all."""
 
 
 def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:
-    """Return the relations that atoms read; of `rdf:type`, the classes."""
+    """Return the relations that atoms read, and the classes of `rdf:type`."""
     wanted: Wanted = {}
     for atom in atoms:
         relation = Relation.of(atom)
@@ -42,7 +42,7 @@ def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:
 
 
 def want(wanted: Wanted, relation: Relation, classes: frozenset[int] | None) -> None:
-    """Add a relation to those that are wanted."""
+    """Add a relation and classes to `wanted`."""
     known = wanted.get(relation, frozenset())
     wanted[relation] = None if classes is None or known is None else known | classes
 
@@ -50,12 +50,12 @@ def want(wanted: Wanted, relation: Relation, classes: frozenset[int] | None) -> 
 def inputs_of(
     atoms: Iterable[Atom], keys: Mapping[Term, int], before: Iterable[Segment], after: Iterable[Segment]
 ) -> tuple[Input, ...]:
-    """Return what atoms read of some owners."""
+    """Return the inputs of atoms, from the files of owners."""
     return inputs_for(wanted_by(atoms, keys), before, after)
 
 
 def inputs_for(wanted: Wanted, before: Iterable[Segment], after: Iterable[Segment]) -> tuple[Input, ...]:
-    """Return what some owners have of the relations that are wanted."""
+    """Return the inputs for wanted relations, from the files of owners."""
     old, new = tuple(before), tuple(after)
     inputs = []
     for relation, classes in wanted.items():
@@ -69,7 +69,8 @@ def _contents(
 ) -> tuple[SignedFiles, ...]:
     contents = (owner.content(relation) for owner in owners)
     return tuple(
-        c
-        for c in contents
-        if c.layers and (classes is None or any(classes & part.classes.keys() for part in c.parts))
+        content
+        for content in contents
+        if content.layers
+        and (classes is None or any(classes & file.classes.keys() for file in content.parts))
     )

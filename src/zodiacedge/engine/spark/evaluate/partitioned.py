@@ -1,8 +1,8 @@
-"""Evaluates nodes in hash partitions that never need each other (`plan.partition`): two jobs.
+"""Evaluation of nodes in independent hash partitions (`plan.partition`), in two jobs.
 
-One job shuffles the facts, the second runs the embedded engine on each partition (`embedded_task`): to the
-fixpoint of every node, without another shuffle. No fact is in two partitions, so the files of all partitions
-together are the segment.
+The first job shuffles the facts; the second runs the embedded engine on each partition (`embedded_task`) to
+the fixpoint of every node, without another shuffle. Partitions are disjoint, so the union of their files is
+the segment.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def evaluate(
     nodes: Sequence[Mapping[str, Rule]], by: Partitioning, setting: Setting, terms: TermFiles, rows: int
 ) -> list[Result]:
-    """Evaluate nodes from scratch, in topological order: two jobs.
+    """Evaluate nodes from scratch, given in topological order, in two jobs.
 
-    `rows` is how many rows they read and are expected to derive; the number of partitions follows from it.
+    `rows`, the expected number of rows read and derived, determines the number of partitions.
     """
     workspace, settings, yield_point = setting.workspace, setting.settings, setting.settings.yield_point
     rules = {key: rule for node in nodes for key, rule in node.items()}
@@ -73,12 +73,12 @@ def evaluate(
         )
         for own_blocks in blocks
     ]
-    returned = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", yield_point)
-    partitions = [result for result in returned if result is not None]
-    del held  # the tasks have read their blocks
+    task_results = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", yield_point)
+    partitions = [result for result in task_results if result is not None]
+    del held  # kept the blocks until the tasks had read them
     results = [Result(terms=terms) for _ in nodes]
     for result, node in zip(results, nodes, strict=True):
-        _take(workspace, node, partitions, result)
+        _merge(workspace, node, partitions, result)
     files = [partition.segments.terms for partition in partitions]
     new = [workspace.adopt(file) for file in files if file.rows]
     if new:
@@ -89,7 +89,7 @@ def evaluate(
 def _reads(
     rules: Mapping[str, Rule], by: Partitioning, setting: Setting
 ) -> tuple[dict[tuple[Relation, int], frozenset[int] | None], Wanted]:
-    """Return the relations to shuffle, by position, and those to broadcast; of `rdf:type` the classes."""
+    """Return the relations to shuffle, with the position of the key, and those to broadcast."""
     shuffled: dict[tuple[Relation, int], frozenset[int] | None] = {}
     broadcast: Wanted = {}
     for read in dict.fromkeys(reads(rules.values())):
@@ -104,10 +104,10 @@ def _reads(
     return shuffled, broadcast
 
 
-def _take(
+def _merge(
     workspace: Workspace, rules: Mapping[str, Rule], partitions: Sequence[RegionResult], result: Result
 ) -> None:
-    """Concatenate what the partitions derived of one node."""
+    """Merge the results of all partitions for one node."""
     keys = frozenset(rules)
     labels = frozenset(rule.label or format_rule(rule) for rule in rules.values())
     for partition in partitions:

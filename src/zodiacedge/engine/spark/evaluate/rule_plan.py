@@ -1,8 +1,8 @@
 """Rule bodies as plans on DataFrames.
 
 The steps of a plan (`plan.algebra`) become joins, semi-joins and anti-joins of frames of fingerprints, which
-Catalyst may order and optimise further. Comparisons, computed values and atoms negated on these are left to
-our own kernels (`expressions`).
+Catalyst may optimise further. Comparisons, computed values and atoms negated on computed values are evaluated
+by the embedded kernels (`expressions`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.terms import Term
 
-_DUMMY = "nothing"
+_DUMMY = "dummy"
 
 
 @dataclass(frozen=True)
@@ -34,24 +34,24 @@ class Sources:
 
     session: SparkSession
     keys: Mapping[Term, int]
-    """The fingerprints of the terms that rules mention."""
+    """The fingerprints of the terms of rules."""
     atom: Callable[[Atom], DataFrame]
     """The rows that a positive atom reads."""
     absent: Callable[[Atom], DataFrame]
     """The rows that a negated atom reads."""
     size: Callable[[Atom], int]
-    """About how many rows an atom reads."""
+    """The estimated number of rows that an atom reads."""
     aggregate: Callable[[Aggregate], DataFrame]
     """The rows of an aggregate."""
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        """Return how many rows are expected to match an atom."""
+        """Estimate the number of rows that match an atom."""
         return expected(self.size(atom), atom, bound)
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """The result of a body's joins: a frame with a column per variable, and the conjuncts that are left."""
+    """The result of a body's joins: a frame with a column per variable, and the remaining conjuncts."""
 
     frame: DataFrame
     columns: tuple[Variable, ...]
@@ -64,18 +64,18 @@ def column(variable: Variable, order: Sequence[Variable]) -> str:
 
 
 def left_over(body: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
-    """Return the conjuncts of a body that look at values, and negated atoms on what those give."""
-    given = {c.variable for c in body if isinstance(c, Binding)}
+    """Return the conjuncts of a body that use values, and the atoms negated on computed values."""
+    computed = {c.variable for c in body if isinstance(c, Binding)}
     return tuple(
         c
         for c in body
         if isinstance(c, Comparison | Binding)
-        or (isinstance(c, Negation) and not given.isdisjoint(variables(c)))
+        or (isinstance(c, Negation) and not computed.isdisjoint(variables(c)))
     )
 
 
 def needed_columns(body: tuple[Conjunct, ...], head: Collection[Argument]) -> frozenset[Variable]:
-    """Return the variables that are needed behind the joins of a body; all where errors count."""
+    """Return the variables that are needed after the joins of a body; all if evaluation errors count."""
     left = left_over(body)
     if can_fail(body):
         return analyse(body).bound
@@ -92,15 +92,14 @@ def bindings(
 
     Args:
         body: The conjuncts, resolved.
-        head: The arguments that are wanted.
+        head: The arguments of the head.
         sources: The rows that atoms read.
-        delta: The position of an atom, negated or not, or of an aggregate, and the rows it must match instead
-            of those it reads. For a negated atom the rows are those that it must have matched, and it is
-            evaluated as well.
+        delta: The position of an atom or an aggregate, and the rows that it matches instead of those it
+            reads. A negated atom keeps only bindings that match these rows, and is evaluated as well.
     """
     left = left_over(body)
     wanted = needed_columns(body, head)
-    given = {c.variable for c in left if isinstance(c, Binding)}
+    computed = {c.variable for c in left if isinstance(c, Binding)}
     order = order_of(body)
     first = delta[0] if delta is not None and isinstance(body[delta[0]], Atom) else None
     plan = _Plan(sources, order, delta)
@@ -111,28 +110,28 @@ def bindings(
             case Match(atom=atom, position=position):
                 plan.match(atom, position)
             case AggregateRows(position=position):
-                plan.join(plan.given(position) or sources.aggregate(step.aggregate), step.columns)
+                plan.join(plan.delta_at(position) or sources.aggregate(step.aggregate), step.columns)
             case Absent(atom=atom, position=position):
-                plan.without(atom, position)
+                plan.anti_join(atom, position)
             case _:
                 raise AssertionError(step)
-    kept = tuple(v for v in order if v in wanted and v not in given and v in plan.bound)
+    kept = tuple(v for v in order if v in wanted and v not in computed and v in plan.bound)
     return Bindings(plan.selected(kept), kept, left)
 
 
 def order_of(body: Sequence[Conjunct]) -> tuple[Variable, ...]:
-    """Return the variables of a body in the order that names their columns, as seen from outside."""
-    return tuple(dict.fromkeys(v for c in body for v in _seen_outside(c)))
+    """Return the variables of a body in column order; of an aggregate, its groups and results."""
+    return tuple(dict.fromkeys(v for c in body for v in _exported(c)))
 
 
-def _seen_outside(conjunct: Conjunct) -> list[Variable]:
+def _exported(conjunct: Conjunct) -> list[Variable]:
     if isinstance(conjunct, Aggregate):
         return [*conjunct.groups, *(fold.target for fold in conjunct.folds)]
     return list(variables(conjunct))
 
 
 class _Plan:
-    """A frame under construction."""
+    """A frame of bindings under construction."""
 
     def __init__(
         self, sources: Sources, order: tuple[Variable, ...], delta: tuple[int, DataFrame] | None
@@ -144,10 +143,10 @@ class _Plan:
         self.bound: set[Variable] = set()
 
     def match(self, atom: Atom, position: int) -> None:
-        self.join(self.given(position) or self._sources.atom(atom), atom.args)
+        self.join(self.delta_at(position) or self._sources.atom(atom), atom.args)
 
-    def given(self, position: int) -> DataFrame | None:
-        """Return the rows that a position must match instead of what it reads, if it must."""
+    def delta_at(self, position: int) -> DataFrame | None:
+        """Return the delta, if it is read at this position."""
         return self._delta[1] if self._delta is not None and self._delta[0] == position else None
 
     def join(self, rows: DataFrame, args: Sequence[Argument]) -> None:
@@ -158,17 +157,17 @@ class _Plan:
             self._frame = self._started().crossJoin(frame.limit(1)).drop(_DUMMY + "_")
         else:
             shared = [column(v, self._order) for v in matched if v in self.bound]
-            frame_so_far = self._started()
-            self._frame = frame_so_far.join(frame, shared) if shared else frame_so_far.crossJoin(frame)
+            left = self._started()
+            self._frame = left.join(frame, shared) if shared else left.crossJoin(frame)
         self.bound.update(matched)
 
-    def without(self, atom: Atom, position: int) -> None:
-        given = self.given(position)
-        if given is not None:
-            self._meet(given, atom, "left_semi")
-        self._meet(self._sources.absent(atom), atom, "left_anti")
+    def anti_join(self, atom: Atom, position: int) -> None:
+        delta = self.delta_at(position)
+        if delta is not None:
+            self._filter_by(delta, atom, "left_semi")
+        self._filter_by(self._sources.absent(atom), atom, "left_anti")
 
-    def _meet(self, rows: DataFrame, atom: Atom, how: str) -> None:
+    def _filter_by(self, rows: DataFrame, atom: Atom, how: str) -> None:
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
         frame, matched = self._matching(rows, atom.args)
@@ -192,7 +191,7 @@ class _Plan:
         return self._frame
 
     def _matching(self, rows: DataFrame, args: Sequence[Argument]) -> tuple[DataFrame, list[Variable]]:
-        """Return the rows that arguments match, with a column per variable."""
+        """Return the rows that match arguments, with a column per variable."""
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
         first: dict[Variable, str] = {}

@@ -1,8 +1,8 @@
-"""One hyper-node on DataFrames, evaluated from scratch: by one plan, or semi-naive in rounds.
+"""Evaluation of a hyper-node from scratch on DataFrames: by one plan, or semi-naive in rounds.
 
-A node that is not recursive is one plan. A recursive one goes in rounds: the delta of the last round is read
-at each recursive position in turn. Each round is written to files, so that no plan grows with the rounds, and
-the job that writes them tells whether any row is new.
+A node that is not recursive is one plan. A recursive node is evaluated in rounds: the delta of the last round
+is read at each recursive position in turn. Each round is written to files, so that plans do not grow with the
+rounds; the job that writes a round also counts its new rows.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.terms import Term
 
-# What lies outside: explicit facts under None, and the segments of other nodes.
+# Segments by owner: explicit facts under None, nodes under the keys of their rules.
 Owners = Mapping["frozenset[str] | None", Segment]
-# A growing relation that is spread over more files than this is compacted.
+# A growing relation with more files than this is compacted.
 _MOST_FILES = 12
 
 
 def owners_of(
     explicit_files: Segment, segments: Mapping[frozenset[str], Segment], but: frozenset[str] = frozenset()
 ) -> Owners:
-    """Return explicit facts and segments, but for the segment of one node."""
+    """Return explicit facts and segments by owner, without the segment of one node."""
     return {None: explicit_files, **{keys: segment for keys, segment in segments.items() if keys != but}}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The surroundings of a node: workspace, settings, terms, and other owners before and after a change."""
+    """The context of a node: workspace, settings, terms, and other owners before and after a change."""
 
     workspace: Workspace
     settings: Settings
@@ -54,12 +54,12 @@ class Setting:
     before: Owners
     after: Owners
     watch: Callable[[int, int], None]
-    """Is called with the rounds and the facts so far."""
+    """Called with the number of rounds and facts so far."""
 
 
 @dataclass
 class Result:
-    """The segment of a node, new terms, and what evaluation errors dropped."""
+    """The segment of a node, new terms, and bindings dropped by evaluation errors."""
 
     contents: dict[Relation, SignedFiles] = field(default_factory=dict)
     aggregate_rows: dict[str, SignedFiles] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Result:
 
 
 class Node:
-    """The rules of one node, on data frames."""
+    """The evaluation of one node on DataFrames."""
 
     def __init__(self, rules: Mapping[str, Rule], setting: Setting, terms: TermFiles) -> None:
         """Take the node's rules by key."""
@@ -81,12 +81,12 @@ class Node:
         self._own_positions = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
         self._relations = list(dict.fromkeys(Relation.of(head) for head in heads))
         self.result = Result(terms=terms)
-        # A frame reads its files when its job runs: until then they must be held.
+        # A frame reads its files when its job runs: they must not be removed before.
         self._held: list[DataFile] = []
 
     @property
     def recursive(self) -> bool:
-        """Whether the node's rules feed each other."""
+        """Whether the node's rules are recursive."""
         return any(self._own_positions.values())
 
     def evaluate(self) -> Result:
@@ -103,7 +103,7 @@ class Node:
             yield Relation.of(rule.head), self._heads(key, self._new, None, counts=counts)
 
     def _count_errors(self) -> None:
-        """Count dropped bindings at the fixpoint: in earlier rounds, a binding may occur more than once."""
+        """Count dropped bindings at the fixpoint, since a binding may occur in several rounds."""
         for key, rule in self._rules.items():
             if can_fail(rule.body):
                 self._heads(key, self._new, None, counts=True)
@@ -111,14 +111,14 @@ class Node:
     def _grow(
         self, start: Mapping[Relation, SignedFiles], first: Callable[[], Iterator[tuple[Relation, DataFrame]]]
     ) -> None:
-        """Grow the segment from given contents to the fixpoint, by the first heads and all that follow."""
+        """Grow the segment to the fixpoint, from given contents and the heads of the first round."""
         result = self.result
         result.contents = dict(start)
         new = self._write_new(list(first()))
         while any(new.values()):
             result.rounds += 1
-            for relation, parts in new.items():
-                result.contents[relation] = result.contents.get(relation, SignedFiles()).then(parts)
+            for relation, files in new.items():
+                result.contents[relation] = result.contents.get(relation, SignedFiles()).then(files)
                 self._compact(relation)
             facts = sum(content.rows for content in result.contents.values())
             self._setting.watch(result.rounds, facts)
@@ -136,11 +136,11 @@ class Node:
     def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[DataFile]]) -> DataFrame | None:
         if not isinstance(conjunct, Atom):
             raise TypeError(conjunct)
-        parts = new.get(Relation.of(conjunct), [])
-        return self._frames.parts(parts, Relation.of(conjunct).width) if parts else None
+        files = new.get(Relation.of(conjunct), [])
+        return self._frames.parts(files, Relation.of(conjunct).width) if files else None
 
     def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[DataFile]]:
-        """Write the distinct heads that the segment does not have: one job."""
+        """Write the distinct heads that are not in the segment, in one job."""
         width = max(relation.width for relation in self._relations)
         pieces = []
         for tag, relation in enumerate(self._relations):
@@ -155,30 +155,28 @@ class Node:
         written = self._frames.write(
             together(pieces), self._relations, "deriving facts", self._setting.settings.yield_point
         )
-        return {self._relations[tag]: parts for tag, parts in written.items()}
+        return {self._relations[tag]: files for tag, files in written.items()}
 
     def _compact(self, relation: Relation) -> None:
-        """Write a relation that is spread over many small files into few; its largest file stays."""
+        """Merge the files of a relation if there are many; the largest file is kept."""
         content = self.result.contents[relation]
         if len(content.layers) <= _MOST_FILES or not content.plain:
             return
-        largest = max(content.parts, key=lambda part: part.rows)
-        small = [part for part in content.parts if part is not largest]
+        largest = max(content.parts, key=lambda file: file.rows)
+        small = [file for file in content.parts if file is not largest]
         frame = self._frames.parts(small, relation.width).coalesce(1)
         written = self._frames.write(
             tagged(frame, 0, relation.width),
             [relation],
-            "putting small files together",
+            "compacting small files",
             self._setting.settings.yield_point,
         )
         self.result.contents[relation] = SignedFiles.of(largest, *written.get(0, ()))
 
-    # One rule.
-
     def _heads(
         self, key: str, sources: Callable[[], Sources], delta: tuple[int, DataFrame] | None, *, counts: bool
     ) -> DataFrame:
-        """Return the heads of a rule's instances, with given rows at one position if there are some."""
+        """Return the heads of a rule's instances, reading the delta at its position."""
         rule = self._rules[key]
         heads, dropped = self._instances(rule.head, rule.body, sources(), delta)
         if counts and dropped:
@@ -192,7 +190,7 @@ class Node:
         sources: Sources,
         delta: tuple[int, DataFrame] | None = None,
     ) -> tuple[DataFrame, Dropped | None]:
-        """Return the heads of a body's instances, and what errors drop."""
+        """Return the heads of a body's instances, and the bindings dropped by evaluation errors."""
         joined = bindings(body, head.args, sources, delta)
         if not joined.left:
             return self._projected(joined.frame, head.args, order_of(body)), None
@@ -224,9 +222,9 @@ class Node:
             self._negated(left),
         )
         evaluated = expressions.run(
-            workspace, frame.distinct(), task, "looking at values", self._setting.settings.yield_point
+            workspace, frame.distinct(), task, "evaluating expressions", self._setting.settings.yield_point
         )
-        self._take_terms(evaluated.terms)
+        self._add_terms(evaluated.terms)
         self._held += evaluated.rows
         return evaluated
 
@@ -238,9 +236,9 @@ class Node:
             for relation in relations
         )
 
-    def _take_terms(self, parts: Sequence[DataFile]) -> None:
-        if parts:
-            self._terms = TermFiles((*self._terms.parts, *parts))
+    def _add_terms(self, files: Sequence[DataFile]) -> None:
+        if files:
+            self._terms = TermFiles((*self._terms.parts, *files))
             self.result.terms = self._terms
 
     def _projected(self, frame: DataFrame, head: Sequence[Argument], order: Sequence[Variable]) -> DataFrame:
@@ -256,8 +254,6 @@ class Node:
         ]
         return frame.select(*(columns or [functions.lit(0).cast("long").alias("c0")]))
 
-    # Aggregates.
-
     def _fold(self, owners: Owners) -> None:
         """Fold the aggregates of the node's rules."""
         for key, rule in self._rules.items():
@@ -270,7 +266,7 @@ class Node:
     def _folded(
         self, key: str, aggregate: Aggregate, body: tuple[Conjunct, ...], sources: Sources
     ) -> SignedFiles:
-        """Fold the bindings of an aggregate's body, or of one that has more conjuncts."""
+        """Fold the bindings of an aggregate's body, which may be extended by conjuncts."""
         workspace, settings = self._setting.workspace, self._setting.settings
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
         bound_rows, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
@@ -291,13 +287,11 @@ class Node:
         task = AggregateTask(
             aggregate, self._terms, workspace.scratch.folder, workspace.hashing, settings.registry
         )
-        folded = expressions.run(workspace, grouped, task, "task groups", settings.yield_point)
-        self._take_terms(folded.terms)
+        folded = expressions.run(workspace, grouped, task, "folding groups", settings.yield_point)
+        self._add_terms(folded.terms)
         if folded.dropped:
             self._drop(key, folded.dropped)
         return SignedFiles.of(*folded.rows)
-
-    # Where atoms read.
 
     def _new(self) -> Sources:
         return self._sources(self._setting.after, self.result.contents, self.result.aggregate_rows)
@@ -307,11 +301,12 @@ class Node:
     ) -> Sources:
         def contents(atom: Atom) -> list[SignedFiles]:
             relation = Relation.of(atom)
-            held = [*(owner.content(relation) for owner in owners.values()), own.get(relation, SignedFiles())]
+            files = [*(owner.content(relation) for owner in owners.values())]
+            files.append(own.get(relation, SignedFiles()))
             if relation.typed and not isinstance(atom.args[1], Variable):
                 key = self._setting.keys[atom.args[1]]
-                held = [content for content in held if key in content.classes()]
-            return held
+                files = [content for content in files if key in content.classes()]
+            return files
 
         def rows(atom: Atom) -> DataFrame:
             return self._frames.union(Relation.of(atom), contents(atom))

@@ -1,11 +1,11 @@
-"""The strategies for nodes that one task cannot hold: which one a node takes, and how it is recomputed.
+"""The choice of a strategy for nodes that do not fit into one task.
 
     gathered      a region of nodes in one task, by the embedded engine
-    partitioned   nodes hash-partitioned so that no partition needs another, recursive or not
-    plans         a node that is not recursive, as one plan of Spark
-    rounds        a recursive node, semi-naive: a plan per round
+    partitioned   nodes in independent hash partitions, recursive or not
+    plans         a node that is not recursive, as one Spark plan
+    rounds        a recursive node, semi-naive: one plan per round
 
-Whatever one task can hold is gathered: a job costs more than it does. `plans` and `rounds` work for every
+Nodes that fit into one task are gathered, since further jobs cost more. `plans` and `rounds` work for every
 node of every size.
 """
 
@@ -34,14 +34,14 @@ STRATEGIES = {
     "rounds": "semi-naive in rounds",
     "partitioned": "partitioned",
 }
-"""How the report of a change names each strategy."""
+"""The name of each strategy in the report of a change."""
 MAINTAINED = "maintained by delta plans"
-"""How it names incremental maintenance."""
-# Closures that a transitive rule gives, which linear recursion gives as well.
+"""The name of incremental maintenance in the report."""
+# Shapes of nodes that can be rewritten to linear recursion.
 _CLOSURES = frozenset({Shape.TRANSITIVE, Shape.CLASSES})
-# Where more than one row in so many changed of what a node reads, it is recomputed.
+# A node is recomputed if more than one in so many of the rows that it reads changed.
 _MUCH = 2
-# A recursion that takes fewer seconds than this partitioned, from scratch, is not continued in rounds.
+# A recursive node whose partitioned recomputation takes fewer seconds than this is not maintained in rounds.
 _PATIENCE = 20.0
 
 
@@ -56,18 +56,18 @@ class NodeStrategy:
     """Whether the node is a transitive closure, which is partitioned as linear recursion."""
 
     def why(self, rules: Iterable[Rule]) -> str:
-        """Return the reason for some rules, with the arguments that their facts are partitioned by."""
+        """Return the reason, with the arguments by which the facts of rules are partitioned."""
         return self.reason if self.by is None else f"{self.reason}; {self.by.shown(rules)}"
 
 
 def is_recursive(rules: Sequence[Rule]) -> bool:
-    """Whether a node's rules feed each other."""
+    """Whether a node's rules are recursive."""
     heads = [rule.head for rule in rules]
     return any(recursive_atoms(rule, heads) for rule in rules)
 
 
 def reason(wanted: str, rows: int, most: int) -> str:
-    """Return why nodes that read and are expected to derive so many rows take one task, or do not."""
+    """Return the reason why nodes with an expected number of rows are gathered, or are not."""
     return f"{rows:,} rows, one task takes {most:,}" if wanted == "choose" else f"{wanted} is asked for"
 
 
@@ -91,13 +91,13 @@ def strategy_alone(rules: Sequence[Rule], wanted: str, rows: int, most: int) -> 
 def recompute_reason(
     rules: Mapping[str, Rule], strategy: NodeStrategy, setting: Setting, seconds: float | None
 ) -> str:
-    """Return why a node that could be maintained by delta plans is recomputed instead, if it is.
+    """Return why a node is recomputed instead of maintained by delta plans; empty if it is maintained.
 
-    `seconds` is how long evaluating it from scratch took the last time, if that is known.
+    `seconds` is the time of its last evaluation from scratch, if known.
     """
-    asked = setting.workspace.options.policy.strategy
-    if asked != "choose":
-        return "" if asked == "maintain" else "; that is asked for"
+    requested = setting.workspace.options.policy.strategy
+    if requested != "choose":
+        return "" if requested == "maintain" else "; that is asked for"
     atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
     read = changed = 0
     for relation in {Relation.of(atom) for atom in atoms}:
@@ -116,7 +116,7 @@ def recompute_reason(
 def recompute(
     rules: Mapping[str, Rule], strategy: NodeStrategy, setting: Setting, terms: TermFiles, rows: int
 ) -> Result:
-    """Evaluate a node from scratch; `rows` is how many it reads and is expected to derive."""
+    """Evaluate a node from scratch; `rows` is the expected number of rows read and derived."""
     if strategy.closure:
         return transitive_closure.evaluate(rules, setting, terms, rows)
     if strategy.by is not None:

@@ -1,7 +1,7 @@
-"""Writes the segments of a region as files of fingerprints, after the embedded engine has maintained them.
+"""The output of a task: the maintained segments of a region, written as files of fingerprints.
 
-A small table is written as a whole when it changes. Of a large one, only the rows inserted and deleted are
-written, as one more layer of its files.
+A small table is rewritten when it changes. Of a large table, only the inserted and deleted rows are written,
+as an additional layer of its files.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 _Name = TypeVar("_Name", TableName, str)
-# A table of at most so many rows is written as a whole when it changes.
+# A table with at most so many rows is rewritten when it changes.
 _REWRITTEN = 50_000
-# So many layers are enough: then a table is written as a whole again, however large.
+# A table with so many layers is rewritten, however large.
 _MOST_LAYERS = 16
-# Where more than one row in so many changed, a table is written as a whole.
+# A table is rewritten if more than one in so many of its rows changed.
 _SHARE = 4
 
 
 @dataclass(frozen=True)
 class _TableChange:
-    """The rows of a table before a change, and those that it inserts and deletes."""
+    """A change of a table: the rows before it, and those that it inserts and deletes."""
 
     before: Ids
     inserted: Ids
@@ -60,13 +60,13 @@ class _TableChange:
         return np.concatenate((rows, self.inserted)) if len(self.inserted) else rows
 
     def as_new(self) -> _TableChange:
-        """Return the change that inserts all rows of the table into an empty one."""
+        """Return the change that inserts all rows of the table into an empty table."""
         return _TableChange(self.before[:0], self.after(), self.deleted[:0])
 
 
 @dataclass(frozen=True)
 class _NodeChange:
-    """The changes of a node's tables and aggregate rows, and the files that they continue."""
+    """The changes of a node's tables and aggregate rows, and the files before the change."""
 
     files: Segment
     tables: Mapping[TableName, _TableChange]
@@ -74,7 +74,7 @@ class _NodeChange:
 
 
 class SegmentWriter:
-    """Writes what the nodes of a region gained and lost."""
+    """A writer of the changes of a region's segments."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class SegmentWriter:
     ) -> None:
         """Take a change of the embedded engine, and the files of the segments before it.
 
-        `rewrites` says whether all rows of the segments are there, so that they can be written as a whole.
+        `rewrites` is true if all rows of the segments are loaded, so that files can be rewritten.
         """
         self._change = change
         self._files = files
@@ -97,10 +97,10 @@ class SegmentWriter:
         self.changed_rows = 0
 
     def segment(self, keys: frozenset[str], rows_of: Callable[[str], Relation]) -> Segment | None:
-        """Write what a node gained and lost; return the files of what changed, None if nothing did.
+        """Write the change of a node's segment; return the changed files, None if nothing changed.
 
-        A segment that is replaced is returned with all its files. `rows_of` is the relation of the aggregate
-        rows of a rule.
+        A replaced segment is returned with all its files. `rows_of` returns the relation of a rule's
+        aggregate rows.
         """
         node = self._node_change(keys)
         by_relation: dict[Relation, list[tuple[TableName, _TableChange]]] = {}
@@ -128,16 +128,16 @@ class SegmentWriter:
         return Segment(contents, aggregate_rows)
 
     def distinct(self, rows: Mapping[TableName, list[Ids]]) -> dict[Relation, DataFile]:
-        """Write rows that may repeat, each once."""
+        """Write the distinct rows among rows with duplicates."""
         by_relation: dict[Relation, list[tuple[TableName, Ids]]] = {}
         for name, pieces in rows.items():
-            once = pieces[0]
+            distinct = pieces[0]
             if len(pieces) > 1:
                 table = Table(name.arity)
                 for piece in pieces:
                     table.insert(piece)
-                once = table.rows
-            by_relation.setdefault(_relation_of(name), []).append((name, once))
+                distinct = table.rows
+            by_relation.setdefault(_relation_of(name), []).append((name, distinct))
         files = {relation: self._file(relation, named) for relation, named in by_relation.items()}
         return {relation: file for relation, file in files.items() if file.rows}
 
@@ -146,7 +146,7 @@ class SegmentWriter:
         replaced = self._change.segments.get(keys)
         files = self._files.get(keys, Segment())
         if before is None and replaced is not None:
-            return self._formed(replaced)
+            return self._new_node(replaced)
         if before is None:
             raise AssertionError(keys)
         if replaced is not None:
@@ -160,8 +160,8 @@ class SegmentWriter:
             files, _overlaid(before.tables, overlays), _overlaid(before.aggregate_rows, aggregate_overlays)
         )
 
-    def _formed(self, segment: Tables) -> _NodeChange:
-        """Return the change of a node that is new: tables that it did not inherit are written as a whole."""
+    def _new_node(self, segment: Tables) -> _NodeChange:
+        """Return the change of a new node: tables that it did not inherit are written completely."""
         files = self._inherited(segment)
         overlays, aggregate_overlays = self._change.overlays(segment)
         return _NodeChange(
@@ -177,13 +177,13 @@ class SegmentWriter:
         )
 
     def _inherited(self, successor: Tables) -> Segment:
-        """Return the files of deleted nodes whose very tables a node inherited."""
+        """Return the files of deleted nodes whose tables a new node inherited unchanged."""
         contents: dict[Relation, SignedFiles] = {}
         aggregate_rows: dict[str, SignedFiles] = {}
         for keys, segment in self._change.before.store.segments.items():
             files = self._files[keys]
             for name, table in segment.tables.items():
-                # Members of classes are many tables and one content: they are written again.
+                # Class members are many tables in one set of files: they are rewritten.
                 if successor.tables.get(name) is table and name.name != RDF_TYPE:
                     relation = Relation(name.name, name.arity)
                     contents[relation] = files.content(relation)
@@ -195,13 +195,13 @@ class SegmentWriter:
     def _content(
         self, relation: Relation, kept: SignedFiles, changes: Sequence[tuple[TableName, _TableChange]]
     ) -> SignedFiles | None:
-        """Write the rows inserted and deleted, or all rows; return the files after it, None if unchanged."""
-        moved = sum(change.count for _, change in changes)
-        self.changed_rows += moved
-        if not moved:
+        """Write the changed rows, or all rows; return the files after the change, None if unchanged."""
+        changed = sum(change.count for _, change in changes)
+        self.changed_rows += changed
+        if not changed:
             return None
         rows = sum(len(c.before) + len(c.inserted) - len(c.deleted) for _, c in changes)
-        few = rows > _REWRITTEN and moved * _SHARE <= rows and len(kept.layers) < _MOST_LAYERS
+        few = rows > _REWRITTEN and changed * _SHARE <= rows and len(kept.layers) < _MOST_LAYERS
         if few or not self._rewrites:
             plus = self._file(relation, ((name, change.inserted) for name, change in changes))
             minus = self._file(relation, ((name, change.deleted) for name, change in changes))
@@ -221,7 +221,7 @@ def _relation_of(name: TableName) -> Relation:
 
 
 def _replaced(before: Mapping[_Name, Table], after: Mapping[_Name, Table]) -> dict[_Name, _TableChange]:
-    """Compare tables with those that replace them."""
+    """Return the changes between tables and their replacements."""
     changes = {}
     for name in {**before, **after}:
         old, new = before.get(name), after.get(name)
@@ -234,7 +234,7 @@ def _replaced(before: Mapping[_Name, Table], after: Mapping[_Name, Table]) -> di
 
 
 def _overlaid(tables: Mapping[_Name, Table], overlays: Mapping[_Name, Overlay]) -> dict[_Name, _TableChange]:
-    """Return the changes that overlays make to tables."""
+    """Return the changes of tables by overlays."""
     changes = {}
     for name in {**tables, **overlays}:
         table, overlay = tables.get(name), overlays.get(name)

@@ -1,9 +1,9 @@
-"""A transitive node, symmetric or not, partitioned by its first argument.
+"""Evaluation of a transitive node, symmetric or not, partitioned by its first argument.
 
-`p(X, Y) :- p(X, Z), p(Z, Y)` keeps no argument of its head in one atom, so it cannot be partitioned as it is
-written. Where `s` is what other owners have of `p`, `p(X, Y) :- p(X, Z), s(Z, Y)` derives the same pairs and
-keeps `X`. A node that is symmetric as well steps along `s` in both directions, and starts from both ends of
-each pair of `s`: it derives all pairs of each equivalence class.
+`p(X, Y) :- p(X, Z), p(Z, Y)` has no variable that the head and both atoms share, so it cannot be partitioned
+as it is written. Let `s` be the facts of `p` of other owners: `p(X, Y) :- p(X, Z), s(Z, Y)` derives the same
+pairs, and its head and its recursive atom share `X`. A node that is also symmetric follows `s` in both
+directions, and starts from both ends of each pair of `s`: it derives all pairs of each equivalence class.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _X, _Y, _Z = Variable("X"), Variable("Y"), Variable("Z")
 
 
 def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, rows: int) -> Result:
-    """Evaluate a node of a transitive rule, or of a symmetric and a transitive one: two jobs."""
+    """Evaluate a node of a transitive rule, or of a symmetric and a transitive rule, in two jobs."""
     first = next(iter(rules.values()))
     relation = Relation(first.head.relation, 2)
     head = Atom(relation.name, (_X, _Y))
-    # Names that no predicate of a user can have: a relation has one partitioning under each name.
+    # Names that no predicate of a user can have: one for each partitioning of the relation.
     steps = Relation(f"steps along {relation.name}", 2)
     reverse = Relation(f"reverse of {relation.name}", 2)
     directions = (Atom(steps.name, (_Z, _Y)), Atom(steps.name, (_Y, _Z)))
@@ -45,8 +45,10 @@ def evaluate(rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, rows
     if by is None:
         raise AssertionError(nodes)
     after: Owners = {
-        owner: Segment({**one.contents, steps: one.content(relation), reverse: one.content(relation)})
-        for owner, one in setting.after.items()
+        owner: Segment(
+            {**segment.contents, steps: segment.content(relation), reverse: segment.content(relation)}
+        )
+        for owner, segment in setting.after.items()
     }
-    # The recursive node comes last, and derives again what the start gave it.
+    # The last node is the recursive one, whose segment includes the facts of the first.
     return partitioned.evaluate(nodes, by, replace(setting, after=after), terms, rows)[-1]

@@ -1,8 +1,7 @@
-"""Lookup of rows of large relations by key: the rows that a small change may concern, and no others.
+"""Lookup of rows of large relations by key: only the rows that a small change may affect.
 
-A lookup names columns and the values that they must have. Tasks read the files of all owners and return the
-rows that match, up to a small number. Filtering each of the signed files gives the signed files of the
-matching rows, in the same order.
+A lookup gives values for columns. Tasks read the files of all owners and return the matching rows, up to a
+limit. Since each file is filtered on its own, the matching rows keep the signs and the order of the files.
 """
 
 from __future__ import annotations
@@ -30,29 +29,29 @@ if TYPE_CHECKING:
     Columns = list[Keys]
 
 Row = tuple["int | None", ...]
-"""Fingerprints of terms; None where a term is not known yet."""
+"""Fingerprints of terms; None for a term that is not known yet."""
 Source = Relation | str
-"""A relation, or the key of a rule for the rows of its aggregate."""
+"""A relation, or the key of a rule for its aggregate rows."""
 Wants = dict[tuple[int, ...], set[tuple[int, ...]]]
-"""The values that columns must have, by columns; no column means all rows."""
+"""The values to look up, by columns; no column means all rows."""
 
-# A task reads so many row groups of a file, or files of so many rows together.
+# A task reads so many row groups of one file, or files with so many rows in total.
 _GROUPS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1 << 21
 _ALL: Wants = {(): {()}}
 
 
 class TooManyError(Exception):
-    """More rows match than a small change may look at."""
+    """More rows match than a small change may look up."""
 
     def __init__(self, source: Source) -> None:
-        """Say of what."""
+        """Take the source of the rows."""
         super().__init__(source)
         self.source = source
 
 
-class _Stretch(NamedTuple):
-    """Row groups of a file, and the values that are looked up in them."""
+class _FileLookup(NamedTuple):
+    """Row groups of a file, None for all, and the values to look up in them."""
 
     path: str
     width: int
@@ -61,24 +60,24 @@ class _Stretch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Bundle:
-    """A task: stretches of files."""
+class _LookupTask:
+    """The input of a task: lookups in files, and the maximum number of matching rows."""
 
-    stretches: tuple[_Stretch, ...]
+    lookups: tuple[_FileLookup, ...]
     most: int
 
 
-def look(bundle: _Bundle) -> list[tuple[str, Columns]] | None:
+def look_up(task: _LookupTask) -> list[tuple[str, Columns]] | None:
     """Return the matching rows by file; None if they are too many."""
     rows = []
-    left = bundle.most
-    for stretch in bundle.stretches:
-        columns = matching(stretch.path, stretch.width, stretch.wants, left, stretch.groups)
+    left = task.most
+    for lookup in task.lookups:
+        columns = matching(lookup.path, lookup.width, lookup.wants, left, lookup.groups)
         if columns is None:
             return None
         if len(columns[0]):
             left -= len(columns[0])
-            rows.append((stretch.path, columns))
+            rows.append((lookup.path, columns))
     return rows
 
 
@@ -88,17 +87,17 @@ def matching(
     """Return the matching rows of a file; None if they are more than `most`."""
     names = [f"c{n}" for n in range(width)]
     tests = [_Test.of(columns, values) for columns, values in wants.items()]
-    # Most row groups have no match: the other columns are read only where there is one.
+    # Most row groups have no match: the remaining columns are read only if there is one.
     tested = sorted({n for columns in wants for n in columns})
-    others = [n for n in range(width) if n not in tested]
+    untested = [n for n in range(width) if n not in tested]
     pieces: list[Columns] = []
     system, inner_path = located(path)
     with system.open_input_file(inner_path) as source:
         file = pq.ParquetFile(source)
 
-        def read(number: int, some: Sequence[int]) -> dict[int, Keys]:
-            table = file.read_row_group(number, [names[n] for n in some])
-            return {n: column.to_numpy() for n, column in zip(some, table.columns, strict=True)}
+        def read(number: int, selected: Sequence[int]) -> dict[int, Keys]:
+            table = file.read_row_group(number, [names[n] for n in selected])
+            return {n: column.to_numpy() for n, column in zip(selected, table.columns, strict=True)}
 
         for number in range(*(groups or (0, file.num_row_groups))):
             columns = read(number, tested)
@@ -106,7 +105,7 @@ def matching(
             for test in tests:
                 chosen |= test.mask(columns, len(chosen))
             if chosen.any():
-                columns |= read(number, others)
+                columns |= read(number, untested)
                 pieces.append([columns[n][chosen] for n in range(width)])
                 most -= len(pieces[-1][0])
                 if most < 0:
@@ -118,6 +117,8 @@ def matching(
 
 @dataclass(frozen=True)
 class _Test:
+    """A test whether rows have one of several values in some columns."""
+
     columns: tuple[int, ...]
     values: set[tuple[int, ...]]
     sorted: tuple[Keys, ...]
@@ -127,18 +128,18 @@ class _Test:
         each = tuple(np.unique(np.array([v[n] for v in values], np.int64)) for n in range(len(columns)))
         return cls(columns, values, each)
 
-    def mask(self, given: Mapping[int, Keys], rows: int) -> NDArray[np.bool_]:
-        """Tell of each row whether it has one of the values."""
+    def mask(self, data: Mapping[int, Keys], rows: int) -> NDArray[np.bool_]:
+        """Return for each row whether it has one of the values."""
         mask = np.ones(rows, np.bool_)
         for number, (column, values) in enumerate(zip(self.columns, self.sorted, strict=True)):
             if not number:
-                mask = _among(given[column], values)
+                mask = _among(data[column], values)
                 continue
             positions = np.flatnonzero(mask)
-            mask[positions] = _among(given[column][positions], values)
+            mask[positions] = _among(data[column][positions], values)
         if len(self.columns) > 1 and len(self.values) > 1:
             positions = np.flatnonzero(mask)
-            listed = zip(*(given[column][positions].tolist() for column in self.columns), strict=True)
+            listed = zip(*(data[column][positions].tolist() for column in self.columns), strict=True)
             mask[positions] = [row in self.values for row in listed]
         return mask
 
@@ -154,15 +155,15 @@ def _among(column: Keys, values: Keys) -> NDArray[np.bool_]:
 
 
 class SliceReader(SignedFileReader):
-    """Reads the rows of signed files that were looked up."""
+    """A reader of signed files that returns only the rows that were looked up."""
 
     def __init__(self, rows: Mapping[str, Columns]) -> None:
-        """Take the rows by file; a file without an entry has none."""
+        """Take the looked-up rows by file; a file without an entry has none."""
         super().__init__()
         self._rows = rows
 
-    def _part(self, part: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
-        columns = self._rows.get(part.path)
+    def _part(self, file: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
+        columns = self._rows.get(file.path)
         if columns is None:
             return [np.zeros(0, np.int64) for _ in range(relation.width)]
         if classes is not None:
@@ -178,143 +179,138 @@ class RowSlice:
     workspace: Workspace
     yield_point: YieldPoint
     contents: Callable[[Source], Sequence[SignedFiles]]
-    """Returns the files of a source, of all owners, before the change and after it."""
+    """Returns the files of a source, of all owners, before and after the change."""
     width: Callable[[Source], int]
     rows: dict[str, Columns] = field(default_factory=dict)
     """The matching rows by file."""
     jobs: int = 0
     count: int = 0
-    _asked: dict[Source, Wants] = field(default_factory=dict)
+    _requested: dict[Source, Wants] = field(default_factory=dict)
     _tuples: dict[str, frozenset[Row]] = field(default_factory=dict)
 
     @property
     def most(self) -> int:
-        """How many rows may be looked up in all."""
+        """The maximum number of rows that may be looked up in total."""
         return self.workspace.options.driver_rows
 
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
         """Whether all rows with the given values were looked up."""
-        asked = self._asked.get(source)
-        if asked is None:
+        requested = self._requested.get(source)
+        if requested is None:
             return not any(content.layers for content in self.contents(source))
         return any(
             set(known) <= set(columns) and tuple(values[columns.index(n)] for n in known) in known_values
-            for known, known_values in asked.items()
+            for known, known_values in requested.items()
         )
 
     def held(self, content: SignedFiles) -> set[Row]:
-        """Return the rows that signed files come to, among those looked up."""
+        """Return the net rows of signed files, among those looked up."""
         rows: set[Row] = set()
-        for plus, part in content.layers:
+        for plus, file in content.layers:
             if plus:
-                rows |= self._listed(part)
+                rows |= self._listed(file)
             else:
-                rows -= self._listed(part)
+                rows -= self._listed(file)
         return rows
 
-    def _listed(self, part: DataFile) -> frozenset[Row]:
-        if part.path not in self.rows:
+    def _listed(self, file: DataFile) -> frozenset[Row]:
+        if file.path not in self.rows:
             return frozenset()
-        if part.path not in self._tuples:
-            columns = (column.tolist() for column in self.rows[part.path])
-            self._tuples[part.path] = frozenset(zip(*columns, strict=True))
-        return self._tuples[part.path]
-
-    # Looking up.
+        if file.path not in self._tuples:
+            columns = (column.tolist() for column in self.rows[file.path])
+            self._tuples[file.path] = frozenset(zip(*columns, strict=True))
+        return self._tuples[file.path]
 
     def fetch(self, wanted: Mapping[Source, Wants]) -> None:
-        """Look up rows: no job if the files are small, else one.
+        """Look up rows, in one job unless the files are small.
 
-        Raise TooManyError, and look nothing up, if too many rows match.
+        If too many rows match, raise TooManyError without effect.
         """
-        before = dict(self.rows), self.count, {source: dict(one) for source, one in self._asked.items()}
+        requested = {source: dict(wants) for source, wants in self._requested.items()}
+        before = dict(self.rows), self.count, requested
         try:
             self._fetch(wanted)
         except TooManyError:
-            self.rows, self.count, self._asked = before
+            self.rows, self.count, self._requested = before
             self._tuples.clear()
             raise
 
     def _fetch(self, wanted: Mapping[Source, Wants]) -> None:
-        stretches: dict[Source, list[tuple[DataFile, Wants]]] = {}
+        lookups: dict[Source, list[tuple[DataFile, Wants]]] = {}
         for source, wants in wanted.items():
-            chosen = self._extended(source, wants)
-            stretches[source] = [
-                (part, narrowed) for part in self._parts(source) if (narrowed := _narrowed(part, chosen))
+            requested = self._request(source, wants)
+            lookups[source] = [
+                (file, narrowed) for file in self._files(source) if (narrowed := _narrowed(file, requested))
             ]
-        total = sum(part.rows for pieces in stretches.values() for part, _ in pieces)
+        total = sum(file.rows for pairs in lookups.values() for file, _ in pairs)
         small = total <= min(self.workspace.options.whole_rows, self.most - self.count)
-        for source, path, columns in self._by_driver(stretches) if small else self._by_tasks(stretches):
-            self._take(source, path, columns)
+        for source, path, columns in self._by_driver(lookups) if small else self._by_tasks(lookups):
+            self._add_rows(source, path, columns)
 
-    def _extended(self, source: Source, wants: Wants) -> Wants:
-        """Note what is looked up; small relations are read as a whole, and only once."""
-        stored = sum(part.rows for part in self._parts(source))
+    def _request(self, source: Source, wants: Wants) -> Wants:
+        """Record and return the values to look up; of a small relation, all rows."""
+        stored = sum(file.rows for file in self._files(source))
         if stored <= self.workspace.options.whole_rows or () in wants:
             if stored > self.most - self.count:
                 raise TooManyError(source)
-            self._asked[source] = dict(_ALL)
+            self._requested[source] = dict(_ALL)
             return _ALL
-        asked = self._asked.setdefault(source, {})
+        requested = self._requested.setdefault(source, {})
         for columns, values in wants.items():
-            asked[columns] = asked.get(columns, set()) | values
+            requested[columns] = requested.get(columns, set()) | values
         return wants
 
-    def _parts(self, source: Source) -> Iterable[DataFile]:
-        parts = (part for content in self.contents(source) for part in content.parts)
-        return {part.path: part for part in parts if part.rows}.values()
+    def _files(self, source: Source) -> Iterable[DataFile]:
+        files = (file for content in self.contents(source) for file in content.parts)
+        return {file.path: file for file in files if file.rows}.values()
 
     def _by_driver(
-        self, stretches: Mapping[Source, list[tuple[DataFile, Wants]]]
+        self, lookups: Mapping[Source, list[tuple[DataFile, Wants]]]
     ) -> Iterator[tuple[Source, str, Columns]]:
-        for source, pieces in stretches.items():
-            for part, wants in pieces:
-                columns = matching(part.path, self.width(source), wants, self.most - self.count)
+        for source, pairs in lookups.items():
+            for file, wants in pairs:
+                columns = matching(file.path, self.width(source), wants, self.most - self.count)
                 if columns is None:
                     raise TooManyError(source)
-                yield source, part.path, columns
+                yield source, file.path, columns
 
     def _by_tasks(
-        self, stretches: Mapping[Source, list[tuple[DataFile, Wants]]]
+        self, lookups: Mapping[Source, list[tuple[DataFile, Wants]]]
     ) -> Iterator[tuple[Source, str, Columns]]:
-        bundles, owners = [], []
-        for source, pieces in stretches.items():
-            for bundle in self._bundles(source, pieces):
-                bundles.append(bundle)
-                owners.append(source)
-        if not bundles:
+        tasks = [(source, task) for source, pairs in lookups.items() for task in self._tasks(source, pairs)]
+        if not tasks:
             return
         self.jobs += 1
         results = self.workspace.jobs.each(
-            look, bundles, "looking up what a change may concern", self.yield_point
+            look_up, [task for _, task in tasks], "looking up rows that a change may affect", self.yield_point
         )
-        for source, rows in zip(owners, results, strict=True):
+        for (source, _), rows in zip(tasks, results, strict=True):
             if rows is None:
                 raise TooManyError(source)
             for path, columns in rows:
                 yield source, path, columns
 
-    def _bundles(self, source: Source, pieces: list[tuple[DataFile, Wants]]) -> Iterator[_Bundle]:
-        made = partial(_Bundle, most=self.most - self.count)
+    def _tasks(self, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[_LookupTask]:
+        new_task = partial(_LookupTask, most=self.most - self.count)
         width = self.width(source)
-        waiting: list[_Stretch] = []
+        waiting: list[_FileLookup] = []
         rows = 0
-        for part, wants in pieces:
-            if part.rows > _ROWS_AT_ONCE:
-                groups = _groups(part)
-                for first in range(0, groups, _GROUPS_AT_ONCE):
-                    some = (first, min(first + _GROUPS_AT_ONCE, groups))
-                    yield made((_Stretch(part.path, width, some, wants),))
+        for file, wants in pairs:
+            if file.rows > _ROWS_AT_ONCE:
+                count = _count_row_groups(file)
+                for first in range(0, count, _GROUPS_AT_ONCE):
+                    groups = (first, min(first + _GROUPS_AT_ONCE, count))
+                    yield new_task((_FileLookup(file.path, width, groups, wants),))
                 continue
-            waiting.append(_Stretch(part.path, width, None, wants))
-            rows += part.rows
+            waiting.append(_FileLookup(file.path, width, None, wants))
+            rows += file.rows
             if rows > _ROWS_AT_ONCE:
-                yield made(tuple(waiting))
+                yield new_task(tuple(waiting))
                 waiting, rows = [], 0
         if waiting:
-            yield made(tuple(waiting))
+            yield new_task(tuple(waiting))
 
-    def _take(self, source: Source, path: str, columns: Columns) -> None:
+    def _add_rows(self, source: Source, path: str, columns: Columns) -> None:
         known = self.rows.get(path)
         before = len(known[0]) if known is not None else 0
         if known is not None:
@@ -329,22 +325,22 @@ class RowSlice:
             raise TooManyError(source)
 
 
-def _groups(part: DataFile) -> int:
-    system, inner_path = located(part.path)
+def _count_row_groups(file: DataFile) -> int:
+    system, inner_path = located(file.path)
     with system.open_input_file(inner_path) as source:
         return int(pq.ParquetFile(source).num_row_groups)
 
 
-def _narrowed(part: DataFile, wants: Wants) -> Wants:
-    """Return the values to look up in a file; for `rdf:type`, only those with a class that the file has."""
-    if not part.classes:
+def _narrowed(file: DataFile, wants: Wants) -> Wants:
+    """Return the values to look up in a file; for `rdf:type`, only those of classes in the file."""
+    if not file.classes:
         return wants
     narrowed: Wants = {}
     for columns, values in wants.items():
         chosen = values
         if 1 in columns:
             position = columns.index(1)
-            chosen = {row for row in values if row[position] in part.classes}
+            chosen = {row for row in values if row[position] in file.classes}
         if chosen:
             narrowed[columns] = chosen
     return narrowed

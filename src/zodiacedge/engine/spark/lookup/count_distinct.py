@@ -1,7 +1,7 @@
-"""Counts the distinct facts of several owners: those of the largest owner, and those that the others add.
+"""Counts of the distinct facts of several owners.
 
-The rows of one owner are distinct, and their number is known. So not all rows are compared: it is enough to
-find the rows of the other owners that the largest has, too.
+The rows of one owner are distinct, and their number is known. So only the rows of the smaller owners are made
+distinct, and those that the largest owner has too are subtracted.
 """
 
 from __future__ import annotations
@@ -31,49 +31,48 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
     Counts = dict[int, int]
-    """By class, or as a whole under 0."""
+    """By class, or all rows under 0."""
 
 
 @dataclass(frozen=True)
-class Owned:
-    """A task: the files of several owners of a relation."""
+class _CountTask:
+    """The input of a task: the files of several owners of a relation."""
 
     relation: Relation
     contents: tuple[SignedFiles, ...]
     hashing: Hashing = field(default_factory=Hashing)
     partition: PartitionInput | None = None
-    """The input of one partition, if not all rows are counted."""
+    """The rows of one hash partition; None to count all rows."""
 
 
 def count(workspace: Workspace, relation: Relation, contents: Sequence[SignedFiles]) -> Counts:
     """Count the distinct rows of several owners."""
-    held = sorted((content for content in contents if content.rows), key=lambda content: content.rows)
-    if not held:
+    filled = sorted((content for content in contents if content.rows), key=lambda content: content.rows)
+    if not filled:
         return {}
-    if len(held) == 1:
-        return _known_count(relation, held[0])
-    owned = Owned(relation, tuple(held), workspace.hashing)
-    stored = sum(content.stored for content in held)
+    if len(filled) == 1:
+        return dict(filled[0].classes()) if relation.typed else {0: filled[0].rows}
+    task = _CountTask(relation, tuple(filled), workspace.hashing)
+    stored = sum(content.stored for content in filled)
     if stored <= workspace.options.driver_rows:
-        return count_here(owned)
+        return _count_rows(task)
     if workspace.options.gathers(stored):
-        return workspace.jobs.one(count_here, owned, "counting facts")
-    return _count_partitioned(workspace, owned, stored)
+        return workspace.jobs.one(_count_rows, task, "counting facts")
+    return _count_partitioned(workspace, task, stored)
 
 
-def count_here(owned: Owned) -> Counts:
-    """Count rows by reading all of them."""
-    reader = SignedFileReader() if owned.partition is None else PartitionReader(owned.partition)
-    translation = Translation({}, owned.hashing)
-    relation = owned.relation
-    *others, largest = (reader.read(relation, content).table(translation) for content in owned.contents)
-    more = union(others, relation.arity)
-    both = more.filter(largest.rows, present=True)
+def _count_rows(task: _CountTask) -> Counts:
+    reader = SignedFileReader() if task.partition is None else PartitionReader(task.partition)
+    translation = Translation({}, task.hashing)
+    relation = task.relation
+    *smaller, largest = (reader.read(relation, content).table(translation) for content in task.contents)
+    rest = union(smaller, relation.arity)
+    both = rest.filter(largest.rows, present=True)
     if not relation.typed:
-        return {0: len(largest) + len(more) - len(both)}
-    found = _by_class(translation, largest.rows) + _by_class(translation, more.rows)
-    found.subtract(_by_class(translation, both))
-    return {key: number for key, number in found.items() if number}
+        return {0: len(largest) + len(rest) - len(both)}
+    counts = _by_class(translation, largest.rows) + _by_class(translation, rest.rows)
+    counts.subtract(_by_class(translation, both))
+    return {key: number for key, number in counts.items() if number}
 
 
 def _by_class(translation: Translation, rows: Ids) -> Counter[int]:
@@ -81,17 +80,13 @@ def _by_class(translation: Translation, rows: Ids) -> Counter[int]:
     return Counter(dict(zip(translation.keys(ids).tolist(), counts.tolist(), strict=True)))
 
 
-def _known_count(relation: Relation, content: SignedFiles) -> Counts:
-    return dict(content.classes()) if relation.typed else {0: content.rows}
-
-
-def _count_partitioned(workspace: Workspace, owned: Owned, stored: int) -> Counts:
-    """Count rows that are shuffled by their first argument: equal rows come to the same partition."""
-    files = {part.path: part for content in owned.contents for part in content.parts}
-    inputs = [ShuffleInput(part, owned.relation, 0) for part in files.values()]
+def _count_partitioned(workspace: Workspace, task: _CountTask, stored: int) -> Counts:
+    """Count rows hash-partitioned by their first argument: equal rows are in the same partition."""
+    files = {file.path: file for content in task.contents for file in content.parts}
+    inputs = [ShuffleInput(file, task.relation, 0) for file in files.values()]
     shuffled = shuffle(workspace, inputs, partition_count(workspace, stored), ALONE)
-    tasks = [replace(owned, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
     total: Counter[int] = Counter()
-    for counts in workspace.jobs.each(count_here, tasks, "counting facts"):
+    for counts in workspace.jobs.each(_count_rows, tasks, "counting facts"):
         total.update(counts)
     return dict(total)

@@ -1,7 +1,7 @@
-"""Decodes rows of fingerprints to facts: a relation at a time, each fact once.
+"""Decoding of rows of fingerprints to distinct facts, one relation at a time.
 
-The driver reads few rows from the files itself. Many rows Spark makes distinct and joins with the terms of
-their fingerprints; the driver reads the result a batch at a time and holds no more.
+The driver decodes a small number of rows itself. For more rows, a Spark job joins the distinct rows with the
+term files, and the driver reads the result in batches, so that it never holds all of it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 
-# So many rows are decoded at once.
-_TOGETHER = 65_536
+# The number of rows that are decoded at once.
+_ROWS_AT_ONCE = 65_536
 _ROWS_PER_FILE = 1 << 19
-# So many decoded terms are cached.
+# The size of the cache of decoded terms.
 _MOST_TERMS = 200_000
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Reads rows and decodes their terms."""
+    """A reader of rows that decodes their terms."""
 
     workspace: Workspace
     terms: TermFiles
@@ -58,35 +58,37 @@ class Lookup:
         self,
         relation: Relation,
         contents: Iterable[SignedFiles],
-        choice: RowFilter = ALL,
+        row_filter: RowFilter = ALL,
         most: int | None = None,
     ) -> Iterator[Fact]:
-        """Yield the distinct facts of several owners that pass a filter, all or so many of them."""
-        held = [content for content in contents if choice.held(content)]
-        if sum(map(choice.stored, held)) > self.workspace.options.driver_rows and relation.arity:
+        """Yield the distinct facts of several owners that match a filter: all, or at most `most`."""
+        matching = [content for content in contents if row_filter.held(content)]
+        if sum(map(row_filter.stored, matching)) > self.workspace.options.driver_rows and relation.arity:
             if most is None:
-                yield from self._streamed(relation, held, choice)
+                yield from self._facts_by_job(relation, matching, row_filter)
             else:
-                yield from self._named(relation, self._some(relation, held, choice, most))
+                frame = self._distinct(relation, matching, row_filter).limit(most)
+                rows = self.workspace.jobs.run(frame.collect, "looking for facts")
+                yield from self._decoded(relation, rows)
             return
         translation = Translation({}, self.workspace.hashing)
-        rows = self._rows(relation, held, translation, choice)[:most]
-        for start in range(0, len(rows), _TOGETHER):
-            piece = rows[start : start + _TOGETHER]
+        ids = self._rows(relation, matching, translation, row_filter)[:most]
+        for start in range(0, len(ids), _ROWS_AT_ONCE):
+            piece = ids[start : start + _ROWS_AT_ONCE]
             keys = translation.keys(np.ascontiguousarray(piece).ravel())
-            yield from self._named(relation, keys.reshape(len(piece), relation.arity).tolist())
+            yield from self._decoded(relation, keys.reshape(len(piece), relation.arity).tolist())
 
-    def _named(self, relation: Relation, rows: Sequence[Sequence[int]]) -> Iterator[Fact]:
+    def _decoded(self, relation: Relation, rows: Sequence[Sequence[int]]) -> Iterator[Fact]:
         terms = self.decode(key for row in rows for key in row)
         for row in rows:
             yield Fact(relation.name, tuple(terms[key] for key in row))
 
     def count(self, relation: Relation, contents: Iterable[SignedFiles]) -> dict[int, int]:
-        """Count the distinct rows of several owners: by class, or as a whole under 0."""
+        """Count the distinct rows of several owners, by class or under 0."""
         return count(self.workspace, relation, tuple(contents))
 
     def holds(self, term: Term, segment: Segment) -> bool:
-        """Whether some fact of a segment has a term as an argument."""
+        """Whether a fact of a segment has a term as an argument."""
         key = self.workspace.hashing.key(term)
         if self.terms.decode(np.array([key], np.int64)).get(key) != term:
             return False
@@ -101,9 +103,9 @@ class Lookup:
         known = self._known
         if len(known) > _MOST_TERMS:
             known.clear()
-        asked = np.array([key for key in set(keys) if key not in known], np.int64)
-        if len(asked):
-            known |= self.terms.decode(asked)
+        new = np.array([key for key in set(keys) if key not in known], np.int64)
+        if len(new):
+            known |= self.terms.decode(new)
         return known
 
     @cached_property
@@ -115,61 +117,56 @@ class Lookup:
         relation: Relation,
         contents: Sequence[SignedFiles],
         translation: Translation,
-        choice: RowFilter = ALL,
+        row_filter: RowFilter = ALL,
     ) -> Ids:
         reader = SignedFileReader()
-        reads = [reader.read(relation, content, choice.classes) for content in contents]
+        reads = [reader.read(relation, content, row_filter.classes) for content in contents]
         rows = union([read.table(translation) for read in reads], relation.arity).rows
-        return choice.among(rows, translation)
+        return row_filter.among(rows, translation)
 
     def _has(self, relation: Relation, content: SignedFiles, key: int) -> bool:
         if content.stored > self.workspace.options.driver_rows:
             frame = Frames(self.workspace).content(relation, content)
-            asked = " or ".join(f"c{n} = {key}" for n in range(relation.arity))
-            return bool(self.workspace.jobs.run(frame.where(asked).limit(1).collect, "looking for a term"))
+            condition = " or ".join(f"c{n} = {key}" for n in range(relation.arity))
+            return bool(
+                self.workspace.jobs.run(frame.where(condition).limit(1).collect, "looking for a term")
+            )
         translation = Translation({}, self.workspace.hashing)
         (number,) = translation.ids(np.array([key], np.int64))
         return bool((self._rows(relation, [content], translation) == number).any())
 
-    # By Spark.
-
     def readable(
-        self, relation: Relation, contents: Iterable[SignedFiles], choice: RowFilter = ALL
+        self, relation: Relation, contents: Iterable[SignedFiles], row_filter: RowFilter = ALL
     ) -> DataFrame:
-        """Return the distinct rows of several owners with the columns of terms that `facts_of` decodes."""
-        workspace = self.workspace
-        frame = self._distinct(relation, contents, choice)
-        terms = terms_frame(workspace, self.terms).dropDuplicates(["id"])
+        """Return the distinct rows of several owners as columns of terms, which `facts_of` decodes."""
+        frame = self._distinct(relation, contents, row_filter)
+        terms = terms_frame(self.workspace, self.terms).dropDuplicates(["id"])
         for n in range(relation.arity):
             named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
             frame = frame.join(named, f"c{n}")
         return frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
 
-    def _distinct(self, relation: Relation, contents: Iterable[SignedFiles], choice: RowFilter) -> DataFrame:
+    def _distinct(
+        self, relation: Relation, contents: Iterable[SignedFiles], row_filter: RowFilter
+    ) -> DataFrame:
         frame = Frames(self.workspace).union(relation, contents)
-        return (frame.where(choice.condition) if choice.condition else frame).distinct()
+        return (frame.where(row_filter.condition) if row_filter.condition else frame).distinct()
 
-    def _some(
-        self, relation: Relation, contents: Sequence[SignedFiles], choice: RowFilter, most: int
-    ) -> Sequence[Sequence[int]]:
-        frame = self._distinct(relation, contents, choice).limit(most)
-        return self.workspace.jobs.run(frame.collect, "looking for facts")
-
-    def _streamed(
-        self, relation: Relation, contents: Sequence[SignedFiles], choice: RowFilter
+    def _facts_by_job(
+        self, relation: Relation, contents: Sequence[SignedFiles], row_filter: RowFilter
     ) -> Iterator[Fact]:
         workspace = self.workspace
-        frame = self.readable(relation, contents, choice)
+        frame = self.readable(relation, contents, row_filter)
         writer = _Writer(workspace.scratch.folder)
-        written = workspace.jobs.each_partition(writer, frame, "looking up what facts say")
-        for part in [workspace.adopt(file) for file in written]:
-            for batch in read_batches(part.path, _TOGETHER):
+        written = workspace.jobs.each_partition(writer, frame, "decoding facts")
+        for file in [workspace.adopt(file) for file in written]:
+            for batch in read_batches(file.path, _ROWS_AT_ONCE):
                 yield from facts_of(relation, batch)
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes the rows of a partition as they come, so many to a file."""
+    """The last stage of a job: writes rows to files of limited size."""
 
     folder: Folder
 
@@ -179,7 +176,7 @@ class _Writer:
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:
-    """Yield the facts of a relation from rows of terms."""
+    """Decode the facts of a relation from rows of terms."""
     dictionary = Dictionary()
     columns = [column.tolist() for column in enter_rows(batch, relation.arity, dictionary)]
     terms = [dictionary.decode(number) for number in range(len(dictionary))]

@@ -1,6 +1,6 @@
-"""Filters on the rows of a relation: all, members of classes, or the instances of an atom.
+"""Filters on the rows of a relation: all rows, members of classes, or the instances of an atom.
 
-The number of members of each class is known without reading a file, which answers most questions.
+The row count of each class is known without reading a file, which often decides whether to read it at all.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Conditions on rows."""
+    """A conjunction of conditions on rows."""
 
     classes: frozenset[int] | None = None
     """For `rdf:type`, the classes; None for all."""
     values: Mapping[int, int] = field(default_factory=dict)
-    """The fingerprint that a column must have, by column."""
+    """The required fingerprint of a column, by column."""
     equal: tuple[tuple[int, int], ...] = ()
-    """Columns that must be equal."""
+    """Pairs of columns that must be equal."""
 
     @classmethod
     def of(cls, atom: Atom, keys: Mapping[Term, int], *, typed: bool) -> RowFilter:
@@ -48,18 +48,18 @@ class RowFilter:
         return cls(classes, values, tuple(equal))
 
     def held(self, content: SignedFiles) -> bool:
-        """Whether files may have such rows, by their counts."""
+        """Whether files may have matching rows, judged by their counts."""
         return content.rows > 0 and (self.classes is None or not self.classes.isdisjoint(content.classes()))
 
     def stored(self, content: SignedFiles) -> int:
-        """Return how many rows files have of the classes."""
+        """Return the number of stored rows of the filter's classes."""
         if self.classes is None:
             return content.stored
-        return sum(part.classes.get(key, 0) for part in content.parts for key in self.classes)
+        return sum(file.classes.get(key, 0) for file in content.parts for key in self.classes)
 
     @property
     def condition(self) -> str:
-        """The filter as a Spark SQL condition; empty for all rows."""
+        """The filter as a Spark SQL condition; empty for the filter of all rows."""
         tests = [f"c{n} = {key}" for n, key in self.values.items()]
         tests += [f"c{n} = c{m}" for n, m in self.equal]
         if self.classes is not None:
@@ -67,7 +67,7 @@ class RowFilter:
         return " and ".join(tests)
 
     def among(self, rows: Ids, translation: Translation) -> Ids:
-        """Return the rows that pass, given rows of the classes."""
+        """Return the matching rows among rows of the filter's classes."""
         for n, key in self.values.items():
             rows = rows[rows[:, n] == translation.ids(np.array([key], np.int64))[0]]
         for n, m in self.equal:

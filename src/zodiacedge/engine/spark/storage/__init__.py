@@ -2,10 +2,10 @@
 
 files            data files, signed files, segments, the scratch folder
 terms            fingerprints of terms, and the files that decode them
-workspace        resources that all versions share: jobs, scratch folder, options
-bin_packing      inputs of many sizes packed into tasks
-dataframes       relations as DataFrames, and back to files
-embedded_tables  files as tables of the embedded engine, inside a task
-compaction       many small files to few
-version          one version as data
+workspace        resources shared by all versions: jobs, scratch folder, options
+bin_packing      inputs of different sizes packed into tasks
+dataframes       conversion of relations from files to DataFrames, and back
+embedded_tables  conversion of files to tables of the embedded engine, inside a task
+compaction       merging of small files
+version          the data of one version
 """

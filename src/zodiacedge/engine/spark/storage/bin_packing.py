@@ -1,4 +1,4 @@
-"""Bin packing: inputs of many sizes in groups of about the same size, one for each task."""
+"""Bin packing of inputs of different sizes into groups of similar size, one per task."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
 _Item = TypeVar("_Item")
-# Rows that one task reads at least, before another task is worth its cost.
+# The minimum number of rows per task that pays for starting the task.
 _LEAST_ROWS = 1_000_000
 
 
 def tasks_for(workspace: Workspace, rows: int) -> int:
-    """Return how many tasks read so many rows: one for each core, more where one would have too many."""
+    """Return the number of tasks for reading `rows`: one per core, more if a task would exceed its limit."""
     return max(workspace.jobs.cores, -(-rows // max(workspace.options.gather_rows, _LEAST_ROWS)))
 
 
 def groups(items: Iterable[_Item], size: Callable[[_Item], int], most: int) -> list[list[_Item]]:
-    """Return items in at most so many groups of about the same size, none of them empty."""
+    """Distribute items to at most `most` groups of similar size, none of them empty."""
     ordered = sorted(items, key=size, reverse=True)
     bins: list[list[_Item]] = [[] for _ in range(min(most, len(ordered)))]
     loads = [(0, number) for number in range(len(bins))]

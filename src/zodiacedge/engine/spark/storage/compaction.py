@@ -1,4 +1,4 @@
-"""Compaction of the small files that many small changes leave behind."""
+"""Compaction: merges the small files that many small changes write."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
     from zodiacedge.engine.yield_point import YieldPoint
 
-# Signed files of more layers than this are compacted.
+# Signed files with more layers than this are compacted.
 _MOST_LAYERS = 32
-# A file of more rows than this stays as it is, if there are few of them.
+# A file with more rows than this is kept, unless there are more than `_MANY_LARGE` of them.
 _LARGE = 1_000_000
 _MANY_LARGE = 8
-# So many small files of terms are compacted.
+# Term files are compacted when this many of them are small.
 _MANY_FILES = 16
 _SMALL = 10_000
 
 
 @dataclass(frozen=True)
 class _CompactionTask:
-    """A task: small signed files that follow each other, in order."""
+    """The input of a task: consecutive small signed files, in order."""
 
     relation: Relation
     layers: tuple[tuple[bool, DataFile], ...]
@@ -43,33 +43,33 @@ class _CompactionTask:
 def compacted(
     workspace: Workspace, relation: Relation, content: SignedFiles, yield_point: YieldPoint
 ) -> SignedFiles:
-    """Return the same rows in few files: one job, once in many changes. Large files stay as they are."""
+    """Merge small files if there are many, in one job; large files are kept."""
     if len(content.layers) <= _MOST_LAYERS:
         return content
-    # Rows deleted before a large file are not those deleted after it: small files stay on their side of it.
-    runs = [(kind, tuple(run)) for kind, run in groupby(content.layers, lambda one: one[1].rows > _LARGE)]
+    # Order matters: small files are merged only with those between the same large files.
+    runs = [(kind, tuple(run)) for kind, run in groupby(content.layers, lambda layer: layer[1].rows > _LARGE)]
     large = sum(len(run) for kind, run in runs if kind)
-    small = sum(part.rows for kind, run in runs if not kind for _, part in run)
+    small = sum(file.rows for kind, run in runs if not kind for _, file in run)
     if large > _MANY_LARGE or small > workspace.options.gather_rows:
         frames = Frames(workspace)
         rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(workspace.jobs.cores)
         written = frames.write(rows, [relation], "compacting small files", yield_point)
         return SignedFiles.of(*written.get(0, ()))
-    work = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
-    netted = iter(workspace.jobs.each(_compacted, work, "compacting small files", yield_point))
+    tasks = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
+    merged = iter(workspace.jobs.each(_compacted, tasks, "compacting small files", yield_point))
     files = SignedFiles()
     for kind, run in runs:
         if kind:
             files = SignedFiles((*files.layers, *run))
         else:
-            minus, plus = next(netted)
+            minus, plus = next(merged)
             files = files.then((workspace.adopt(plus),), (workspace.adopt(minus),))
     return files
 
 
 def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
-    """Write the rows deleted and the rows inserted in the end, without those whose signs cancel out."""
-    pieces = [np.stack(read_file(part, task.relation.width), axis=1) for _, part in task.layers]
+    """Write the net deleted and the net inserted rows of the files."""
+    pieces = [np.stack(read_file(file, task.relation.width), axis=1) for _, file in task.layers]
     signs = np.repeat([1 if plus else -1 for plus, _ in task.layers], [len(rows) for rows in pieces])
     rows, counts = consolidated(np.concatenate(pieces), signs)
     minus, plus = (
@@ -80,18 +80,18 @@ def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
 
 
 def consolidated(rows: Keys, counts: Keys) -> tuple[Keys, Keys]:
-    """Return each row once with its net count, without rows whose inserts and deletes cancel out."""
+    """Return the distinct rows with their net counts, without rows whose net count is zero."""
     distinct_rows, positions = np.unique(rows, axis=0, return_inverse=True)
     net = np.bincount(positions.ravel(), weights=counts, minlength=len(distinct_rows)).astype(np.int64)
     return distinct_rows[net != 0], net[net != 0]
 
 
 def small_files(terms: TermFiles) -> tuple[DataFile, ...]:
-    """Return the small files of terms, if there are many of them."""
-    small = tuple(part for part in terms.parts if part.rows <= _SMALL)
+    """Return the small term files, if there are many."""
+    small = tuple(file for file in terms.parts if file.rows <= _SMALL)
     return small if len(small) >= _MANY_FILES else ()
 
 
-def compact(folder: Folder, parts: tuple[DataFile, ...]) -> DataFile:
-    """Write the terms of several files into one."""
-    return write_terms(folder, distinct(pa.concat_tables([TermFiles((part,)).read() for part in parts])))
+def compact(folder: Folder, files: tuple[DataFile, ...]) -> DataFile:
+    """Merge several term files into one."""
+    return write_terms(folder, distinct(pa.concat_tables([TermFiles((file,)).read() for file in files])))

@@ -1,7 +1,7 @@
-"""Translation between files of fingerprints and the tables of the embedded engine, inside one task.
+"""Translation between files of fingerprints and tables of the embedded engine, inside one task.
 
-Where rules use values, the terms of the fingerprints are loaded into the task's dictionary. Where they only
-join, the fingerprints themselves are entered there as numbers.
+If rules use values, the terms of the fingerprints are loaded into the task's dictionary. If rules only join,
+the fingerprints themselves are encoded as numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, SignedFiles, read_file
-from zodiacedge.engine.spark.storage.terms import columns_of, enter
+from zodiacedge.engine.spark.storage.terms import columns_of, encode_terms
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 
 def needs_values(body: Iterable[Conjunct]) -> bool:
-    """Whether a body uses the values of terms, and not only their identity."""
+    """Whether a body uses the values of terms, not only their identity."""
     return any(isinstance(c, Comparison | Binding | Aggregate) for c in body)
 
 
 def constants(rule: Rule) -> Iterator[Term]:
-    """Yield the terms that a rule mentions."""
+    """Yield the terms in a rule."""
     yield from mentioned((rule.head, *rule.body))
 
 
 def mentioned(nodes: Iterable[Conjunct | Expression]) -> Iterator[Term]:
-    """Yield the terms in conjuncts and expressions of a rule."""
+    """Yield the terms in conjuncts and expressions."""
     for node in nodes:
         match node:
             case Variable():
@@ -73,8 +73,8 @@ def mentioned(nodes: Iterable[Conjunct | Expression]) -> Iterator[Term]:
                 yield node
 
 
-class _Mentioned(TableTerms):
-    """A term space whose constants are encoded by their fingerprints, like all other terms."""
+class _FingerprintSpace(TableTerms):
+    """A term space that encodes constants by their fingerprints, like all other terms."""
 
     def __init__(self, keys: Mapping[Term, int]) -> None:
         super().__init__()
@@ -91,18 +91,18 @@ class _Mentioned(TableTerms):
 
 
 class Translation:
-    """Maps fingerprints to the ids of one task's dictionary, and back."""
+    """A mapping between fingerprints and the ids of one task's dictionary."""
 
     def __init__(self, keys: Mapping[Term, int], hashing: Hashing) -> None:
-        """Start with the terms that rules mention, without values."""
+        """Encode the terms of rules, without values."""
         self._hashing = hashing
         self._keys = keys
-        self.terms: TableTerms = _Mentioned(keys)
+        self.terms: TableTerms = _FingerprintSpace(keys)
         self._index = self.terms.dictionary
         self._ids: Ids | None = None
         self._loaded = 0
         self._fingerprints = np.zeros(0, np.int64)
-        self._mention()
+        self._encode_constants()
 
     @property
     def dictionary(self) -> Dictionary:
@@ -110,7 +110,7 @@ class Translation:
         return self.terms.dictionary
 
     def load_values(self, seen: Iterable[Keys], known: TermFiles) -> None:
-        """Load the terms of the fingerprints in columns, and of those that rules mention."""
+        """Load the terms of the fingerprints in columns, and those of rules."""
         self.terms = TableTerms()
         self._index = Dictionary()
         for keys in seen:
@@ -119,25 +119,25 @@ class Translation:
         self._index.encode_integers(mentioned_keys)
         table = known.read(np.sort(self._index.payloads))
         self._ids = np.full(len(self._index), -1, np.int32)
-        self._ids[self._index.encode_integers(table["id"].to_numpy())] = enter(table, self.dictionary)
-        # A term that only rules mention is in no file yet.
+        self._ids[self._index.encode_integers(table["id"].to_numpy())] = encode_terms(table, self.dictionary)
+        # A term that occurs only in rules is in no file yet.
         if len(mentioned_keys):
-            own = self.dictionary.encode_all(self._keys)
-            self._ids[self._index.encode_integers(mentioned_keys)] = own
+            ids = self.dictionary.encode_all(self._keys)
+            self._ids[self._index.encode_integers(mentioned_keys)] = ids
         if (self._ids < 0).any():
-            raise AssertionError("a fingerprint stands for nothing")
+            raise AssertionError("a fingerprint has no term")
         self._loaded = len(self.dictionary)
-        self._mention()
+        self._encode_constants()
 
-    def _mention(self) -> None:
-        # The reader of a class is found by the term in its rule.
+    def _encode_constants(self) -> None:
+        # The source of a class atom is looked up by the term in its rule.
         for term in self._keys:
             self.terms.constant(term)
 
     def ids(self, keys: Keys) -> Ids:
         """Return the ids of fingerprints."""
-        found = self._index.encode_integers(keys)
-        return found if self._ids is None else self._ids[found]
+        positions = self._index.encode_integers(keys)
+        return positions if self._ids is None else self._ids[positions]
 
     def keys(self, ids: Ids) -> Keys:
         """Return the fingerprints of ids."""
@@ -148,16 +148,14 @@ class Translation:
         return self._fingerprints[ids]
 
     def key(self, number: int) -> int:
-        """Return the fingerprint of one id."""
+        """Return the fingerprint of an id."""
         return int(self.keys(np.array([number], np.int32))[0])
 
     def new_terms(self) -> pa.Table | None:
-        """Return the terms that this task made, if it made any."""
+        """Return the terms that this task created, None if there are none."""
         if self._ids is None or len(self.dictionary) == self._loaded:
             return None
         return columns_of(self.dictionary, self._hashing, self._loaded)
-
-    # Rows.
 
     def rows(self, columns: Columns, arity: int) -> Ids:
         """Return columns of fingerprints as rows of ids."""
@@ -178,7 +176,7 @@ class Translation:
     def tables(
         self, relation: Relation, rows: Ids, *, whole: bool = False
     ) -> Iterator[tuple[TableName, Ids]]:
-        """Yield the tables of a relation's rows: those of `rdf:type` by class, unless `whole`."""
+        """Yield the tables of a relation's rows: for `rdf:type` one per class, unless `whole`."""
         if not relation.typed or whole:
             yield TableName(*relation), rows
             return
@@ -193,7 +191,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class SignedColumns:
-    """Signed files that were read: a sign and columns per file."""
+    """The rows of signed files: a sign and columns per file."""
 
     relation: Relation
     layers: tuple[tuple[bool, Columns], ...]
@@ -205,7 +203,7 @@ class SignedColumns:
                 yield from columns
 
     def table(self, translation: Translation) -> Table:
-        """Return the rows that the files come to."""
+        """Return the net rows as a table."""
         table = Table(self.relation.arity)
         for plus, columns in self.layers:
             rows = translation.rows(columns, self.relation.arity)
@@ -219,36 +217,36 @@ class SignedColumns:
 
 
 class SignedFileReader:
-    """Reads signed files, each file once."""
+    """A reader of signed files that reads each file once."""
 
     def __init__(self) -> None:
-        """Start with nothing read."""
+        """Start without cached files."""
         self._files: dict[tuple[str, frozenset[int] | None], Columns] = {}
         self._reads: list[SignedColumns] = []
 
     def read(
         self, relation: Relation, content: SignedFiles, classes: frozenset[int] | None = None
     ) -> SignedColumns:
-        """Read signed files; for `rdf:type`, of the given classes only."""
-        layers = tuple((plus, self._part(part, relation, classes)) for plus, part in content.layers)
+        """Read signed files; for `rdf:type`, only the rows of given classes."""
+        layers = tuple((plus, self._part(file, relation, classes)) for plus, file in content.layers)
         read = SignedColumns(relation, layers)
         self._reads.append(read)
         return read
 
-    def _part(self, part: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
-        key = (part.path, classes)
+    def _part(self, file: DataFile, relation: Relation, classes: frozenset[int] | None) -> Columns:
+        key = (file.path, classes)
         if key not in self._files:
-            self._files[key] = read_file(part, relation.width, classes)
+            self._files[key] = read_file(file, relation.width, classes)
         return self._files[key]
 
     def seen(self) -> Iterator[Keys]:
-        """Yield all columns of fingerprints that were read."""
+        """Yield all columns of fingerprints read so far."""
         for read in self._reads:
             yield from read.columns()
 
 
 def union(tables: Sequence[Table], arity: int) -> Table:
-    """Return the rows of several tables, each once."""
+    """Return the union of tables."""
     if len(tables) == 1:
         return tables[0]
     rows = Table(arity)
@@ -257,10 +255,10 @@ def union(tables: Sequence[Table], arity: int) -> Table:
     return rows
 
 
-def segment_of(given: Mapping[Relation, Table], translation: Translation, *, whole: bool = False) -> Tables:
-    """Return tables of relations as a segment of the embedded engine; `whole` keeps members in one table."""
+def segment_of(tables: Mapping[Relation, Table], translation: Translation, *, whole: bool = False) -> Tables:
+    """Return tables as a segment of the embedded engine; `whole` keeps all class members in one table."""
     segment = Tables()
-    for relation, table in given.items():
+    for relation, table in tables.items():
         if not relation.typed:
             segment.tables[TableName(*relation)] = table
             continue

@@ -1,10 +1,10 @@
-"""Working files: rows of fingerprints in Parquet files, in a folder that lives as long as the process.
+"""Working files: Parquet files of fingerprints, in a scratch folder that lives as long as the process.
 
-A relation is a name and a number of arguments; members of classes are `rdf:type` with two columns. The rows
-of one owner in a relation are its `SignedFiles`: files that insert rows and files that delete rows, in order.
-A file is written once, by a task or by the driver, and removed when the driver has no reference to it any
-more. Tasks return names and counts. The folder may be anything that Arrow has a file system for and that
-driver and executors see.
+A relation is a name and an arity; class members are rows of `rdf:type` with two columns. The rows of one
+owner in a relation are its `SignedFiles`: files that insert rows and files that delete rows, in order. A file
+is immutable, written by a task or by the driver, and removed with the driver's last reference to it. Tasks
+return paths and counts. The folder may be on any file system that Arrow supports and that the driver and all
+executors can reach.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from zodiacedge.engine.api import SegmentChange
-from zodiacedge.engine.spark.cluster.task_files import GONE, JOB, LOCAL, located, note_file, remove_files
+from zodiacedge.engine.spark.cluster.task_files import (
+    JOB,
+    LOCAL,
+    REMOVAL_ERRORS,
+    located,
+    record_file,
+    remove_files,
+)
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.terms import RDF_TYPE
 
@@ -41,29 +48,29 @@ _ROW_GROUP = 1 << 17
 
 
 class Relation(NamedTuple):
-    """A name and a number of arguments."""
+    """The name and the arity of a relation."""
 
     name: str
     arity: int
 
     @classmethod
     def of(cls, atom: Atom) -> Relation:
-        """Return the relation that an atom is about."""
+        """Return the relation of an atom."""
         return cls(atom.relation, len(atom.args))
 
     @classmethod
     def of_rows(cls, aggregate: Aggregate) -> Relation:
-        """Return the relation that the rows of an aggregate are kept as."""
+        """Return the relation that holds the rows of an aggregate."""
         return cls("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
     @property
     def width(self) -> int:
-        """How many columns its files have: a proposition has one that says nothing."""
+        """The number of columns of its files; a proposition has a dummy column."""
         return max(self.arity, 1)
 
     @property
     def typed(self) -> bool:
-        """Whether its rows are members and their classes."""
+        """Whether its rows are class members with their classes."""
         return self == TYPED
 
 
@@ -72,7 +79,7 @@ TYPED = Relation(RDF_TYPE, 2)
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    """A file of rows: its path, the number of its rows, and for `rdf:type` the number of each class."""
+    """A file of rows: its path, its row count, and for `rdf:type` the row count of each class."""
 
     path: str
     rows: int
@@ -87,19 +94,19 @@ class SignedFiles:
     """Each file with its sign: true for plus, false for minus."""
 
     @classmethod
-    def of(cls, *parts: DataFile) -> SignedFiles:
-        """Return files whose rows are all different, with the sign plus."""
-        return cls(tuple((True, part) for part in parts if part.rows))
+    def of(cls, *files: DataFile) -> SignedFiles:
+        """Return files of distinct rows with the sign plus."""
+        return cls(tuple((True, file) for file in files if file.rows))
 
     @cached_property
     def rows(self) -> int:
-        """How many rows there are."""
-        return sum(part.rows if plus else -part.rows for plus, part in self.layers)
+        """The net number of rows."""
+        return sum(file.rows if plus else -file.rows for plus, file in self.layers)
 
     @property
     def stored(self) -> int:
-        """How many rows its files have."""
-        return sum(part.rows for _, part in self.layers)
+        """The number of rows in all files, inserted or deleted."""
+        return sum(file.rows for _, file in self.layers)
 
     @property
     def plain(self) -> bool:
@@ -109,17 +116,17 @@ class SignedFiles:
     @property
     def plus(self) -> list[DataFile]:
         """The files that insert rows."""
-        return [part for plus, part in self.layers if plus]
+        return [file for plus, file in self.layers if plus]
 
     @property
     def minus(self) -> list[DataFile]:
         """The files that delete rows."""
-        return [part for plus, part in self.layers if not plus]
+        return [file for plus, file in self.layers if not plus]
 
     @property
     def parts(self) -> Iterator[DataFile]:
         """All files."""
-        return (part for _, part in self.layers)
+        return (file for _, file in self.layers)
 
     def classes(self) -> Mapping[int, int]:
         """Count the members of each class."""
@@ -127,20 +134,20 @@ class SignedFiles:
 
     @cached_property
     def _classes(self) -> dict[int, int]:
-        found: dict[int, int] = {}
-        for plus, part in self.layers:
-            for name, count in part.classes.items():
-                found[name] = found.get(name, 0) + (count if plus else -count)
-        return {name: count for name, count in found.items() if count}
+        counts: dict[int, int] = {}
+        for plus, file in self.layers:
+            for name, count in file.classes.items():
+                counts[name] = counts.get(name, 0) + (count if plus else -count)
+        return {name: count for name, count in counts.items() if count}
 
     def adopted(self, adopt: Callable[[DataFile], DataFile]) -> SignedFiles:
-        """Return the same, with other objects for its files."""
-        return SignedFiles(tuple((plus, adopt(part)) for plus, part in self.layers))
+        """Return the same files, each replaced by the result of `adopt`."""
+        return SignedFiles(tuple((plus, adopt(file)) for plus, file in self.layers))
 
     def moved(self, after: SignedFiles) -> tuple[list[DataFile], list[DataFile]]:
-        """Return the files of the rows inserted until another version, and those of the rows deleted.
+        """Return the files of the rows inserted and of those deleted up to a later version.
 
-        What counts is the net change: a row may be on both sides.
+        A row may be on both sides; then its net count decides.
         """
         ours, theirs = set(self.layers), set(after.layers)
         new = SignedFiles(tuple(layer for layer in after.layers if layer not in ours))
@@ -148,16 +155,16 @@ class SignedFiles:
         return new.plus + old.minus, new.minus + old.plus
 
     def counted(self, after: SignedFiles) -> SegmentChange | None:
-        """Count the rows inserted and deleted until another version; None if files would have to be read."""
+        """Count the rows inserted and deleted up to a later version; None if that needs reading files."""
         if after.layers[: len(self.layers)] == self.layers:
             new = SignedFiles(after.layers[len(self.layers) :])
-            return SegmentChange(*(sum(part.rows for part in side) for side in (new.plus, new.minus)))
+            return SegmentChange(*(sum(file.rows for file in side) for side in (new.plus, new.minus)))
         return None if self.rows and after.rows else SegmentChange(after.rows, self.rows)
 
     def then(self, plus: Iterable[DataFile] = (), minus: Iterable[DataFile] = ()) -> SignedFiles:
-        """Return these files after rows that are there were deleted and rows that are not there inserted."""
-        deletes = tuple((False, part) for part in minus if part.rows)
-        inserts = tuple((True, part) for part in plus if part.rows)
+        """Return these files followed by deletes of existing rows and inserts of new ones."""
+        deletes = tuple((False, file) for file in minus if file.rows)
+        inserts = tuple((True, file) for file in plus if file.rows)
         return SignedFiles((*self.layers, *deletes, *inserts))
 
 
@@ -166,14 +173,14 @@ NOTHING = SignedFiles()
 
 @dataclass(frozen=True)
 class Segment:
-    """The files of one owner: explicit facts, or a node's facts and the rows of its aggregates by rule."""
+    """The files of one owner: explicit facts, or a node's facts and its aggregate rows by rule."""
 
     contents: Mapping[Relation, SignedFiles] = field(default_factory=dict)
     aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
-        """How many facts there are."""
+        """The number of facts."""
         return sum(content.rows for content in self.contents.values())
 
     def content(self, relation: Relation) -> SignedFiles:
@@ -188,24 +195,24 @@ class Segment:
 
 
 def held(owners: Iterable[Segment]) -> dict[Relation, list[SignedFiles]]:
-    """Return the files of several owners by relation; relations without rows are left out."""
-    found: dict[Relation, list[SignedFiles]] = {}
+    """Return the files of several owners by relation, without empty ones."""
+    contents: dict[Relation, list[SignedFiles]] = {}
     for owner in owners:
         for relation, content in owner.contents.items():
             if content.rows:
-                found.setdefault(relation, []).append(content)
-    return found
+                contents.setdefault(relation, []).append(content)
+    return contents
 
 
 class Folder(NamedTuple):
-    """A folder that tasks write into; removing files is left to the driver."""
+    """A folder that tasks write into; only the driver removes files."""
 
     uri: str
 
     def new_file(self, kind: str, ending: str = "") -> str:
-        """Return the path of a new file; a task's has the name of its job in it."""
+        """Return the path of a new file; in a task it includes the name of the job."""
         path = f"{self.uri}/{kind}-{_job_of_this_task()}{uuid.uuid4().hex}{ending}"
-        note_file(path)
+        record_file(path)
         return path
 
     def write(self, table: pa.Table, kind: str) -> str:
@@ -218,33 +225,31 @@ class Folder(NamedTuple):
             filesystem=system,
             row_group_size=_ROW_GROUP,
             compression="zstd",
-            # Most fingerprints of a column differ: a dictionary of them would take longer than all the rest.
+            # Most fingerprints of a column differ: building a dictionary would dominate the write.
             use_dictionary=False,
         )
         return path
 
     def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> DataFile:
-        """Write rows of a relation, given by columns; members are sorted by class."""
+        """Write rows of a relation, given as columns; class members are sorted by class."""
         rows = len(columns[0])
-        classes: dict[int, int] = {}
-        given = list(columns)
-        if relation.typed:
-            order = np.argsort(given[1], kind="stable")
-            given = [column[order] for column in given]
-            names, counts = np.unique(given[1], return_counts=True)
-            classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
         if not rows:
             return DataFile("", 0)
-        return DataFile(self.write(table_of(given), "rows"), rows, classes)
+        classes: dict[int, int] = {}
+        if relation.typed:
+            order = np.argsort(columns[1], kind="stable")
+            columns = [column[order] for column in columns]
+            names, counts = np.unique(columns[1], return_counts=True)
+            classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
+        return DataFile(self.write(table_of(columns), "rows"), rows, classes)
 
 
 class ScratchFolder:
-    """The engine's folder of working files: a file lives as long as its `DataFile` in the driver."""
+    """The engine's folder of working files; a file lives as long as its `DataFile` in the driver."""
 
     def __init__(self, uri: str = "") -> None:
-        """Make the folder, among the system's temporary files if no other place is given."""
+        """Create the folder, in the system's temporary folder by default."""
         if uri:
-            # Other processes work in other folders.
             base = uri if "://" in uri else str(Path(uri).absolute())
             self.folder = Folder(f"{base.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
         else:
@@ -256,27 +261,27 @@ class ScratchFolder:
             raise _no_scratch(uri or self.folder.uri, self.folder.uri, error) from error
         weakref.finalize(self, _remove_folder, self.folder.uri)
 
-    def adopt(self, part: DataFile) -> DataFile:
-        """Keep a file until its `DataFile` is garbage."""
-        if part.path:
-            finalizer = weakref.finalize(part, _remove_file, part.path, self)
-            # The folder goes at the end, with all that is in it.
+    def adopt(self, file: DataFile) -> DataFile:
+        """Remove a file when its `DataFile` is garbage-collected."""
+        if file.path:
+            finalizer = weakref.finalize(file, _remove_file, file.path, self)
+            # At exit the whole folder is removed.
             finalizer.atexit = False
-        return part
+        return file
 
-    def sweep(self, job: str) -> None:
+    def remove_job_files(self, job: str) -> None:
         """Remove the files of a job that failed or was cancelled."""
         try:
             system, inner_path = located(self.folder.uri)
             files = system.get_file_info(fs.FileSelector(inner_path, allow_not_found=True))
-        except GONE:
+        except REMOVAL_ERRORS:
             return
         remove_files(f"{self.folder.uri}/{file.base_name}" for file in files if job in file.base_name)
 
 
 def _job_of_this_task() -> str:
-    """Return the name that `jobs` gave to the job of this task; nothing in the driver."""
-    # A task has imported pyspark; the driver need not.
+    """Return the name that `jobs` gave to the job of this task, as a prefix; empty in the driver."""
+    # A task has imported pyspark; the driver may not have.
     context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
     task = context.get() if context else None
     job = task.getLocalProperty(JOB) if task else None
@@ -284,20 +289,20 @@ def _job_of_this_task() -> str:
 
 
 def table_of(columns: Sequence[Keys]) -> pa.Table:
-    """Return columns of fingerprints as a table."""
+    """Return columns of fingerprints as an Arrow table."""
     return pa.table({f"c{n}": pa.array(column, pa.int64()) for n, column in enumerate(columns)})
 
 
-def read_file(part: DataFile, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
-    """Return the columns of a file; for `rdf:type`, of the given classes only."""
+def read_file(file: DataFile, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
+    """Read the columns of a file; for `rdf:type`, only the rows of given classes."""
     names = [f"c{n}" for n in range(width)]
     filters = None
     if classes is not None:
-        if not classes & part.classes.keys():
+        if not classes & file.classes.keys():
             return [np.zeros(0, np.int64) for _ in names]
-        if len(classes & part.classes.keys()) < len(part.classes):
+        if len(classes & file.classes.keys()) < len(file.classes):
             filters = [("c1", "in", sorted(classes))]
-    table = read_table(part.path, names, filters)
+    table = read_table(file.path, names, filters)
     return [column.to_numpy() for column in table.columns]
 
 
@@ -311,7 +316,7 @@ def read_table(path: str, columns: Sequence[str] | None = None, filters: object 
 
 
 def read_groups(path: str) -> Iterator[pa.Table]:
-    """Yield the rows of a file, a row group at a time."""
+    """Yield the row groups of a file."""
     system, inner_path = located(path)
     with system.open_input_file(inner_path) as source:
         file = pq.ParquetFile(source)
@@ -320,14 +325,14 @@ def read_groups(path: str) -> Iterator[pa.Table]:
 
 
 def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, so many at a time."""
+    """Yield the rows of a file in batches of `rows`."""
     system, inner_path = located(path)
     with system.open_input_file(inner_path) as source:
         yield from pq.ParquetFile(source).iter_batches(rows)
 
 
 def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
-    """Return the problem of a folder that cannot be used; the message names the one that the user named."""
+    """Return the problem of an unusable folder; the message names the folder as the user did."""
     number = error.errno if isinstance(error, OSError) else None
     reason = os.strerror(number).lower() if number else str(error).replace(folder, named)
     return UsageProblem(
@@ -340,7 +345,7 @@ def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
 
 
 def _remove_file(path: str, scratch: ScratchFolder) -> None:
-    del scratch  # held until the last file is gone
+    del scratch  # the reference keeps the folder until its last file is removed
     remove_files((path,))
 
 
@@ -351,5 +356,5 @@ def _remove_folder(uri: str) -> None:
         return
     try:
         system.delete_dir(inner_path)
-    except GONE:
+    except REMOVAL_ERRORS:
         return

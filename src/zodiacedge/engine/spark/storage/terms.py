@@ -1,9 +1,9 @@
 """Fingerprints of terms, and the files that map fingerprints back to terms.
 
-A fingerprint is a hash, the same in every process, so no counter is shared. Two terms with one fingerprint
-would make answers wrong: new terms are compared with known ones, and a clash fails the change. Terms are
-columns, as in the embedded engine's dictionary: a kind, and a number's bits or a text. A file is sorted by
-fingerprint, so that one is found without reading all.
+A fingerprint is a hash, equal in every process, so that processes share no counter. A collision would make
+answers wrong: new terms are compared with known ones, and a collision fails the change. Terms are stored as
+in the embedded engine's dictionary: a kind, and the bits of a number or a text. A file is sorted by
+fingerprint, so that a lookup reads few row groups.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
-# So few terms are looked up by a filter; more by reading the file, a row group at a time.
+# At most so many terms are looked up by a filter; more are looked up by reading the file.
 FEW = 256
 
 
 class Hashing(NamedTuple):
-    """How fingerprints are made."""
+    """The parameters of the hash function of fingerprints."""
 
     seed: int = 0
     bits: int = MOST_BITS
 
     def keys(self, dictionary: Dictionary, first: int = 0) -> Keys:
-        """Return the fingerprints of a dictionary's terms, from an id on."""
+        """Return the fingerprints of a dictionary's terms with ids from `first`."""
         return fingerprints(dictionary, first, seed=self.seed, bits=self.bits)
 
     def key(self, term: Term) -> int:
@@ -49,15 +49,15 @@ class Hashing(NamedTuple):
         return self.keys_of((term,))[term]
 
     def keys_of(self, terms: Iterable[Term]) -> dict[Term, int]:
-        """Return the fingerprints of some terms."""
-        given = list(dict.fromkeys(terms))
+        """Return the fingerprints of terms."""
+        distinct_terms = list(dict.fromkeys(terms))
         dictionary = Dictionary()
-        ids = dictionary.encode_all(given)
+        ids = dictionary.encode_all(distinct_terms)
         keys = self.keys(dictionary)
-        return dict(zip(given, keys[ids].tolist(), strict=True)) if given else {}
+        return dict(zip(distinct_terms, keys[ids].tolist(), strict=True)) if distinct_terms else {}
 
     def ranges(self, count: int) -> list[FingerprintRange]:
-        """Return the range of all fingerprints, divided into so many of the same length."""
+        """Divide the range of all fingerprints into `count` ranges of equal length."""
         ends = [(number << self.bits) // count for number in range(count + 1)]
         return [FingerprintRange(first, end - 1) for first, end in pairwise(ends)]
 
@@ -71,21 +71,21 @@ class FingerprintRange(NamedTuple):
 
 @dataclass(frozen=True)
 class TermFiles:
-    """The files of all known terms; where two files have a fingerprint, they have the same term for it."""
+    """The files of all known terms; a fingerprint has the same term in every file."""
 
     parts: tuple[DataFile, ...] = ()
 
     @property
     def rows(self) -> int:
-        """How many entries the files have."""
-        return sum(part.rows for part in self.parts)
+        """The number of entries in all files."""
+        return sum(file.rows for file in self.parts)
 
     def read(self, keys: Keys | None = None, within: FingerprintRange | None = None) -> pa.Table:
-        """Return the entries of the given fingerprints, or all; those in several files come several times.
+        """Return the entries of the given fingerprints, or all, with duplicates across files.
 
-        `within` reads only a range of fingerprints.
+        `within` restricts the read to a range of fingerprints.
         """
-        tables = [_entries(part, keys, within) for part in self.parts]
+        tables = [_entries(file, keys, within) for file in self.parts]
         return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
     def decode(self, keys: Keys) -> dict[int, Term]:
@@ -94,7 +94,7 @@ class TermFiles:
 
 
 def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.Table:
-    """Return the terms of a dictionary as a table, from an id on."""
+    """Return the terms of a dictionary with ids from `first` as a table."""
     keys = hashing.keys(dictionary, first)
     kinds = dictionary.kinds[first:]
     texts = kinds <= L.K_OTHER
@@ -112,8 +112,8 @@ def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.T
     return pa.table([pa.array(keys), pa.array(kinds), pa.array(bits), text], schema=SCHEMA)
 
 
-def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
-    """Encode the terms of a table in a dictionary; return their ids there."""
+def encode_terms(table: pa.Table, dictionary: Dictionary) -> Ids:
+    """Encode the terms of a table in a dictionary; return their ids."""
     kinds = table["kind"].to_numpy()
     ids = np.empty(len(kinds), np.int32)
     bits = table["bits"].to_numpy()
@@ -127,38 +127,38 @@ def enter(table: pa.Table, dictionary: Dictionary) -> Ids:
             texts = pa.concat_arrays(texts.chunks)
         offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
         data = texts.buffers()[2]
-        whole = data.to_pybytes()[offsets[0] : offsets[-1]] if data is not None else b""
-        ids[positions] = dictionary.encode_texts(kind, np.diff(offsets).astype(np.int64), whole)
+        encoded = data.to_pybytes()[offsets[0] : offsets[-1]] if data is not None else b""
+        ids[positions] = dictionary.encode_texts(kind, np.diff(offsets).astype(np.int64), encoded)
     return ids
 
 
 def enter_rows(rows: pa.Table | pa.RecordBatch, arity: int, dictionary: Dictionary) -> list[Ids]:
     """Encode rows of terms in a dictionary, each term a kind, bits and a text; return columns of ids."""
-    nothing = pa.array(np.zeros(rows.num_rows, np.int64))
+    no_keys = pa.array(np.zeros(rows.num_rows, np.int64))
     ids = []
     for n in range(arity):
         kind, bits, text = (rows.column(3 * n + position) for position in range(3))
-        ids.append(enter(pa.table([nothing, kind, bits, text], schema=SCHEMA), dictionary))
+        ids.append(encode_terms(pa.table([no_keys, kind, bits, text], schema=SCHEMA), dictionary))
     return ids
 
 
 def decoded(table: pa.Table) -> dict[int, Term]:
     """Return the terms of a table by fingerprint."""
     dictionary = Dictionary()
-    ids = enter(table, dictionary)
+    ids = encode_terms(table, dictionary)
     keys: list[int] = table["id"].to_pylist()
     return {key: dictionary.decode(number) for key, number in zip(keys, ids.tolist(), strict=True)}
 
 
 def write_terms(folder: Folder, table: pa.Table) -> DataFile:
-    """Write terms, each once, in the order of their fingerprints."""
+    """Write distinct terms, sorted by fingerprint."""
     if not len(table):
         return DataFile("", 0)
     return DataFile(folder.write(table.sort_by("id"), "terms"), len(table))
 
 
 def unseen(new: pa.Table, known: TermFiles, within: FingerprintRange | None = None) -> pa.Table:
-    """Return those terms that are not known yet; raise where two share a fingerprint."""
+    """Return the terms that are not known yet; raise if two share a fingerprint."""
     new = distinct(new)
     existing = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
     if not len(existing):
@@ -171,75 +171,69 @@ def unseen(new: pa.Table, known: TermFiles, within: FingerprintRange | None = No
 
 
 def distinct(table: pa.Table) -> pa.Table:
-    """Return each term once; raise where two share a fingerprint."""
+    """Return the distinct terms; raise if two share a fingerprint."""
     keys = table["id"].to_numpy()
     distinct, first, positions = np.unique(keys, return_index=True, return_inverse=True)
     if len(distinct) == len(keys):
         return table
-    # Equal fingerprints must belong to equal terms.
     firsts = table.take(pa.array(first[positions]))
     if not table.equals(firsts):
-        raise _clash(table, firsts)
+        raise _first_collision(table, firsts)
     return table.take(pa.array(first))
 
 
-def _clash(one: pa.Table, other: pa.Table) -> EvaluationProblem:
-    for n in range(len(one)):
-        pair = one.slice(n, 1), other.slice(n, 1)
+def _first_collision(left: pa.Table, right: pa.Table) -> EvaluationProblem:
+    for n in range(len(left)):
+        pair = left.slice(n, 1), right.slice(n, 1)
         if not pair[0].equals(pair[1]):
-            first, second = (shown(row) for row in pair)
-            return clash(first, second)
+            first, second = (term for row in pair for term in decoded(row).values())
+            return collision(first, second)
     raise AssertionError
 
 
-def shown(row: pa.Table) -> str:
-    """Return the term of a table's one row as text."""
-    (term,) = decoded(row).values()
-    return format_term(term)
-
-
 def refuse_clash(keys: Mapping[Term, int], known: TermFiles) -> None:
-    """Raise if a known term has the fingerprint of another of the given terms."""
+    """Raise if a known term has the fingerprint of a different term in `keys`."""
     existing = known.decode(np.array(list(keys.values()), np.int64)) if keys else {}
     for term, key in keys.items():
         if existing.get(key, term) != term:
-            raise clash(format_term(existing[key]), format_term(term))
+            raise collision(existing[key], term)
 
 
-def clash(first: str, second: str) -> EvaluationProblem:
-    """Return the problem that two terms with one fingerprint are."""
+def collision(first: Term, second: Term) -> EvaluationProblem:
+    """Return the problem of two terms with the same fingerprint."""
     return EvaluationProblem(
         Diagnostic(
             "E005",
-            f"the terms {first} and {second} have the same fingerprint; nothing was changed",
+            f"the terms {format_term(first)} and {format_term(second)} have the same fingerprint; "
+            "nothing was changed",
             'take other fingerprints: ze.open(engine="spark", seed=1), or --seed 1 on the command line',
         )
     )
 
 
-def _entries(part: DataFile, keys: Keys | None, within: FingerprintRange | None) -> pa.Table:
-    # A file is sorted: only row groups with fingerprints of the range are read.
+def _entries(file: DataFile, keys: Keys | None, within: FingerprintRange | None) -> pa.Table:
+    # A file is sorted: the filter skips row groups outside the range.
     bounds = None if within is None else [("id", ">=", within.first), ("id", "<=", within.last)]
     if keys is None:
-        return read_table(part.path, filters=bounds).cast(SCHEMA)
+        return read_table(file.path, filters=bounds).cast(SCHEMA)
     if len(keys) <= FEW:
-        return read_table(part.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
-    # The file may have many times as many, and the driver reads it, too.
-    pieces = read_groups(part.path) if within is None else [read_table(part.path, filters=bounds)]
+        return read_table(file.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
+    # The file may be large, and the driver may read it: one row group at a time.
+    pieces = read_groups(file.path) if within is None else [read_table(file.path, filters=bounds)]
     matching = [piece.filter(pa.array(np.isin(piece["id"].to_numpy(), keys))) for piece in pieces]
     return pa.concat_tables(matching).cast(SCHEMA)
 
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The names of the classes of facts by fingerprint: few, and often needed."""
+    """A cache of the names of classes by fingerprint."""
 
     known: Mapping[int, Term]
 
-    def with_terms(self, more: Mapping[int, Term]) -> ClassNames:
-        """Return these names and more."""
-        return ClassNames({**self.known, **more}) if more.keys() - self.known.keys() else self
+    def with_terms(self, terms: Mapping[int, Term]) -> ClassNames:
+        """Return these names with additional ones."""
+        return ClassNames({**self.known, **terms}) if terms.keys() - self.known.keys() else self
 
     def missing(self, keys: Iterable[int]) -> list[int]:
-        """Return the fingerprints whose names are not known."""
+        """Return the fingerprints without a known name."""
         return [key for key in keys if key not in self.known]

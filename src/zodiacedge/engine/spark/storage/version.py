@@ -1,4 +1,4 @@
-"""One version of a knowledge base on Spark: names of files and counts, never rows."""
+"""One version of a knowledge base on Spark: paths of files and counts, never rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparkVersion:
-    """One version: files and counts; `state.SparkState` answers questions about it."""
+    """The data of one version; `state.SparkState` adds the interface of a state."""
 
     workspace: Workspace
     explicit_files: Segment = field(default_factory=Segment)
@@ -30,21 +30,20 @@ class SparkVersion:
     terms: TermFiles = field(default_factory=TermFiles)
     names: ClassNames = field(default_factory=lambda: ClassNames({}))
     introduced: frozenset[Term] = frozenset()
-    """Terms that rules mention, as far as the files of terms are known to have them."""
+    """Terms of rules that are known to be in the term files."""
     runs: tuple[NodeRun, ...] = ()
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)
     rules: Mapping[str, Rule] = field(default_factory=dict)
-    """The rules by key, as far as they are known: a node's successors need those before a change."""
+    """The known rules by key: a change needs the old rules of a node for its successors."""
     seconds: Mapping[frozenset[str], float] = field(default_factory=dict)
-    """How long the last evaluation of nodes from scratch took, as far as it is known."""
+    """Seconds of the last evaluation of a node from scratch, where known."""
     counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
-    """How many distinct rows of a relation nodes derive, by class or under 0, where a task counted them."""
+    """The number of distinct derived rows of a relation, by class or under 0, where a task counted them."""
 
     def named(self, keys: Iterable[int]) -> Mapping[int, Term]:
         """Return the names of classes."""
-        asked = self.names.missing(keys)
-        if asked:
-            terms = self.terms.decode(np.array(asked, np.int64))
-            return self.names.with_terms(terms).known
+        missing = self.names.missing(keys)
+        if missing:
+            return self.names.with_terms(self.terms.decode(np.array(missing, np.int64))).known
         return self.names.known

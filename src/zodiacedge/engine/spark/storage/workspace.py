@@ -1,4 +1,4 @@
-"""The workspace of an engine: its cluster, its folder of working files, its fingerprints and options."""
+"""The workspace of an engine: jobs, scratch folder, hash function of fingerprints, options."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Options:
     """Options of evaluation."""
 
     strategy: str = "choose"
-    """One of `STRATEGIES`: by shape and size, or always the same where it can be."""
+    """One of `STRATEGIES`: `choose` decides by shape and size, the others are used wherever possible."""
     gather_rows: int = 4_000_000
-    """How many rows one task may read and write, of all relations together."""
+    """The maximum number of rows that one task reads and writes, over all relations."""
     driver_rows: int = 100_000
-    """How many rows the driver reads from files itself, and how many a small change may look up."""
+    """The maximum number of rows that the driver reads itself, and that a small change looks up."""
     look_up_from: int = 500_000
-    """Where nodes read at least so many rows, the rows that a small change concerns are looked up by key."""
+    """Where nodes read at least so many rows, a small change looks up the affected rows by key."""
     whole_rows: int = 10_000
-    """A relation of no more rows than this is read as a whole rather than looked up."""
+    """A relation with at most so many rows is read completely instead of being looked up."""
     split_bytes: int = 32 << 20
-    """How many bytes of a file of N-Triples one task reads."""
+    """The number of bytes of an N-Triples file that one task reads."""
     policy: Policy = field(default_factory=Policy)
 
     def __post_init__(self) -> None:
@@ -46,12 +46,14 @@ class Options:
         if self.strategy not in STRATEGIES:
             raise UsageProblem(
                 Diagnostic(
-                    "U013", f"there is no way {self.strategy!r}", f"choose one of {', '.join(STRATEGIES)}"
+                    "U013",
+                    f"there is no strategy {self.strategy!r}",
+                    f"choose one of {', '.join(STRATEGIES)}",
                 )
             )
 
     def gathers(self, rows: int) -> bool:
-        """Whether one task may have so many rows; none may if another strategy is asked for."""
+        """Whether a task may process so many rows; never if another strategy is requested."""
         return self.strategy == "gathered" or (self.strategy == "choose" and rows <= self.gather_rows)
 
 
@@ -66,36 +68,36 @@ class Workspace:
 
     @cached_property
     def scratch(self) -> ScratchFolder:
-        """The folder of working files, made when first needed."""
+        """The folder of working files, created at first use."""
         scratch = ScratchFolder(self.scratch_uri)
-        self.jobs.clean_up(scratch)
+        self.jobs.register_scratch(scratch)
         return scratch
 
     def keys(self, terms: Iterable[Term]) -> dict[Term, int]:
-        """Return the fingerprints of terms that rules mention; they are cached, being few."""
-        given = list(terms)
+        """Return the fingerprints of the terms of rules; they are few, and cached."""
+        wanted = list(terms)
         known = self._keys
-        new = [term for term in given if term not in known]
+        new = [term for term in wanted if term not in known]
         if new:
             known |= self.hashing.keys_of(new)
-        return {term: known[term] for term in given}
+        return {term: known[term] for term in wanted}
 
     @cached_property
     def frames(self) -> dict[tuple[object, ...], DataFrame]:
-        """The data frames that were used lately, by the names of their files."""
+        """A cache of DataFrames by the paths of their files."""
         return {}
 
     @cached_property
     def _keys(self) -> dict[Term, int]:
         return {}
 
-    def adopt(self, part: DataFile) -> DataFile:
-        """Keep a file that a task wrote until its `DataFile` is garbage."""
-        return self.scratch.adopt(part)
+    def adopt(self, file: DataFile) -> DataFile:
+        """Take over a file that a task wrote: it is removed when its `DataFile` is garbage-collected."""
+        return self.scratch.adopt(file)
 
     def adopt_segment(self, segment: Segment, kept: Iterable[DataFile] = ()) -> Segment:
-        """Keep the files of a segment that a task returned; those of `kept` keep their `DataFile`."""
-        adopt = _Adoption({part.path: part for part in kept}, self.scratch)
+        """Take over the files of a segment that a task returned; files in `kept` keep their `DataFile`."""
+        adopt = _Adoption({file.path: file for file in kept}, self.scratch)
         return Segment(
             {relation: content.adopted(adopt) for relation, content in segment.contents.items()},
             {key: content.adopted(adopt) for key, content in segment.aggregate_rows.items()},
@@ -107,6 +109,6 @@ class _Adoption:
     known: Mapping[str, DataFile]
     scratch: ScratchFolder
 
-    def __call__(self, part: DataFile) -> DataFile:
-        known = self.known.get(part.path)
-        return known if known is not None else self.scratch.adopt(part)
+    def __call__(self, file: DataFile) -> DataFile:
+        known = self.known.get(file.path)
+        return known if known is not None else self.scratch.adopt(file)

@@ -1,5 +1,5 @@
-"""Files that arrive in a folder, by Structured Streaming.
+"""A stream of the files that arrive in a folder, by Spark Structured Streaming.
 
-checkpoint   files of a batch, from Spark's checkpoint
-file_stream  numbered batches of files
+checkpoint   the files of a batch, read from Spark's checkpoint
+file_stream  the stream: numbered batches of files
 """

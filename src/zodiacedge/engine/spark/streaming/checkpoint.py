@@ -1,7 +1,8 @@
-"""The files of a batch of a stream, as Spark wrote them to its checkpoint before it delivered the batch.
+"""The files of a batch of a stream, read from Spark's checkpoint.
 
-Spark skips files that were removed before their batch was delivered, so a batch may have fewer files than its
-checkpoint. A batch ends at an offset in the source's log of files, and begins where the last one ended.
+Spark writes them there before it delivers the batch, and skips files that are removed in between: a batch may
+have fewer files than its checkpoint. A batch ends at an offset in the source's log of files, and begins after
+the end of the previous batch.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ if TYPE_CHECKING:
 
 
 def checkpointed_files(checkpoint: Path, number: int) -> frozenset[str]:
-    """Return the addresses of the files of a batch, unquoted; raise ValueError if unknown."""
+    """Return the URIs of the files of a batch, unquoted; raise ValueError if they are unknown."""
     begin = _end(checkpoint, number - 1) if number else -1
     offsets = range(begin + 1, _end(checkpoint, number) + 1)
     return frozenset(path for offset in offsets for path in _files(checkpoint, offset))
 
 
 def _end(checkpoint: Path, number: int) -> int:
-    """Return the offset in the source's log that a batch ends at."""
+    """Return the offset in the source's log at which a batch ends."""
     *_, last = _lines(checkpoint / "offsets" / str(number))
-    found = last["logOffset"]
-    if not isinstance(found, int):
+    offset = last["logOffset"]
+    if not isinstance(offset, int):
         raise ValueError(f"the batch {number} has no end")  # noqa: TRY004 - it is the value of a file
-    return found
+    return offset
 
 
 def _files(checkpoint: Path, offset: int) -> Iterator[str]:
     folder = checkpoint / "sources" / "0"
-    # Now and then Spark compacts all offsets so far into one file.
+    # Spark regularly compacts all offsets so far into one file.
     single, compact = folder / str(offset), folder / f"{offset}.compact"
     for line in _lines(compact if compact.exists() else single):
         if line["batchId"] == offset:
@@ -41,12 +42,12 @@ def _files(checkpoint: Path, offset: int) -> Iterator[str]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, object]]:
-    """Yield the JSON documents of a file; its first line is the version of the format."""
+    """Yield the JSON objects of a file, one per line after the version of the format."""
     try:
         _, *lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
     for line in lines:
-        if not isinstance(found := json.loads(line), dict):
-            raise ValueError(f"{path} does not say what it should")  # noqa: TRY004 - as above
-        yield found
+        if not isinstance(document := json.loads(line), dict):
+            raise ValueError(f"{path} has a line that is not a JSON object")  # noqa: TRY004 - as above
+        yield document

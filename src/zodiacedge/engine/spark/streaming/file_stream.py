@@ -1,8 +1,8 @@
 """A stream of the files that arrive in a folder, in numbered batches, by Spark Structured Streaming.
 
-Spark finds new files, writes to its checkpoint which of them are batch number n before it delivers them, and
-writes that the batch is done when its consumer returns. After a crash the batches that were begun and not
-done are delivered again, each with the same files. Reading the files is left to the consumer.
+Spark lists new files, writes the files of batch n to its checkpoint before it delivers the batch, and commits
+the batch when the consumer returns. After a crash, uncommitted batches are delivered again, each with the
+same files. The consumer reads the files.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.cluster.jobs import Jobs
 
 _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
-_LOOK_SECONDS = 0.1
-# A file that arrives late may be old: none is skipped for its age.
+_POLL_SECONDS = 0.1
+# A file that arrives late may be old: no file is skipped for its age.
 _ANY_AGE = "36500d"
 
 
@@ -41,47 +41,47 @@ class Landing:
     pattern: str
     checkpoint: Path
     most_files: int | None = None
-    """How many files a batch has at most."""
+    """The maximum number of files of a batch."""
 
 
 @dataclass(frozen=True)
 class FileBatch:
-    """Files that arrived: the stream, the number of the batch in it, and their paths."""
+    """A batch of files: the stream, the number of the batch, and the paths."""
 
     stream: str
     number: int
     files: tuple[Path, ...]
     gone: tuple[Path, ...] = ()
-    """Files that arrived with them, and were removed before their batch was delivered."""
+    """Files of the batch that were removed before it was delivered."""
 
 
 class _StoppedError(Exception):
-    """A batch that is delivered after the stop: it is delivered again with the next start."""
+    """Raised for a batch after the stop, so that the next start delivers it again."""
 
 
 class FileStream:
-    """Delivers batches of files, one after the other, until it is stopped or there are no more."""
+    """A stream that delivers batches of files in order, until it is stopped or has no more."""
 
-    def __init__(self, jobs: Jobs, landing: Landing, take: Callable[[FileBatch], None]) -> None:
-        """Take the consumer of batches; nothing starts yet."""
+    def __init__(self, jobs: Jobs, landing: Landing, consume: Callable[[FileBatch], None]) -> None:
+        """Take the consumer of batches; the stream is not started yet."""
         self._jobs = jobs
         self._landing = landing
-        self._take = take
-        self._taking = threading.Lock()
+        self._consume = consume
+        self._consuming = threading.Lock()
         self._stopped = False
         self._problem: BaseException | None = None
         self._ended = threading.Event()
 
     def follow(self, seconds: float | None) -> None:
-        """Deliver the files that exist and, if an interval in seconds is given, those that arrive later.
+        """Deliver existing files and, if an interval in seconds is given, files that arrive later.
 
-        An exception of the consumer is raised here. Ctrl-C waits for the end of a batch under way.
+        An exception of the consumer is raised here. Ctrl-C waits for the end of the current batch.
         """
         with _silence(self._jobs.session):
-            query = self._started(seconds)
+            query = self._start(seconds)
             threading.Thread(target=self._wait, args=(query,), daemon=True).start()
             try:
-                while not self._ended.wait(_LOOK_SECONDS):
+                while not self._ended.wait(_POLL_SECONDS):
                     pass
             except BaseException:
                 self._stop(query)
@@ -89,32 +89,32 @@ class FileStream:
         if self._problem is not None:
             raise self._problem
 
-    def _started(self, seconds: float | None) -> StreamingQuery:
+    def _start(self, seconds: float | None) -> StreamingQuery:
         landing, session = self._landing, self._jobs.session
         reader = session.readStream.format("binaryFile").schema(_SCHEMA)
         reader = reader.option("pathGlobFilter", landing.pattern).option("recursiveFileLookup", "true")
         reader = reader.option("maxFileAge", _ANY_AGE)
         if landing.most_files is not None:
             reader = reader.option("maxFilesPerTrigger", landing.most_files)
-        # Only names go through Spark: a column that is not selected is not read.
-        names = reader.load(spark_path(str(landing.folder.resolve()))).select("path")
-        writer = names.writeStream.option("checkpointLocation", _uri(landing.checkpoint))
-        writer = writer.foreachBatch(self._taken)
+        # Only paths are selected, so that Spark does not read the files.
+        paths = reader.load(spark_path(str(landing.folder.resolve()))).select("path")
+        writer = paths.writeStream.option("checkpointLocation", _uri(landing.checkpoint))
+        writer = writer.foreachBatch(self._deliver)
         if seconds is None:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{int(seconds * 1000)} milliseconds").start()
 
-    def _taken(self, frame: DataFrame, number: int) -> None:
+    def _deliver(self, frame: DataFrame, number: int) -> None:
         files = {_path(row["path"]) for row in frame.collect()}
-        with self._taking:
+        with self._consuming:
             if self._stopped:
-                # A batch whose consumer returns counts as done.
+                # Returning would commit the batch.
                 raise _StoppedError
             try:
-                gone = {_path(one) for one in self._checkpointed(number)} - files
-                if files or gone:
+                removed = {_path(uri) for uri in self._checkpointed(number)} - files
+                if files or removed:
                     stream = stream_of(self._landing.checkpoint)
-                    self._take(FileBatch(stream, number, tuple(sorted(files)), tuple(sorted(gone))))
+                    self._consume(FileBatch(stream, number, tuple(sorted(files)), tuple(sorted(removed))))
             except BaseException as problem:
                 self._problem = problem
                 raise
@@ -128,14 +128,14 @@ class FileStream:
     def _wait(self, query: StreamingQuery) -> None:
         try:
             query.awaitTermination()
-        except Exception as problem:  # noqa: BLE001 - of Spark's many kinds; it is raised where somebody waits
+        except Exception as problem:  # noqa: BLE001 - Spark has many kinds; `follow` raises it
             if self._problem is None and not self._stopped:
                 self._problem = _ended(self._landing.folder, problem)
         finally:
             self._ended.set()
 
     def _stop(self, query: StreamingQuery) -> None:
-        with self._taking:
+        with self._consuming:
             self._stopped = True
         query.stop()
         self._ended.wait()
@@ -143,7 +143,7 @@ class FileStream:
 
 @contextmanager
 def _silence(session: SparkSession) -> Iterator[None]:
-    """Keep Spark from logging problems that are raised."""
+    """Silence Spark's logging of problems that are raised."""
     bridge = logging.getLogger("py4j.clientserver")
     level = bridge.level
     bridge.setLevel(logging.CRITICAL + 1)
@@ -156,12 +156,12 @@ def _silence(session: SparkSession) -> Iterator[None]:
 
 
 def stream_of(checkpoint: Path) -> str:
-    """Return the name that Spark gave to a stream when it was first started."""
+    """Return the id that Spark gave to a stream at its first start."""
     return str(json.loads((checkpoint / "metadata").read_bytes())["id"])
 
 
 def _uri(path: Path) -> str:
-    """Return the URI of a path as Hadoop writes it: without quoting."""
+    """Return the URI of a path in Hadoop's notation, without quoting."""
     return f"file://{path.resolve()}"
 
 
@@ -172,5 +172,5 @@ def _path(uri: str) -> Path:
 def _ended(folder: Path, problem: Exception) -> StoreProblem:
     lines = str(problem).strip().splitlines()
     why = lines[0] if lines else type(problem).__name__
-    note = "start it again: what was taken is not taken twice"
+    note = "start it again: no file is applied twice"
     return StoreProblem(Diagnostic("D016", f"the stream from {folder} ended: {why}", note))
