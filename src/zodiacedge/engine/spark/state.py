@@ -10,7 +10,7 @@ from zodiacedge.engine.spark.compare.checksums import mismatches
 from zodiacedge.engine.spark.compare.diff import diff
 from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.evaluate.inputs import inputs_of
-from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate
+from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.propagate import propagate
 from zodiacedge.engine.spark.query import one_task
@@ -22,7 +22,7 @@ from zodiacedge.language.ast import Predicate
 from zodiacedge.language.checks import body_atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
@@ -233,20 +233,6 @@ class SparkState(SparkVersion):
         if isinstance(other, SparkState) and other.workspace is self.workspace:
             return mismatches(self, other, nodes, yield_point)
         return state_compare.mismatches(self, other, nodes, yield_point)
-
-
-def predicate_counts(
-    relation: Relation, counts: Mapping[int, int], named: Callable[[Iterable[int]], Mapping[int, Term]]
-) -> dict[Predicate, int]:
-    """Return counts by class, or of a relation as a whole, as counts of predicates."""
-    if not relation.typed:
-        return {Predicate(*relation): sum(counts.values())}
-    names = named(counts)
-    found: dict[Predicate, int] = {}
-    for key, count in counts.items():
-        predicate = class_predicate(names[key])
-        found[predicate] = found.get(predicate, 0) + count
-    return found
 
 
 def _by_predicate(facts: Iterator[Fact]) -> Iterator[tuple[Predicate, Iterator[Fact]]]:

@@ -28,7 +28,7 @@ from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
@@ -77,6 +77,20 @@ class BatchFiles:
 def class_predicate(name: Term) -> Predicate:
     """Return the predicate of a class; a class that is no IRI has none of its own."""
     return Predicate(name.value, 1) if isinstance(name, IRI) else Predicate(RDF_TYPE, 2)
+
+
+def predicate_counts(
+    relation: Relation, counts: Mapping[int, int], named: Callable[[Iterable[int]], Mapping[int, Term]]
+) -> dict[Predicate, int]:
+    """Return the counts of a relation by predicate, from counts by class, or of all rows under any key."""
+    if not relation.typed:
+        return {Predicate(*relation): sum(counts.values())}
+    names = named(counts)
+    totals: dict[Predicate, int] = {}
+    for key, count in counts.items():
+        predicate = class_predicate(names[key])
+        totals[predicate] = totals.get(predicate, 0) + count
+    return totals
 
 
 class SparkBatch:
