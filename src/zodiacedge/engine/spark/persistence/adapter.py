@@ -83,7 +83,7 @@ class SparkPersistence:
 
     def add_partition(self, batch: SparkBatch, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a partition to a batch."""
-        EmbeddedPersistence().add_partition(batch.given, key, table)
+        EmbeddedPersistence().add_partition(batch.values, key, table)
 
     def add_partitions(self, batch: SparkBatch, partitions: Partitions) -> None:
         """Add the facts of files to a batch: tasks read them, however few they are."""

@@ -53,7 +53,7 @@ class DistributedQuery:
             batch = SparkBatch(workspace)
             batch.add([Fact(_GIVEN, tuple(values[v] for v in self._parameters))])
             rows = batch.rows()
-            given = {relation: SignedFiles.of(*parts) for relation, parts in rows.parts.items()}
+            given = {relation: SignedFiles.of(*parts) for relation, parts in rows.files.items()}
             owners = {**owners, frozenset({_GIVEN}): Segment(given)}
             terms = TermFiles((*terms.parts, *rows.terms.parts))
             body = (Atom(_GIVEN, self._parameters, query.span), *body)
