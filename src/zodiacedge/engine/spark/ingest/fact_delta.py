@@ -217,7 +217,7 @@ def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
         )
         for file in files
     ]
-    count = partition_count(workspace, sum(read.part.rows for read in inputs))
+    count = partition_count(workspace, sum(read.file.rows for read in inputs))
     shuffled = shuffle(workspace, inputs, count, ALONE)
     tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
     deltas = workspace.jobs.each(run, tasks, "comparing facts with those that are there")

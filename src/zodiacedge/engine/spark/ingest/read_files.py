@@ -123,7 +123,7 @@ def ingest(workspace: Workspace, load: Load) -> BatchFiles:
         rows = rows.merged(adopted(workspace, result.files, result.terms, result.names, by_tasks=True))
         reads += result.reads
     for read in reads:
-        # Adopted to be deleted when the result is.
+        # An adopted file is deleted when its result is released.
         workspace.adopt(read.bad_lines)
     for number, group in groupby(zip(splits, reads, strict=True), lambda pair: pair[0].file):
         file = readings[number]
