@@ -213,21 +213,21 @@ def _written(
     options = workspace.options
     small: list[Held] = []
     large: list[Held] = []
-    for one in held:
+    for owned in held:
         # A proposition has no terms that a plan could join it with.
-        fits = one.rows <= options.gather_rows or not one.holder.relation.arity
-        (small if fits else large).append(one)
-    if sum(one.rows for one in small) <= options.driver_rows:
+        fits = owned.rows <= options.gather_rows or not owned.holder.relation.arity
+        (small if fits else large).append(owned)
+    if sum(owned.rows for owned in small) <= options.driver_rows:
         written = files.write_partitions(Writing(ReadableRows(tuple(small), terms, workspace.hashing), write))
     else:
         tasks = [
             Writing(ReadableRows(tuple(group), terms, workspace.hashing), write)
-            for group in groups(small, lambda held_rows: held_rows.rows, workspace.jobs.cores)
+            for group in groups(small, lambda owned: owned.rows, workspace.jobs.cores)
         ]
         results = workspace.jobs.each(files.write_partitions, tasks, "writing a store")
         written = [file for result in results for file in result]
-    for one in large:
-        written += files.write_by_plan(workspace, one, terms, write)
+    for owned in large:
+        written += files.write_by_plan(workspace, owned, terms, write)
     return written
 
 
