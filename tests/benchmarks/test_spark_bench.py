@@ -190,7 +190,7 @@ def test_targets_are_met_or_missed() -> None:
         growth=(size(1, 2.0), size(8, 20.5)),
     )
     assert [(one.target.text, one.shown, one.word) for one in found.verdicts] == [
-        ("closure-dense: zodiac on Spark against the naive loop", "39.0x", "missed"),
+        ("closure-dense: zodiac on Spark against naive loop", "39.0x", "missed"),
         ("lubm-10: r15 in against materialising again", "5.0x", "met"),
         ("lubm-10: r15 out against materialising again", "4.8x", "missed"),
         ("lubm-8 after lubm-1: loading, zodiac on Spark", "1.0x", "met"),

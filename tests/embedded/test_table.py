@@ -430,7 +430,7 @@ def test_a_deletion_and_an_insertion_touch_a_few_words_of_a_large_table(
     row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = large_table()
-    for name in ("fill_slots", "fill_index", "fill_previous", "move_heads"):
+    for name in ("build_hash_set", "fill_index", "fill_previous", "rehash_heads"):
         monkeypatch.setattr(table_module, name, refuse(name))
     kept = arrays(table)
     before = [array.copy() for array in kept]
@@ -444,7 +444,7 @@ def test_a_deletion_and_an_insertion_touch_a_few_words_of_a_large_table(
 
 def test_a_table_that_stays_as_large_is_never_allocated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     table = large_table()
-    for name in ("fill_slots", "fill_index", "fill_previous", "move_heads"):
+    for name in ("build_hash_set", "fill_index", "fill_previous", "rehash_heads"):
         monkeypatch.setattr(table_module, name, refuse(name))
     kept = arrays(table)
     for n in range(500):

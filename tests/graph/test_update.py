@@ -159,7 +159,7 @@ def follow(pool: list[Rule], steps: Iterable[tuple[set[int], set[int]]]) -> None
         check_order(after)
         check_lineage(change)
         check_plan(change)
-        with patch.multiple(hrdg, _FEW=-1, _SHARE=10**9):
+        with patch.multiple(hrdg, _MAX_INCREMENTAL=-1, _INCREMENTAL_FRACTION=10**9):
             afresh, rebuilt = graph.update(added, removed)
         assert as_sets(afresh) == as_sets(after)
         check_order(afresh)
@@ -206,7 +206,7 @@ def random_session(rng: random.Random) -> None:
     pool = [Rule(some_atom(), tuple(conjunct() for _ in range(rng.randint(0, 2)))) for _ in range(12)]
     most = rng.choice([1, 1, 2, 5])
     gap = rng.choice([2, 3, draft.GAP])
-    with patch.object(draft, "GAP", gap), patch.object(hrdg, "_LARGE", rng.choice([0, 16])):
+    with patch.object(draft, "GAP", gap), patch.object(hrdg, "_LARGE_NODE", rng.choice([0, 16])):
         follow(pool, [(a_few(most), a_few(most)) for _ in range(30)])
 
 
@@ -247,7 +247,7 @@ def test_a_large_node_that_loses_one_rule_is_cut_right(pairs: set[tuple[int, int
     graph = HyperGraph.build(program)
     victim = sorted(program)[which % len(program)]
     del program[victim]
-    with patch.object(hrdg, "_LARGE", 0):
+    with patch.object(hrdg, "_LARGE_NODE", 0):
         after, change = graph.update({}, [victim])
     assert as_sets(after)[0] == by_definition(program)[0]
     check_order(after)

@@ -95,7 +95,7 @@ def in_a_function(kb: KnowledgeBase, tick: Callable[[], None], patch: pytest.Mon
 def in_a_look_at_limits(kb: KnowledgeBase, tick: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
     del kb
     patch.setattr(execute, "_BUDGET", 60)
-    patch.setattr("zodiacedge.engine.limits._STEPS_BETWEEN_LOOKS", 100)
+    patch.setattr("zodiacedge.engine.limits._STEPS_BETWEEN_CHECKS", 100)
     real = Meter.look
 
     def look(self: Meter, *where: object) -> None:

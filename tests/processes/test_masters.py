@@ -21,7 +21,7 @@ with ze.open(engine="spark") as kb:
     with kb.change() as change:
         change.add_rules("q(X) :- p(X) .")
         change.add_facts("p(a) . p(b) .")
-    context = kb.state.place.jobs.session.sparkContext
+    context = kb.state.workspace.jobs.session.sparkContext
     print(context.master, os.environ["PYSPARK_PYTHON"], len(kb.query("?- q(X) .")))
 """
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-_WHERE = ("zodiacedge/store/", "zodiacedge/maintenance/uninterrupted.py")
+_WHERE = ("zodiacedge/store/", "zodiacedge/util/uninterrupted.py")
 # What carries a change over from the log into force.
-_STEPS = {"apply", "_recorded", "_withdraw"}
+_STEPS = {"apply", "_record", "_withdraw"}
 
 
 class Interruption:

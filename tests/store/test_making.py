@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 MAKER = """
 import sys, zodiacedge as ze
 from zodiacedge.store.store import DurableStore
-from zodiacedge.store.location.local import FolderPlace
+from zodiacedge.store.location.local import LocalLocation
 from pathlib import Path
 for n in range(100_000):
     print(n, flush=True)
-    DurableStore.create(FolderPlace(Path(sys.argv[1]) / str(n))).close()
+    DurableStore.create(LocalLocation(Path(sys.argv[1]) / str(n))).close()
     print("done", n, flush=True)
 """
 
