@@ -1,19 +1,19 @@
 """The engine `spark`: the same language and maintenance, on a cluster or on the cores of one machine.
 
-The driver holds names of files and counts, never rows, but for those that a user asks for, and a limited
-number that a small change may concern. A folder imports only folders above it in this table.
+The driver holds names of files and counts; rows only for results, and a limited number for a small change.
+A folder imports only folders above it in this table.
 
     cluster      the session, jobs, and files that tasks write
     storage      relations as Parquet files of fingerprints, terms, DataFrames, compaction
-    partition    hash partitioning: which nodes, and the shuffle
+    partition    hash partitioning: the shuffle, and merging of terms
     lookup       rows by key, filters, decoding, distinct counts
     evaluate     hyper-nodes from scratch: in one task, partitioned, or semi-naive on DataFrames
-    ingest       files and facts in, and the fact delta that they come to
+    ingest       reading of files, batches of facts, and their fact delta
     maintain     one change: scheduling, incremental maintenance, net change
     query        queries in one task, or distributed
     compare      two versions: checksums, differences, digests
-    streaming    Structured Streaming of files that arrive
-    state        one version, and what can be asked of it
-    engine       what users choose
-    persistence  states as files of a store, and back
+    streaming    Structured Streaming of arriving files
+    state        one version: reading, querying and changing it
+    engine       the engine and its options
+    persistence  reading and writing states as files of a store
 """

@@ -1,4 +1,4 @@
-"""The engine `spark`: what users choose."""
+"""The engine `spark`, and the options that users set."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class SparkEngine:
         options: Options | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """Say where the engine runs; nothing starts before it is used.
+        """Configure the engine; Spark starts on first use.
 
         Args:
             master: The master's URL: `local[*]` if none is given and no session is active. Another than
                 that of an active session is refused.
             scratch: A folder for working files that the driver and all executors see, as a path or a URI; on
-                one machine it may be left out, and the system's place for temporary files will do.
-            seed: Another one gives terms other fingerprints, should two share one.
-            bits: How many bits a fingerprint has.
-            options: How nodes are evaluated.
-            cluster: The cluster with settings of Spark, in the place of `master`.
+                one machine the default is the system's folder for temporary files.
+            seed: The seed of the fingerprints; another one helps if two terms share a fingerprint.
+            bits: The number of bits of a fingerprint.
+            options: Options for the evaluation of nodes.
+            cluster: The cluster with settings of Spark, instead of `master`.
         """
         if not 1 <= bits <= MOST_BITS:
             message = f"a fingerprint has 1 to {MOST_BITS} bits, not {bits}"
@@ -70,11 +70,11 @@ class SparkEngine:
         return self._workspace.jobs
 
     def refuse_if_missing(self) -> None:
-        """Raise if Spark cannot be started for want of something that is to be installed."""
+        """Raise if software that Spark needs is not installed."""
         self.jobs.cluster.refuse_if_missing()
 
     def tell(self, progress: Callable[[Progress], None]) -> None:
-        """Let somebody hear what each job is for that is no part of a change: a change tells more."""
+        """Report the purpose of each job that is not part of a change; a change reports its own progress."""
         self.jobs.tell_otherwise(lambda why: progress(Progress(0, 0, (), 0, 0, why)))
 
     def empty(self) -> SparkState:
@@ -88,13 +88,13 @@ class SparkEngine:
         facts: Iterable[Fact],
         settings: Settings,
     ) -> State:
-        """Evaluate checked and resolved rules, given by key, over explicit facts."""
+        """Evaluate checked and resolved rules, by key, over explicit facts."""
         return materialised(self.empty(), rules, graph, facts, settings)
 
     def recompute(
         self, rules: Mapping[str, Rule], graph: HyperGraph, state: State, settings: Settings
     ) -> State:
-        """Evaluate the same over the explicit facts of a state, of any engine."""
+        """Evaluate rules from scratch over the explicit facts of a state, of any engine."""
         if isinstance(state, SparkState) and state.workspace is self._workspace:
             return state.recompute(rules, graph, settings)
         return self.materialise(rules, graph, state.explicit(), settings)

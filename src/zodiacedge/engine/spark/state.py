@@ -1,4 +1,4 @@
-"""One version of a knowledge base on Spark: names of files and counts, and what can be asked of them."""
+"""One version of a knowledge base on Spark (the paper's DataStore): reading, querying and changing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zodiacedge.engine.spark.compare.checksums import mismatches
 from zodiacedge.engine.spark.compare.diff import diff
 from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.evaluate.inputs import inputs_of
-from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate
+from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.propagate import propagate
 from zodiacedge.engine.spark.query import one_task
@@ -21,7 +21,7 @@ from zodiacedge.engine.spark.storage.version import SparkVersion
 from zodiacedge.language.ast import Predicate, body_atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
     from zodiacedge.terms import Term
 
-# So many members are grouped by class at once.
+# So many facts of `rdf:type` are grouped by class at a time.
 _TOGETHER = 65_536
 
 
 @dataclass(frozen=True)
 class SparkUncommitted:
-    """A change that was evaluated and is not in force yet."""
+    """An evaluated change that is not committed yet."""
 
     after: SparkState
     net: SparkNetChange
 
     @property
     def runs(self) -> tuple[NodeRun, ...]:
-        """The nodes that were visited, in order."""
+        """The evaluated nodes, in order."""
         return self.after.runs
 
     @property
@@ -52,33 +52,33 @@ class SparkUncommitted:
         return self.after.dropped
 
     def commit(self) -> SparkState:
-        """Put the change in force."""
+        """Return the state after the change."""
         return self.after
 
 
 class SparkState(SparkVersion):
-    """What can be asked of one version of a knowledge base on Spark."""
+    """One version of a knowledge base on Spark."""
 
     # Facts.
 
     def visible(self) -> frozenset[Fact]:
-        """All facts: explicit ones and those of every segment."""
+        """Return all facts: the explicit ones and those of every segment."""
         return frozenset(fact for _, facts in self.each() for fact in facts)
 
     def segment(self, rules: frozenset[str]) -> frozenset[Fact]:
-        """All facts that the hyper-node of these rules derives."""
+        """Return the facts that the hyper-node of these rules derives."""
         return frozenset(fact for _, facts in self.each(rules) for fact in facts)
 
     def derived(self) -> frozenset[Fact]:
-        """The union of all segments, explicit too or not."""
+        """Return the derived facts (IDB), the union of all segments; they may be explicit too."""
         return frozenset(f for _, facts in self._each(tuple(self.segments.values())) for f in facts)
 
     def explicit(self) -> frozenset[Fact]:
-        """All explicit facts."""
+        """Return the explicit facts (EDB)."""
         return frozenset(fact for _, facts in self._each((self.explicit_files,)) for fact in facts)
 
     def segment_size(self, rules: frozenset[str]) -> int:
-        """How many facts the hyper-node of these rules derives."""
+        """Return the number of facts that the hyper-node of these rules derives."""
         return self.segments[rules].rows
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
@@ -97,7 +97,7 @@ class SparkState(SparkVersion):
 
     @property
     def lookup(self) -> Lookup:
-        """What tells facts from rows."""
+        """The lookup that decodes rows of this version."""
         return Lookup(self.workspace, self.terms)
 
     # Counts.
@@ -107,43 +107,43 @@ class SparkState(SparkVersion):
         return self._counts(tuple(self.segments.values()), self.counted)
 
     def explicit_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
-        """The predicates of some names that explicit facts have."""
-        return frozenset(one for one in self.explicit_counts() if one.name in names)
+        """Return the predicates of explicit facts that have one of these names."""
+        return frozenset(predicate for predicate in self.explicit_counts() if predicate.name in names)
 
     def explicit_counts(self) -> Mapping[Predicate, int]:
         """Count the explicit facts of each predicate."""
         return self._counts((self.explicit_files,))
 
     def predicate_names(self) -> set[str]:
-        """The names of the predicates of all visible facts."""
+        """Return the names of the predicates of all visible facts."""
         return {predicate.name for predicate in self.predicates()}
 
     def predicates(self) -> frozenset[Predicate]:
-        """The predicates of all visible facts."""
-        found: set[Predicate] = set()
+        """Return the predicates of all visible facts."""
+        predicates: set[Predicate] = set()
         for relation, contents in held((self.explicit_files, *self.segments.values())).items():
             if relation.typed:
                 keys = {key for content in contents for key in content.classes()}
                 names = self.named(keys)
-                found.update(class_predicate(names[key]) for key in keys)
+                predicates.update(class_predicate(names[key]) for key in keys)
             else:
-                found.add(Predicate(*relation))
-        return frozenset(found)
+                predicates.add(Predicate(*relation))
+        return frozenset(predicates)
 
     def _counts(
         self, owners: Sequence[Segment], known: Mapping[Relation, Mapping[int, int]] | None = None
     ) -> dict[Predicate, int]:
-        found: dict[Predicate, int] = {}
+        totals: dict[Predicate, int] = {}
         for relation, contents in held(owners).items():
             counts = (known or {}).get(relation) or self.lookup.count(relation, contents)
             for predicate, count in predicate_counts(relation, counts, self.named).items():
-                found[predicate] = found.get(predicate, 0) + count
-        return found
+                totals[predicate] = totals.get(predicate, 0) + count
+        return totals
 
-    # Questions.
+    # Queries.
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact has this term as an argument."""
+        """Whether an explicit fact has this term as an argument."""
         return self.lookup.holds(term, self.explicit_files)
 
     def answer(self, query: Query, settings: Settings) -> Answer:
@@ -153,40 +153,40 @@ class SparkState(SparkVersion):
     def prepare(
         self, query: Query, parameters: tuple[Variable, ...], settings: Settings
     ) -> Callable[[Mapping[Variable, Term]], Answer]:
-        """Return a resolved query that is answered once its parameters have values."""
+        """Return a function that answers a resolved query, given values for its parameters."""
         atoms = list(body_atoms(query.body))
         owners = (self.explicit_files, *self.segments.values())
         terms = [*mentioned(query.body), *mentioned(query.columns)]
         keys = self.workspace.keys(terms)
         inputs = inputs_of(atoms, keys, owners, owners)
-        rows = sum(content.rows for one in inputs for content in one.before)
+        rows = sum(content.rows for read in inputs for content in read.before)
         if not self.workspace.options.gathers(rows):
             return DistributedQuery(self, query, parameters, settings).answered
 
         def answered(values: Mapping[Variable, Term]) -> Answer:
-            given = {v: values[v] for v in parameters}
-            asked = one_task.QueryTask(
+            bound = {v: values[v] for v in parameters}
+            task = one_task.QueryTask(
                 query,
-                given,
-                keys | self.workspace.hashing.keys_of(given.values()),
+                bound,
+                keys | self.workspace.hashing.keys_of(bound.values()),
                 inputs,
                 self.terms,
                 self.workspace.hashing,
                 settings.registry,
                 settings.limits,
             )
-            return self.workspace.jobs.one(one_task.run, asked, "answering a query")
+            return self.workspace.jobs.one(one_task.run, task, "answering a query")
 
         return answered
 
     # Changes.
 
     def batch(self) -> SparkBatch:
-        """Return an empty batch for facts of the next change."""
+        """Return an empty batch of facts."""
         return SparkBatch(self.workspace)
 
     def effective_delta(self, add: Batch, remove: Batch) -> SparkFactDelta:
-        """Find out which facts really come and go."""
+        """Return the delta of the explicit facts by batches of facts to insert and to delete."""
         if not isinstance(add, SparkBatch) or not isinstance(remove, SparkBatch):
             raise TypeError(add, remove)
         return SparkFactDelta(self.workspace, self.explicit_files, self.terms, add.rows(), remove.rows())
@@ -194,7 +194,7 @@ class SparkState(SparkVersion):
     def maintain(
         self, rules: Mapping[str, Rule], graph: HyperGraph, fact_delta: FactDelta, settings: Settings
     ) -> SparkUncommitted:
-        """Work out what a change leads to."""
+        """Evaluate a change of facts and rules."""
         if not isinstance(fact_delta, SparkFactDelta):
             raise TypeError(fact_delta)
         return SparkUncommitted(*propagate(self, rules, graph, fact_delta, settings))
@@ -202,7 +202,7 @@ class SparkState(SparkVersion):
     # Verification.
 
     def recompute(self, rules: Mapping[str, Rule], graph: HyperGraph, settings: Settings) -> SparkState:
-        """Evaluate rules from nothing over the explicit facts, whose files both versions have."""
+        """Evaluate rules from scratch over the explicit facts; both versions share their files."""
         bare = SparkState(
             self.workspace,
             self.explicit_files,
@@ -210,9 +210,8 @@ class SparkState(SparkVersion):
             names=self.names,
             introduced=self.introduced,
         )
-        return bare.maintain(
-            rules, graph, bare.effective_delta(bare.batch(), bare.batch()), settings
-        ).commit()
+        unchanged = bare.effective_delta(bare.batch(), bare.batch())
+        return bare.maintain(rules, graph, unchanged, settings).commit()
 
     def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
@@ -220,7 +219,7 @@ class SparkState(SparkVersion):
         return digest(self.workspace, visible, self.terms, yield_point)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """Return the facts that are visible here only, and those that are in another version only."""
+        """Return the facts that are visible in this version only, and those in the other only."""
         if isinstance(before, SparkState) and before.workspace is self.workspace:
             return diff(before, self)
         return state_compare.diff(before, self)
@@ -228,24 +227,10 @@ class SparkState(SparkVersion):
     def mismatches(
         self, other: State, nodes: Sequence[frozenset[str]], yield_point: YieldPoint
     ) -> Iterator[Mismatch]:
-        """Yield where this state differs from another of the same program."""
+        """Yield the mismatches of this state with another of the same rules."""
         if isinstance(other, SparkState) and other.workspace is self.workspace:
             return mismatches(self, other, nodes, yield_point)
         return state_compare.mismatches(self, other, nodes, yield_point)
-
-
-def predicate_counts(
-    relation: Relation, counts: Mapping[int, int], named: Callable[[Iterable[int]], Mapping[int, Term]]
-) -> dict[Predicate, int]:
-    """Return counts by class, or of a relation as a whole, as counts of predicates."""
-    if not relation.typed:
-        return {Predicate(*relation): sum(counts.values())}
-    names = named(counts)
-    found: dict[Predicate, int] = {}
-    for key, count in counts.items():
-        predicate = class_predicate(names[key])
-        found[predicate] = found.get(predicate, 0) + count
-    return found
 
 
 def _by_predicate(facts: Iterator[Fact]) -> Iterator[tuple[Predicate, Iterator[Fact]]]:

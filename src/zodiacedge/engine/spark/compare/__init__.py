@@ -1,6 +1,6 @@
-"""Two versions compared without listing their facts.
+"""Comparison of two versions without listing their facts.
 
-checksums  where versions differ, by sums of their files
-diff       the facts that differ
+checksums  mismatches of two versions, by checksums of their files
+diff       the facts that only one of two versions has
 digest     a digest of all visible facts
 """

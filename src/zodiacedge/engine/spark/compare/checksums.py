@@ -51,7 +51,7 @@ _WHY = "comparing with another version"
 
 @dataclass(frozen=True)
 class _Pair:
-    """The files of a node in a relation in two versions; of all owners if there is no node."""
+    """The files of a relation in two versions: those of a node, or those of all owners."""
 
     node: frozenset[str] | None
     relation: Relation
@@ -91,16 +91,16 @@ def mismatches(
         _Pair(None, relation, tuple(all_of_ours.get(relation, ())), tuple(all_of_theirs.get(relation, ())))
         for relation in dict.fromkeys(pair.relation for pair in different)
     ]
-    asked = [*visible, *(pair for pair in different if pair.node in wanted)]
+    pairs = [*visible, *(pair for pair in different if pair.node in wanted)]
     lookup = Lookup(workspace, TermFiles(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
-    for pair, found in zip(asked, _compare_rows(workspace, asked, yield_point), strict=True):
-        yield from _named(pair, found, lookup)
+    for pair, differences in zip(pairs, _compare_rows(workspace, pairs, yield_point), strict=True):
+        yield from _named(pair, differences, lookup)
 
 
 def mismatched_relations(
     ours: SparkVersion, theirs: SparkVersion, yield_point: YieldPoint
 ) -> tuple[Relation, ...]:
-    """Return the relations in which some owner differs: visible facts of no other can differ."""
+    """Return the relations in which any owner differs: visible facts differ in no other relation."""
     mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
     different = _different_owners(ours.workspace, mine, others, yield_point)
     return tuple(dict.fromkeys(pair.relation for pair in different))
@@ -119,12 +119,12 @@ def _different_owners(
     return _different(workspace, pairs, yield_point)
 
 
-def _named(pair: _Pair, found: Mapping[int, _Difference], lookup: Lookup) -> Iterator[Mismatch]:
+def _named(pair: _Pair, differences: Mapping[int, _Difference], lookup: Lookup) -> Iterator[Mismatch]:
     """Yield differences by predicate: classes that are no IRIs are one predicate together."""
     predicates: dict[Predicate, _Difference] = {}
-    names = lookup.decode(found) if pair.relation.typed else {}
-    for one, difference in found.items():
-        predicate = class_predicate(names[one]) if pair.relation.typed else Predicate(*pair.relation)
+    names = lookup.decode(differences) if pair.relation.typed else {}
+    for key, difference in differences.items():
+        predicate = class_predicate(names[key]) if pair.relation.typed else Predicate(*pair.relation)
         known = predicates.get(predicate)
         predicates[predicate] = difference if known is None else known.merged(difference)
     for predicate, (missing, extra, example) in predicates.items():
@@ -138,35 +138,35 @@ def _named(pair: _Pair, found: Mapping[int, _Difference], lookup: Lookup) -> Ite
 
 def _different(workspace: Workspace, pairs: Iterable[_Pair], yield_point: YieldPoint) -> list[_Pair]:
     """Return the pairs whose sides have different checksums."""
-    asked = [pair for pair in pairs if pair.ours != pair.theirs]
-    inputs = _files(asked)
-    rows = sum(file.part.rows for file in inputs)
+    suspects = [pair for pair in pairs if pair.ours != pair.theirs]
+    inputs = _inputs(suspects)
+    rows = sum(read.file.rows for read in inputs)
     if rows <= workspace.options.driver_rows:
-        found = [_sums(inputs)]
+        sums = _sums(inputs)
     else:
-        work = groups(inputs, lambda file: file.part.rows, tasks_for(workspace, rows))
-        found = workspace.jobs.each(_sums, work, _WHY, yield_point)
-    sums = {path: one for some in found for path, one in some.items()}
-    return [pair for pair in asked if _total(pair.ours, sums) != _total(pair.theirs, sums)]
+        tasks = groups(inputs, lambda read: read.file.rows, tasks_for(workspace, rows))
+        results = workspace.jobs.each(_sums, tasks, _WHY, yield_point)
+        sums = {path: file_sums for result in results for path, file_sums in result.items()}
+    return [pair for pair in suspects if _total(pair.ours, sums) != _total(pair.theirs, sums)]
 
 
-def _files(pairs: Iterable[_Pair]) -> list[ShuffleInput]:
-    """Return the files of pairs, each once; rows that may be equal have the same first argument."""
-    found = {
-        part.path: ShuffleInput(part, pair.relation, 0)
+def _inputs(pairs: Iterable[_Pair]) -> list[ShuffleInput]:
+    """Return the files of pairs, each once, partitioned by the first argument: equal rows have the same."""
+    inputs = {
+        file.path: ShuffleInput(file, pair.relation, 0)
         for pair in pairs
         for content in pair.contents
-        for part in content.parts
+        for file in content.parts
     }
-    return list(found.values())
+    return list(inputs.values())
 
 
 def _sums(inputs: Iterable[ShuffleInput]) -> dict[str, Sums]:
-    return {file.part.path: _sum(file.part, file.relation) for file in inputs}
+    return {read.file.path: _sum(read.file, read.relation) for read in inputs}
 
 
-def _sum(part: DataFile, relation: Relation) -> Sums:
-    columns = read_file(part, relation.width)
+def _sum(file: DataFile, relation: Relation) -> Sums:
+    columns = read_file(file, relation.width)
     hashes = row_hashes(columns, len(columns[0]), relation.width)
     if not relation.typed:
         return {0: (len(hashes), int(hashes.sum(dtype=np.uint64)))}
@@ -178,14 +178,14 @@ def _sum(part: DataFile, relation: Relation) -> Sums:
 
 
 def _total(contents: Iterable[SignedFiles], sums: Mapping[str, Sums]) -> Sums:
-    found: Sums = {}
+    totals: Sums = {}
     for content in contents:
-        for plus, part in content.layers:
+        for plus, file in content.layers:
             sign = 1 if plus else -1
-            for one, (count, total) in sums[part.path].items():
-                rows, sum_of_rows = found.get(one, (0, 0))
-                found[one] = (rows + sign * count, (sum_of_rows + sign * total) % _WORD)
-    return {one: total for one, total in found.items() if total != (0, 0)}
+            for key, (count, hashes) in sums[file.path].items():
+                rows, total = totals.get(key, (0, 0))
+                totals[key] = (rows + sign * count, (total + sign * hashes) % _WORD)
+    return {key: total for key, total in totals.items() if total != (0, 0)}
 
 
 # Rows compared.
@@ -204,48 +204,46 @@ def _compare_rows(
     workspace: Workspace, pairs: Sequence[_Pair], yield_point: YieldPoint
 ) -> list[dict[int, _Difference]]:
     """Return the difference of each pair, by class or as a whole under 0."""
-    inputs = _files(pairs)
-    rows = sum(file.part.rows for file in inputs)
-    work = _CompareTask(tuple(pairs))
+    inputs = _inputs(pairs)
+    rows = sum(read.file.rows for read in inputs)
+    task = _CompareTask(tuple(pairs))
     if rows <= workspace.options.driver_rows:
-        found = [_compare(work)]
-    elif workspace.options.gathers(rows):
-        found = [workspace.jobs.one(_compare, work, _WHY, yield_point)]
-    else:
-        shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), yield_point)
-        tasks = [replace(work, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
-        found = workspace.jobs.each(_compare, tasks, _WHY, yield_point)
+        return _compare(task)
+    if workspace.options.gathers(rows):
+        return workspace.jobs.one(_compare, task, _WHY, yield_point)
+    shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), yield_point)
+    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
     merged: list[dict[int, _Difference]] = [{} for _ in pairs]
-    for some in found:
-        for into, more in zip(merged, some, strict=True):
-            for one, difference in more.items():
-                into[one] = into[one].merged(difference) if one in into else difference
+    for result in workspace.jobs.each(_compare, tasks, _WHY, yield_point):
+        for total, differences in zip(merged, result, strict=True):
+            for key, difference in differences.items():
+                total[key] = total[key].merged(difference) if key in total else difference
     return merged
 
 
-def _compare(work: _CompareTask) -> list[dict[int, _Difference]]:
-    reader = SignedFileReader() if work.partition is None else PartitionReader(work.partition)
-    return [_compared(reader, pair) for pair in work.pairs]
+def _compare(task: _CompareTask) -> list[dict[int, _Difference]]:
+    reader = SignedFileReader() if task.partition is None else PartitionReader(task.partition)
+    return [_compared(reader, pair) for pair in task.pairs]
 
 
 def _compared(reader: SignedFileReader, pair: _Pair) -> dict[int, _Difference]:
     relation = pair.relation
-    mine, others = (
+    ours, theirs = (
         _signed([reader.read(relation, content) for content in side], relation)
         for side in (pair.ours, pair.theirs)
     )
-    rows, counts = consolidated(np.concatenate((mine[0], others[0])), np.concatenate((mine[1], -others[1])))
+    rows, counts = consolidated(np.concatenate((ours[0], theirs[0])), np.concatenate((ours[1], -theirs[1])))
     if not len(rows):
         return {}
     classes = rows[:, 1] if relation.typed else np.zeros(len(rows), np.int64)
     order = np.argsort(classes, kind="stable")
-    each, starts = np.unique(classes[order], return_index=True)
-    found = {}
-    for one, chosen in zip(each.tolist(), np.split(order, starts[1:]), strict=True):
-        net = counts[chosen]
-        example = tuple(rows[chosen[0]][: relation.arity].tolist())
-        found[one] = _Difference(int(-net[net < 0].sum()), int(net[net > 0].sum()), example)
-    return found
+    keys, starts = np.unique(classes[order], return_index=True)
+    differences = {}
+    for key, positions in zip(keys.tolist(), np.split(order, starts[1:]), strict=True):
+        net = counts[positions]
+        example = tuple(rows[positions[0]][: relation.arity].tolist())
+        differences[key] = _Difference(int(-net[net < 0].sum()), int(net[net > 0].sum()), example)
+    return differences
 
 
 def _signed(reads: Sequence[SignedColumns], relation: Relation) -> tuple[Keys, Keys]:
@@ -253,9 +251,9 @@ def _signed(reads: Sequence[SignedColumns], relation: Relation) -> tuple[Keys, K
     owners = [_layers(read, relation) for read in reads if read.layers]
     if len(owners) == 1:
         return owners[0]
-    nothing = np.zeros((0, relation.width), np.int64)
-    there = [rows[counts > 0] for rows, counts in (consolidated(*owner) for owner in owners)]
-    rows = np.unique(np.concatenate((nothing, *there)), axis=0)
+    empty = np.zeros((0, relation.width), np.int64)
+    existing = [rows[counts > 0] for rows, counts in (consolidated(*owner) for owner in owners)]
+    rows = np.unique(np.concatenate((empty, *existing)), axis=0)
     return rows, np.ones(len(rows), np.int64)
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], frozenset[Fact]]:
-    """Return the facts that only the second of two versions has, and those that only the first has."""
+    """Return the facts that only the version after has, and those that only the version before has."""
     relations = mismatched_relations(before, after, ALONE)
     if not relations:
         return frozenset(), frozenset()
-    # Either version may have terms that the other has not.
+    # Either version may have terms of its own.
     terms = TermFiles(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts))))
     old, new = (owners_of(state.explicit_files, state.segments) for state in (before, after))
     sides = changes_between(after.workspace, old, new, dict.fromkeys(relations), terms)
@@ -30,8 +30,8 @@ def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], fr
     inserted, deleted = (
         frozenset(
             fact
-            for relation, parts in side.items()
-            for fact in lookup.facts(relation, [SignedFiles.of(*parts)])
+            for relation, files in side.items()
+            for fact in lookup.facts(relation, [SignedFiles.of(*files)])
         )
         for side in sides
     )

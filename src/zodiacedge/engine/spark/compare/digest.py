@@ -1,7 +1,7 @@
-"""The digest of all visible facts, summed by tasks that return a count and a number of 256 bits.
+"""The digest of all visible facts: their number, and a sum of 256 bits.
 
-Facts are hashed as texts, so that every engine has the same digest. Few rows the driver reads itself;
-relations that fit one task are summed there, several together; the others Spark joins with their terms.
+Facts are hashed as texts, so that every engine computes the same digest. The driver sums few rows itself,
+tasks sum the relations that fit one task, and larger relations are joined with their terms by a plan.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Owned:
 
 @dataclass(frozen=True)
 class _SumTask:
-    """A task: whole relations to sum."""
+    """A task: relations to sum."""
 
     owned: tuple[_Owned, ...]
     terms: TermFiles
@@ -60,43 +60,40 @@ def digest(
 ) -> Sum:
     """Count the distinct facts of several owners, and add up the hashes of their texts."""
     owned = [_Owned(relation, tuple(contents)) for relation, contents in visible.items()]
-    if sum(one.rows for one in owned) <= workspace.options.driver_rows:
-        return _summed(_SumTask(tuple(owned), terms, workspace.hashing))
-    # A proposition is one row, and there is nothing to join it with.
+    if sum(o.rows for o in owned) <= workspace.options.driver_rows:
+        return _sum(_SumTask(tuple(owned), terms, workspace.hashing))
     small: list[_Owned] = []
     large: list[_Owned] = []
-    for one in owned:
-        fits = one.rows <= workspace.options.gather_rows or not one.relation.arity
-        (small if fits else large).append(one)
-    tasks = tasks_for(workspace, sum(one.rows for one in small))
-    work = [
-        _SumTask(tuple(group), terms, workspace.hashing)
-        for group in groups(small, lambda one: one.rows, tasks)
+    for o in owned:
+        # A proposition has no terms that a plan could join it with.
+        fits = o.rows <= workspace.options.gather_rows or not o.relation.arity
+        (small if fits else large).append(o)
+    count = tasks_for(workspace, sum(o.rows for o in small))
+    tasks = [
+        _SumTask(tuple(group), terms, workspace.hashing) for group in groups(small, lambda o: o.rows, count)
     ]
-    found = workspace.jobs.each(_summed, work, _WHY, yield_point) if work else []
+    sums = workspace.jobs.each(_sum, tasks, _WHY, yield_point) if tasks else []
     lookup = Lookup(workspace, terms)
-    for one in large:
-        frame = lookup.readable(one.relation, one.contents)
-        found += workspace.jobs.each_partition(_ByPlan(one.relation), frame, _WHY, yield_point)
-    return added(found)
+    for o in large:
+        frame = lookup.readable(o.relation, o.contents)
+        sums += workspace.jobs.each_partition(_SumPartition(o.relation), frame, _WHY, yield_point)
+    return added(sums)
 
 
-def _summed(work: _SumTask) -> Sum:
-    reader, translation = SignedFileReader(), Translation({}, work.hashing)
-    reads = [
-        (one.relation, [reader.read(one.relation, content) for content in one.contents]) for one in work.owned
-    ]
+def _sum(task: _SumTask) -> Sum:
+    reader, translation = SignedFileReader(), Translation({}, task.hashing)
+    owned = [(o.relation, [reader.read(o.relation, content) for content in o.contents]) for o in task.owned]
     seen = [keys for keys in reader.seen() if len(keys)]
     if seen:
-        translation.load_values(seen, work.terms)
+        translation.load_values(seen, task.terms)
     store = Database(translation.terms)
-    tables = ((one, union([read.table(translation) for read in found], one.arity)) for one, found in reads)
-    return added(summed(store.facts_of(TableName(*one), table.rows)) for one, table in tables)
+    tables = ((r, union([read.table(translation) for read in reads], r.arity)) for r, reads in owned)
+    return added(summed(store.facts_of(TableName(*r), table.rows)) for r, table in tables)
 
 
 @dataclass(frozen=True)
-class _ByPlan:
-    """The last stage of a plan: sums rows of terms."""
+class _SumPartition:
+    """The last stage of a plan: sums the facts of a partition."""
 
     relation: Relation
 

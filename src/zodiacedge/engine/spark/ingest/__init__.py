@@ -1,6 +1,6 @@
-"""Reading of facts.
+"""Ingestion of facts.
 
-fact_delta  explicit facts that a change really inserts and deletes
-batch       facts of the next change
-read_files  files read in parallel, by splits
+fact_delta  the effective delta of a change to the explicit facts
+batch       batches of facts to insert or delete
+read_files  reading files in parallel, by splits
 """

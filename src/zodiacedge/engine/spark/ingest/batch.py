@@ -1,7 +1,7 @@
-"""Batches of facts to insert or delete, and the fact delta that two batches come to.
+"""Batches of facts to insert or delete, and the fact delta of two batches.
 
-Facts given as values are rows of the batch's own dictionary until their files are needed; facts of files are
-files of rows from the start.
+Facts given as values are rows over the batch's own dictionary until they are written; facts of loaded files
+are files of fingerprints from the start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
@@ -42,95 +42,113 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchFiles:
-    """Rows of a batch as files, the terms in them, and the names of the classes among them."""
+    """The files of a batch's rows, of the terms in them, and the names of the classes among them."""
 
-    parts: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
+    files: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
     names: ClassNames = field(default_factory=lambda: ClassNames({}))
-    from_files: bool = False
-    """Whether tasks read them from files; if not, the driver had them."""
+    by_tasks: bool = False
+    """Whether tasks wrote them; if not, the driver did."""
 
-    def beside(self, other: BatchFiles) -> BatchFiles:
-        """Return both."""
-        parts = dict(self.parts)
-        for relation, more in other.parts.items():
-            parts[relation] = (*parts.get(relation, ()), *more)
+    def merged(self, other: BatchFiles) -> BatchFiles:
+        """Return the files of both batches."""
+        files = dict(self.files)
+        for relation, more in other.files.items():
+            files[relation] = (*files.get(relation, ()), *more)
         terms = TermFiles((*self.terms.parts, *other.terms.parts))
         names = self.names.with_terms(other.names.known)
-        return BatchFiles(parts, terms, names, self.from_files or other.from_files)
+        return BatchFiles(files, terms, names, self.by_tasks or other.by_tasks)
 
     @property
     def count(self) -> int:
-        """How many rows there are, duplicates included."""
-        return sum(part.rows for parts in self.parts.values() for part in parts)
+        """The number of rows, duplicates included."""
+        return sum(file.rows for files in self.files.values() for file in files)
 
     def predicates(self) -> Iterator[Predicate]:
         """Yield the predicates of the rows."""
-        for relation, parts in self.parts.items():
+        for relation, files in self.files.items():
             if not relation.typed:
                 yield Predicate(*relation)
                 continue
-            for key in {key for part in parts for key in part.classes}:
+            for key in {key for file in files for key in file.classes}:
                 yield class_predicate(self.names.known[key])
 
 
 def class_predicate(name: Term) -> Predicate:
-    """Return the predicate of a class; a class that is no IRI has none of its own."""
+    """Return the predicate of a class: that of `rdf:type` if the class is no IRI."""
     return Predicate(name.value, 1) if isinstance(name, IRI) else Predicate(RDF_TYPE, 2)
 
 
+def predicate_counts(
+    relation: Relation, counts: Mapping[int, int], named: Callable[[Iterable[int]], Mapping[int, Term]]
+) -> dict[Predicate, int]:
+    """Return the counts of a relation by predicate, from counts by class, or of all rows under any key."""
+    if not relation.typed:
+        return {Predicate(*relation): sum(counts.values())}
+    names = named(counts)
+    totals: dict[Predicate, int] = {}
+    for key, count in counts.items():
+        predicate = class_predicate(names[key])
+        totals[predicate] = totals.get(predicate, 0) + count
+    return totals
+
+
 class SparkBatch:
-    """Facts of one change."""
+    """A batch of facts to insert or delete."""
 
     def __init__(self, workspace: Workspace) -> None:
         """Start with no facts."""
         self.workspace = workspace
-        self._given = EmbeddedBatch(Database())
+        self.values = EmbeddedBatch(Database())
+        """The facts given as values."""
         self._files = BatchFiles()
 
     def add(self, facts: Iterable[Fact]) -> None:
-        """Take facts."""
-        self._given.add(facts)
+        """Add facts."""
+        self.values.add(facts)
 
     def load(self, load: Load) -> None:
-        """Take the facts of files."""
+        """Add the facts of files."""
         from zodiacedge.engine.spark.ingest.read_files import ingest  # noqa: PLC0415 - needed only to load files
 
-        self._files = self._files.beside(ingest(self.workspace, load))
+        self._files = self._files.merged(ingest(self.workspace, load))
 
-    def take(self, parts: Mapping[Relation, DataFile], terms: DataFile, names: Mapping[int, Term]) -> None:
-        """Take files of rows that a task wrote, the terms in them, and the names of their classes."""
-        adopted = {relation: (self.workspace.adopt(part),) for relation, part in parts.items()}
-        known = TermFiles((self.workspace.adopt(terms),) if terms.rows else ())
-        self._files = self._files.beside(BatchFiles(adopted, known, ClassNames(names), from_files=True))
+    def take(self, files: Mapping[Relation, DataFile], terms: DataFile, names: Mapping[int, Term]) -> None:
+        """Add the files of rows that a task wrote, of the terms in them, and the names of their classes."""
+        self._files = self._files.merged(adopted(self.workspace, files, terms, names, by_tasks=True))
 
     def merge(self, other: SparkBatch) -> None:
-        """Take the facts of another batch."""
-        self._files = self._files.beside(other.rows())
-
-    @property
-    def given(self) -> EmbeddedBatch:
-        """The facts that were given as values."""
-        return self._given
+        """Add the facts of another batch."""
+        self._files = self._files.merged(other.rows())
 
     def predicates(self) -> frozenset[Predicate]:
-        """The predicates of the facts taken so far."""
-        return self._given.predicates().union(self._files.predicates())
+        """Return the predicates of the facts."""
+        return self.values.predicates().union(self._files.predicates())
 
     def rows(self) -> BatchFiles:
-        """Return the facts taken so far as files of rows."""
-        return self._files.beside(self._written())
-
-    def _written(self) -> BatchFiles:
-        segment = self._given.distinct()
+        """Return the facts as files; those given as values are written."""
+        segment = self.values.distinct()
         if not segment.tables:
-            return BatchFiles()
-        dictionary, workspace = self._given.store.dictionary, self.workspace
+            return self._files
+        dictionary, workspace = self.values.store.dictionary, self.workspace
         folder = workspace.scratch.folder
-        written, names = write_tables(segment, dictionary, folder, workspace.hashing)
-        parts = {relation: (workspace.adopt(part),) for relation, part in written.items()}
-        terms = workspace.adopt(write_terms(folder, columns_of(dictionary, workspace.hashing)))
-        return BatchFiles(parts, TermFiles((terms,) if terms.rows else ()), ClassNames(names))
+        files, names = write_tables(segment, dictionary, folder, workspace.hashing)
+        terms = write_terms(folder, columns_of(dictionary, workspace.hashing))
+        return self._files.merged(adopted(workspace, files, terms, names, by_tasks=False))
+
+
+def adopted(
+    workspace: Workspace,
+    files: Mapping[Relation, DataFile],
+    terms: DataFile,
+    names: Mapping[int, Term],
+    *,
+    by_tasks: bool,
+) -> BatchFiles:
+    """Adopt the files of rows and terms that a task or the driver wrote."""
+    rows = {relation: (workspace.adopt(file),) for relation, file in files.items()}
+    term_files = TermFiles((workspace.adopt(terms),) if terms.rows else ())
+    return BatchFiles(rows, term_files, ClassNames(names), by_tasks)
 
 
 def write_tables(
@@ -138,7 +156,7 @@ def write_tables(
 ) -> tuple[dict[Relation, DataFile], dict[int, Term]]:
     """Write tables of the embedded engine; return their files, and the names of the classes among them."""
     keys = hashing.keys(dictionary)
-    parts: dict[Relation, DataFile] = {}
+    files: dict[Relation, DataFile] = {}
     names: dict[int, Term] = {}
     members = []
     for name, table in segment.tables.items():
@@ -149,16 +167,16 @@ def write_tables(
             continue
         relation = Relation(name.name, name.arity)
         columns = [keys[table.rows[:, n]] for n in range(name.arity)] or [np.zeros(len(table), np.int64)]
-        parts[relation] = folder.write_rows(relation, columns)
+        files[relation] = folder.write_rows(relation, columns)
     if members:
         columns = [np.concatenate(column) for column in zip(*members, strict=True)]
-        parts[TYPED] = folder.write_rows(TYPED, columns)
-    return parts, names
+        files[TYPED] = folder.write_rows(TYPED, columns)
+    return files, names
 
 
 @dataclass(frozen=True)
 class SparkFactDelta:
-    """The change that facts to insert and to delete make to the explicit facts (EDB) of a state."""
+    """The change of the explicit facts (EDB) of a state by facts to insert and to delete."""
 
     workspace: Workspace
     before: Segment
@@ -169,33 +187,33 @@ class SparkFactDelta:
     @cached_property
     def effective_delta(self) -> ExplicitDelta:
         """The rows that are really inserted and deleted."""
-        relations = {**self.add.parts, **self.remove.parts}
+        relations = {**self.add.files, **self.remove.files}
         if not relations:
             return ExplicitDelta({}, {}, 0, 0, None, ())
         explicit = {r: self.before.contents[r] for r in relations if r in self.before.contents}
         new_terms = TermFiles((*self.add.terms.parts, *self.remove.terms.parts))
         task = DeltaTask(
-            self.add.parts,
-            self.remove.parts,
+            self.add.files,
+            self.remove.files,
             explicit,
             new_terms,
             self.terms_before,
             self.workspace.scratch.folder,
             self.workspace.hashing,
         )
-        compared = any(content.rows for content in explicit.values()) or self.terms_before.rows
-        given = self.add.count + self.remove.count
-        rows = given + sum(content.rows for content in explicit.values())
-        if not compared and not (self.add.from_files or self.remove.from_files):
-            # There are no facts to compare with, and the driver has all rows: no job is needed.
+        existing = sum(content.rows for content in explicit.values())
+        changed = self.add.count + self.remove.count
+        by_tasks = self.add.by_tasks or self.remove.by_tasks
+        if not (existing or self.terms_before.rows or by_tasks):
+            # No facts to compare with, and the driver has all rows: no job is needed.
             with all_or_nothing():
                 delta = fact_delta.run(task)
-        elif min(rows - self.workspace.options.gather_rows, given - fact_delta.FEW) > 0:
+        elif min(changed + existing - self.workspace.options.gather_rows, changed - fact_delta.FEW) > 0:
             return fact_delta.run_partitioned(self.workspace, task)
         else:
             delta = self.workspace.jobs.one(fact_delta.run, task, "comparing facts with those that are there")
-        for part in delta.files:
-            self.workspace.adopt(part)
+        for file in delta.files:
+            self.workspace.adopt(file)
         return delta
 
     @property
@@ -205,7 +223,7 @@ class SparkFactDelta:
 
     @cached_property
     def after(self) -> Segment:
-        """The explicit facts as they will be."""
+        """The explicit facts after the change."""
         files, delta = dict(self.before.contents), self.effective_delta
         for relation in {**delta.inserted, **delta.deleted}:
             if relation in delta.rewritten:
@@ -220,40 +238,41 @@ class SparkFactDelta:
     @property
     def terms(self) -> TermFiles:
         """The known terms and the new ones."""
-        parts, delta = self.terms_before.parts, self.effective_delta
+        files, delta = self.terms_before.parts, self.effective_delta
         if delta.small_terms is not None:
             small = small_files(self.terms_before)
-            parts = (*(part for part in parts if part not in small), delta.small_terms)
-        return TermFiles((*parts, *delta.terms))
+            files = (*(file for file in files if file not in small), delta.small_terms)
+        return TermFiles((*files, *delta.terms))
 
     @property
     def added(self) -> int:
-        """How many facts are new."""
-        return sum(part.rows for parts in self.effective_delta.inserted.values() for part in parts)
+        """The number of facts inserted."""
+        return sum(file.rows for files in self.effective_delta.inserted.values() for file in files)
 
     @property
     def removed(self) -> int:
-        """How many facts are deleted."""
-        return sum(part.rows for parts in self.effective_delta.deleted.values() for part in parts)
+        """The number of facts deleted."""
+        return sum(file.rows for files in self.effective_delta.deleted.values() for file in files)
 
     @property
     def idle(self) -> int:
-        """How many facts to insert exist already."""
+        """The number of facts to insert that exist already."""
         return self.effective_delta.idle
 
     @property
     def missing(self) -> tuple[int, Fact | None]:
-        """How many facts to delete do not exist, and one of them."""
+        """The number of facts to delete that do not exist, and one of them."""
         return self.effective_delta.missing, self.effective_delta.example
 
     def matching(self, atom: Atom, most: int | None = None) -> Iterable[Fact]:
-        """The explicit facts that are instances of an atom, as they will be: all of them, or so many."""
+        """Return the explicit facts after the change that match an atom, at most so many."""
         relation = Relation.of(atom)
-        content = self.after.content(relation)
         keys = self.workspace.keys(mentioned((atom,)))
-        choice = RowFilter.of(atom, keys, typed=relation.typed)
-        return Lookup(self.workspace, self.terms).facts(relation, [content], choice, most)
+        row_filter = RowFilter.of(atom, keys, typed=relation.typed)
+        return Lookup(self.workspace, self.terms).facts(
+            relation, [self.after.content(relation)], row_filter, most
+        )
 
     def holds(self, term: Term) -> bool:
-        """Whether some explicit fact will have this term as an argument."""
+        """Whether an explicit fact after the change has this term as an argument."""
         return Lookup(self.workspace, self.terms).holds(term, self.after)

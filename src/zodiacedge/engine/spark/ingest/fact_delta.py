@@ -1,6 +1,6 @@
-"""The effective fact delta: a task compares facts to insert and to delete with the explicit facts.
+"""The effective fact delta: a task compares facts to insert and to delete with the explicit facts (EDB).
 
-The new terms of the change are found by the same task, and compared with the known ones.
+The same task compares the terms of the change with the known ones, and writes the new ones.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
 
-# Among so many facts that do not exist the first is chosen as the example.
+# The example of a fact that does not exist is the first of so many.
 _MOST_EXAMPLES = 1000
-# A relation of so many layers, and of so few rows, is rewritten.
+# A relation of at least so many layers and at most so many rows is rewritten.
 _LAYERS = 6
 _REWRITTEN = 50_000
-# So few facts are looked up among the explicit facts, if those are many times as many.
+# At most so many facts are looked up by key, if the explicit facts are so many times as many.
 FEW = 10_000
 _SHARE = 8
 
@@ -78,15 +78,15 @@ class ExplicitDelta:
     terms: tuple[DataFile, ...]
     """The new terms."""
     small_terms: DataFile | None = None
-    """The terms of many small files, in one."""
+    """The compacted terms of small files."""
     rewritten: Mapping[Relation, DataFile] = field(default_factory=dict)
-    """All rows after the change, of relations that had become many small files."""
+    """All rows after the change of relations that had too many layers."""
 
     @property
     def files(self) -> Iterator[DataFile]:
         """All files of the delta."""
-        for parts in (*self.inserted.values(), *self.deleted.values(), self.terms):
-            yield from parts
+        for files in (*self.inserted.values(), *self.deleted.values(), self.terms):
+            yield from files
         yield from self.rewritten.values()
         if self.small_terms is not None:
             yield self.small_terms
@@ -103,7 +103,7 @@ class _Reads(NamedTuple):
 
 
 def run(task: DeltaTask) -> ExplicitDelta:
-    """Compute the effective delta."""
+    """Compute the effective delta of a task."""
     partition = None if task.partition is None else PartitionReader(task.partition)
     reads = {relation: _read(task, relation, partition) for relation in {**task.add, **task.remove}}
     translation = Translation({}, task.hashing)
@@ -145,12 +145,12 @@ def run(task: DeltaTask) -> ExplicitDelta:
 def _read(task: DeltaTask, relation: Relation, partition: PartitionReader | None) -> _Reads:
     reader = partition or SignedFileReader()
     insert, delete = (
-        [reader.read(relation, SignedFiles.of(part)) for part in side.get(relation, ())]
+        [reader.read(relation, SignedFiles.of(file)) for file in side.get(relation, ())]
         for side in (task.add, task.remove)
     )
     content = task.explicit.get(relation, SignedFiles())
-    few = sum(len(columns[0]) for read in (*insert, *delete) for _, columns in read.layers)
-    if partition is None and few <= FEW and content.stored > max(few * _SHARE, _REWRITTEN):
+    rows = sum(len(columns[0]) for read in (*insert, *delete) for _, columns in read.layers)
+    if partition is None and rows <= FEW and content.stored > max(rows * _SHARE, _REWRITTEN):
         explicit = _matching(relation, content, (*insert, *delete))
         return _Reads(explicit, insert, delete, is_complete=False)
     return _Reads(reader.read(relation, content), insert, delete, is_complete=partition is None)
@@ -164,21 +164,21 @@ def _distinct(reads: Iterable[SignedColumns], relation: Relation, translation: T
     return table
 
 
-def _matching(relation: Relation, content: SignedFiles, given: Sequence[SignedColumns]) -> SignedColumns:
-    """Look up the given rows among many explicit facts."""
+def _matching(relation: Relation, content: SignedFiles, reads: Sequence[SignedColumns]) -> SignedColumns:
+    """Look up rows among many explicit facts by key."""
     rows = {
         row
-        for read in given
+        for read in reads
         for _, columns in read.layers
         for row in zip(*(column.tolist() for column in columns), strict=True)
     }
     wants: Wants = {tuple(range(relation.arity)): rows}
-    found = {}
-    for part in content.parts:
-        columns = matching(part.path, relation.width, wants, part.rows)
+    matches = {}
+    for file in content.parts:
+        columns = matching(file.path, relation.width, wants, file.rows)
         if columns is not None:
-            found[part.path] = columns
-    return SliceReader(found).read(relation, content)
+            matches[file.path] = columns
+    return SliceReader(matches).read(relation, content)
 
 
 def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[NDArray[np.int64]]:
@@ -188,17 +188,15 @@ def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[ND
 
 
 def _example(task: DeltaTask, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
-    some = {relation: rows[:_MOST_EXAMPLES] for relation, rows in absent.items() if len(rows)}
-    if not some:
-        return None
-    keys = {relation: _columns(translation, relation, rows) for relation, rows in some.items()}
-    return _first(task, keys)
-
-
-def _first(task: DeltaTask, keys: Mapping[Relation, list[NDArray[np.int64]]]) -> Fact | None:
+    """Return the first, as text, of the facts to delete that do not exist."""
+    keys = {
+        relation: _columns(translation, relation, rows[:_MOST_EXAMPLES])
+        for relation, rows in absent.items()
+        if len(rows)
+    }
     known = TermFiles((*task.terms.parts, *task.new_terms.parts))
-    asked = [column for relation, columns in keys.items() if relation.arity for column in columns]
-    terms = known.decode(np.concatenate(asked)) if asked else {}
+    used = [column for relation, columns in keys.items() if relation.arity for column in columns]
+    terms = known.decode(np.concatenate(used)) if used else {}
     facts = [
         Fact(relation.name, tuple(terms[key] for key in row))
         for relation, columns in keys.items()
@@ -210,16 +208,16 @@ def _first(task: DeltaTask, keys: Mapping[Relation, list[NDArray[np.int64]]]) ->
 def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
     """Compute the effective delta of facts that are shuffled by their first argument: three jobs."""
     inputs = [
-        ShuffleInput(part, relation, 0)
+        ShuffleInput(file, relation, 0)
         for relation in {**task.add, **task.remove}
-        for parts in (
+        for files in (
             task.add.get(relation, ()),
             task.remove.get(relation, ()),
             task.explicit.get(relation, SignedFiles()).parts,
         )
-        for part in parts
+        for file in files
     ]
-    count = partition_count(workspace, sum(file.part.rows for file in inputs))
+    count = partition_count(workspace, sum(read.file.rows for read in inputs))
     shuffled = shuffle(workspace, inputs, count, ALONE)
     tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
     deltas = workspace.jobs.each(run, tasks, "comparing facts with those that are there")
@@ -241,8 +239,8 @@ def _adopted(
     workspace: Workspace, sides: Iterable[Mapping[Relation, tuple[DataFile, ...]]]
 ) -> dict[Relation, tuple[DataFile, ...]]:
     """Adopt the files that several partitions wrote."""
-    found: dict[Relation, tuple[DataFile, ...]] = {}
+    adopted: dict[Relation, tuple[DataFile, ...]] = {}
     for side in sides:
-        for relation, parts in side.items():
-            found[relation] = (*found.get(relation, ()), *map(workspace.adopt, parts))
-    return found
+        for relation, files in side.items():
+            adopted[relation] = (*adopted.get(relation, ()), *map(workspace.adopt, files))
+    return adopted

@@ -1,9 +1,8 @@
 """Reads files in parallel: N-Triples and N-Quads by splits of a file, other formats a file at a time.
 
-A split is a stretch of bytes; its task reads the lines that begin in it. Small files are read several by one
-task. Each task has a dictionary of its own and writes what it read as files of fingerprints, with the terms
-beside them. A task knows how many lines each split has, so the driver can tell the number of a bad line in
-its file.
+A split is a range of bytes; its task reads the lines that begin in it. One task reads several small files.
+Each task has its own dictionary, and writes files of fingerprints and a file of their terms. It returns the
+number of lines of each split, so the driver can compute the line number of a bad line in its file.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
-from zodiacedge.engine.spark.ingest.batch import BatchFiles, write_tables
+from zodiacedge.engine.spark.ingest.batch import BatchFiles, adopted, write_tables
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
-from zodiacedge.engine.spark.storage.terms import ClassNames, Hashing, TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import Hashing, columns_of, write_terms
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import reading
 from zodiacedge.io.read import fact_batches
@@ -41,13 +40,13 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 _BY_LINES = frozenset({Format.NTRIPLES, Format.NQUADS})
-# A file is divided into at most so many splits per core.
+# A file has at most so many splits per core.
 _TASKS_PER_CORE = 16
-# Less than this is not worth a task, if there is more to read.
+# Fewer bytes are not worth a task of their own.
 _LEAST_BYTES = 1 << 20
-# Rows of one relation that a task keeps before it makes them distinct.
+# A task holds so many triples before it adds them to its batch.
 _TRIPLES_TOGETHER = 1 << 18
-# So many bad lines are read at once.
+# The driver reads so many bad lines at a time.
 _BAD_TOGETHER = 4096
 _BAD = pa.schema(
     [
@@ -62,7 +61,7 @@ _BAD = pa.schema(
 
 @dataclass(frozen=True)
 class Split:
-    """A file, or a stretch of it, and how to read it."""
+    """A file, or a range of its bytes, and how to read it."""
 
     file: int
     source: SourceFile
@@ -73,13 +72,13 @@ class Split:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes."""
         return self.source.size if self.end is None else self.end - self.start
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """The work of one task: splits, in order, and where to write."""
+    """A task: splits to read in order, and the folder to write to."""
 
     splits: tuple[Split, ...]
     folder: Folder
@@ -87,19 +86,18 @@ class Bundle:
 
 
 class FileRead(NamedTuple):
-    """What a task read of a split: how many facts and lines, and the file of its bad lines."""
+    """The result of reading a split: the number of facts and lines, and the file of bad lines."""
 
     facts: int
     lines: int
     bad_lines: DataFile
-    """The file of bad lines, if there are some."""
 
 
 @dataclass(frozen=True)
 class BundleResult:
-    """What a task read."""
+    """The result of a task: files of rows and terms, names of classes, and the result of each split."""
 
-    parts: Mapping[Relation, DataFile]
+    files: Mapping[Relation, DataFile]
     terms: DataFile
     names: Mapping[int, Term]
     reads: tuple[FileRead, ...]
@@ -109,135 +107,133 @@ def ingest(workspace: Workspace, load: Load) -> BatchFiles:
     """Read the files of a load on the cluster, and report on each of them."""
     started = time.monotonic()
     readings = load.readings()
-    splits = [split for at, one in enumerate(readings) for split in _splits(workspace, at, one)]
+    splits = [split for n, read in enumerate(readings) for split in _splits(workspace, n, read)]
     if not splits:
         load.conclude()
         return BatchFiles()
-    # Starting Spark takes a while, too.
+    # Spark may have to start first.
     load.report_fraction(0.0)
     bundles = list(_bundles(workspace, splits))
-    pieces = workspace.jobs.each(
+    results = workspace.jobs.each(
         read_bundle, bundles, "reading files", watch=lambda done: load.report_fraction(done / len(bundles))
     )
     rows = BatchFiles()
     reads: list[FileRead] = []
-    for piece in pieces:
-        parts = {relation: (workspace.adopt(part),) for relation, part in piece.parts.items()}
-        terms = TermFiles((workspace.adopt(piece.terms),) if piece.terms.rows else ())
-        rows = rows.beside(BatchFiles(parts, terms, ClassNames(piece.names), from_files=True))
-        reads += piece.reads
-    for one in reads:
-        # The file goes once it was read.
-        workspace.adopt(one.bad_lines)
-    for at, group in groupby(zip(splits, reads, strict=True), lambda pair: pair[0].file):
-        reading_of = readings[at]
+    for result in results:
+        rows = rows.merged(adopted(workspace, result.files, result.terms, result.names, by_tasks=True))
+        reads += result.reads
+    for read in reads:
+        # An adopted file is deleted when its result is released.
+        workspace.adopt(read.bad_lines)
+    for number, group in groupby(zip(splits, reads, strict=True), lambda pair: pair[0].file):
+        file = readings[number]
         lines = facts = 0
-        for _, one in group:
-            facts += one.facts
-            _take_bad_lines(reading_of, one.bad_lines, lines)
-            lines += one.lines
-        load.record(reading_of, facts, time.monotonic() - started)
+        for _, read in group:
+            facts += read.facts
+            _add_bad_lines(file, read.bad_lines, lines)
+            lines += read.lines
+        load.record(file, facts, time.monotonic() - started)
     load.conclude()
     return rows
 
 
-def _splits(workspace: Workspace, at: int, one: FileReading) -> Iterator[Split]:
-    # Tasks work in other folders, and messages name the file as the user named it.
-    source = replace(one.source, path=one.source.path.absolute(), shown=one.source.name)
+def _splits(workspace: Workspace, number: int, file: FileReading) -> Iterator[Split]:
+    # Tasks run in other folders, and messages name the file as the user named it.
+    source = replace(file.source, path=file.source.path.absolute(), shown=file.source.name)
     size = source.size
-    given = (at, source, one.options, one.blank_prefix)
+    fields = (number, source, file.options, file.blank_prefix)
     if isinstance(source.path, Path):
         # A local file that cannot be read is reported before a job starts; a remote one by its task.
         with reading(source.name):
             source.path.open("rb").close()
     if source.format not in _BY_LINES or source.compression or not size:
-        yield Split(*given)
+        yield Split(*fields)
         return
     most = workspace.jobs.cores * _TASKS_PER_CORE
     step = max(workspace.options.split_bytes, -(-size // most))
     for start in range(0, size, step):
-        yield Split(*given, start, min(start + step, size))
+        yield Split(*fields, start, min(start + step, size))
 
 
 def _bundles(workspace: Workspace, splits: Sequence[Split]) -> Iterator[Bundle]:
-    """Yield splits that follow each other, as many together as one task reads."""
+    """Group successive splits into tasks."""
     folder, hashing = workspace.scratch.folder, workspace.hashing
     even = sum(split.size for split in splits) // (workspace.jobs.cores * _TASKS_PER_CORE)
-    enough = min(max(even, _LEAST_BYTES), workspace.options.split_bytes)
-    together: list[Split] = []
+    most = min(max(even, _LEAST_BYTES), workspace.options.split_bytes)
+    bundle: list[Split] = []
     size = 0
     for split in splits:
-        if together and size + split.size > enough:
-            yield Bundle(tuple(together), folder, hashing)
-            together, size = [], 0
-        together.append(split)
+        if bundle and size + split.size > most:
+            yield Bundle(tuple(bundle), folder, hashing)
+            bundle, size = [], 0
+        bundle.append(split)
         size += split.size
-    yield Bundle(tuple(together), folder, hashing)
+    yield Bundle(tuple(bundle), folder, hashing)
 
 
-def _take_bad_lines(one: FileReading, found: DataFile, lines: int) -> None:
-    """Count the bad lines of a split, behind so many lines of its file; those that are wanted are read."""
-    wanted = one.findings.wanted(found.rows)
+def _add_bad_lines(file: FileReading, bad_lines: DataFile, lines: int) -> None:
+    """Add the bad lines of a split, after so many lines of its file: count all, read the wanted ones."""
+    wanted = file.findings.wanted(bad_lines.rows)
     if wanted:
-        for bad in islice(_bad_lines(one.source.name, found, lines, min(wanted, _BAD_TOGETHER)), wanted):
-            one.findings.add(bad)
-    one.findings.count(found.rows - wanted)
-    one.bad += found.rows
+        batch = min(wanted, _BAD_TOGETHER)
+        for bad in islice(_bad_lines(file.source.name, bad_lines, lines, batch), wanted):
+            file.findings.add(bad)
+    file.findings.count(bad_lines.rows - wanted)
+    file.bad += bad_lines.rows
 
 
-def _bad_lines(file: str, found: DataFile, lines: int, together: int) -> Iterator[BadLine]:
-    # They may be as many as there are lines, so only so many are in memory.
-    for batch in read_batches(found.path, together):
+def _bad_lines(name: str, bad_lines: DataFile, lines: int, batch_rows: int) -> Iterator[BadLine]:
+    # All lines may be bad: read in batches.
+    for batch in read_batches(bad_lines.path, batch_rows):
         for row in batch.to_pylist():
             unit: Literal["line", "row"] = "row" if row["unit"] == "row" else "line"
-            yield BadLine(file, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
+            yield BadLine(name, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
 
 
 def read_bundle(bundle: Bundle) -> BundleResult:
-    """Read some splits: the work of one task."""
+    """Read the splits of one task."""
     batch = EmbeddedBatch(Database())
     reads = tuple(_read_split(split, batch, bundle.folder) for split in bundle.splits)
     dictionary = batch.store.dictionary
-    parts, names = write_tables(batch.distinct(), dictionary, bundle.folder, bundle.hashing)
+    files, names = write_tables(batch.distinct(), dictionary, bundle.folder, bundle.hashing)
     terms = write_terms(bundle.folder, columns_of(dictionary, bundle.hashing))
-    return BundleResult(parts, terms, names, reads)
+    return BundleResult(files, terms, names, reads)
 
 
 def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> FileRead:
     findings = Findings(keep=sys.maxsize)
-    one = FileReading(split.source, split.options, findings, blank_prefix=split.prefix)
     facts = lines = 0
     if split.source.format in _BY_LINES:
-        reader = _Lines(split, one, batch)
-        facts, lines = reader.read()
+        facts, lines = _LineReader(split, findings, batch).read()
     else:
-        for some in fact_batches(one):
-            facts += len(some)
-            batch.add(some)
+        file = FileReading(split.source, split.options, findings, blank_prefix=split.prefix)
+        for fact_batch in fact_batches(file):
+            facts += len(fact_batch)
+            batch.add(fact_batch)
     return FileRead(facts, lines, _write_bad(folder, findings))
 
 
-class _Lines:
+class _LineReader:
     """Reads the lines of N-Triples or N-Quads that begin in a split."""
 
-    def __init__(self, split: Split, one: FileReading, batch: EmbeddedBatch) -> None:
+    def __init__(self, split: Split, findings: Findings, batch: EmbeddedBatch) -> None:
         self._split = split
-        self._one = one
+        self._findings = findings
         self._batch = batch
-        self._found = Findings(keep=sys.maxsize)
+        self._in_split = Findings(keep=sys.maxsize)
         self._reader = TripleReader(
             batch.store.dictionary,
             quads=split.source.format is Format.NQUADS,
             blank_prefix=split.prefix,
             file=split.source.name,
-            findings=self._found,
+            findings=self._in_split,
         )
 
     def read(self) -> tuple[int, int]:
-        """Return how many triples there are, and how many lines end in the split."""
+        """Return the number of triples, and of the lines that end in the split."""
         source, start = self._split.source, self._split.start
         facts = lines = 0
-        # A mark at the beginning is one of the file, not of a split: before others stands an empty line.
+        # Only a file may begin with a byte order mark: any other split is read after an empty line.
         ahead = b"\n" if start else b""
         self._reader.feed(ahead)
         first = start
@@ -252,21 +248,21 @@ class _Lines:
                     facts += self._take()
             self._reader.finish()
         facts += self._take()
-        for bad in self._found.kept:
+        for bad in self._in_split.kept:
             line, offset = bad.line - len(ahead), (bad.offset or 0) - len(ahead) + first
-            self._one.findings.add(BadLine(bad.file, line, bad.reason, offset, bad.text))
+            self._findings.add(BadLine(bad.file, line, bad.reason, offset, bad.text))
         return facts, lines
 
-    def _blocks(self, stream: IO[bytes], at: int) -> Iterator[bytes]:
+    def _blocks(self, stream: IO[bytes], offset: int) -> Iterator[bytes]:
         end = self._split.end
-        while end is None or at < end:
-            block = stream.read(BLOCK if end is None else min(BLOCK, end - at))
+        while end is None or offset < end:
+            block = stream.read(BLOCK if end is None else min(BLOCK, end - offset))
             if not block:
                 return
-            at += len(block)
+            offset += len(block)
             yield block
-        # The line that begins in this split ends in another one, unless it ends just here.
-        stream.seek(at - 1)
+        # The last line may end in the next split.
+        stream.seek(offset - 1)
         if stream.read(1) != b"\n":
             rest = stream.readline()
             if rest:

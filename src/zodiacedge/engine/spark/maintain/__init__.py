@@ -1,11 +1,11 @@
-"""One change: which nodes, by which strategy, and the net change.
+"""Maintenance: scheduling and evaluating one change, and its net change.
 
-affected_nodes  nodes with an atom that matches a fact inserted or deleted
-change_state    the version before, and what each node has so far
-demand          demand analysis: the rows that a small change may concern
-slice_search    those rows looked up by key, round by round
-incremental     a node maintained by delta plans
-net_change      the rows that became visible or are visible no more
-scheduler       which nodes come next, and by which strategy
-propagate       the change, step by step
+affected_nodes  nodes with an atom that matches an inserted or deleted fact
+change_state    the version before a change, and the segments of each node so far
+demand          demand analysis: the rows that maintaining a small change may read
+slice_search    looking up those rows by key, in rounds
+incremental     incremental maintenance of a node by delta plans
+net_change      the facts that became visible or are visible no more
+scheduler       the nodes of the next step, and its strategy
+propagate       propagation of a change, step by step
 """

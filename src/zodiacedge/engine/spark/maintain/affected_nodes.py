@@ -1,4 +1,4 @@
-"""The nodes that a change affects: those with an atom that matches a fact inserted or deleted."""
+"""The nodes that a change affects: those with an atom that matches an inserted or deleted fact."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Argument
     from zodiacedge.terms import Term
 
-# Stands for a class that no rule mentions: only an atom of any class reads it.
+# Stands for a class that no rule mentions: only an atom with a variable for the class reads it.
 _UNMENTIONED = IRI("")
 
 
 def changed_relations(explicit: ExplicitDelta, deleted: Iterable[Segment]) -> Wanted:
-    """Return the relations with facts inserted or deleted, of `rdf:type` the classes.
+    """Return the relations with inserted or deleted facts; for `rdf:type`, with the classes.
 
     Args:
-        explicit: The explicit facts inserted and deleted.
-        deleted: The segments of nodes that the change deletes.
+        explicit: The inserted and deleted explicit facts.
+        deleted: The segments of deleted nodes.
     """
     changed: Wanted = {}
     for side in (explicit.inserted, explicit.deleted):

@@ -1,7 +1,7 @@
-"""The state of a change under way: the version before it, and what each node has so far.
+"""The state of a change in progress: the version before it, and the segments of each node so far.
 
-The scheduler reads it, `propagate` updates it. It also answers which nodes of the old version the nodes of
-the new one inherit from.
+The scheduler reads it, `propagate` updates it. It also finds the nodes of the old version whose segments
+those of the new one inherit, where nodes merge and split.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ChangeState:
-    """A change under way. A node is known by the keys of its rules."""
+    """A change in progress. A node is identified by the keys of its rules."""
 
     before: SparkVersion
     rules: Mapping[str, Rule]
@@ -40,7 +40,7 @@ class ChangeState:
     settings: Settings
 
     def __post_init__(self) -> None:
-        """Start with the segments of the old version, of nodes that are still in the graph."""
+        """Start with the old segments of the nodes that are still in the graph."""
         before = self.before
         self.nodes = {frozenset(node.rules): node for node in self.graph.nodes.values()}
         self.explicit_files = self.fact_delta.after
@@ -57,11 +57,11 @@ class ChangeState:
 
     @property
     def rows(self) -> int:
-        """How many rows all nodes have."""
+        """The number of rows of all nodes."""
         return sum(segment.rows for segment in self.segments.values())
 
     def rows_but(self, own: Collection[frozenset[str]]) -> int:
-        """Count the rows of all nodes but some."""
+        """Count the rows of all nodes but these."""
         return sum(segment.rows for keys, segment in self.segments.items() if keys not in own)
 
     @cached_property
@@ -78,27 +78,27 @@ class ChangeState:
         return tuple(rule.label or format_rule(rule) for rule in self.rules_of(node).values())
 
     def is_new(self, keys: frozenset[str]) -> bool:
-        """Whether a node must be evaluated: it has no segment, or functions may give other values."""
+        """Whether a node must be evaluated: it has no segment, or the registered functions changed."""
         return keys not in self.segments or not self.same_functions
 
     def starts_from_scratch(self, node: HyperNode) -> bool:
-        """Whether a node is new and no other nodes merged into it."""
+        """Whether a node is new, and no old nodes merged into it."""
         keys = frozenset(node.rules)
         return self.is_new(keys) and not self.merged_in(keys)
 
     def is_exact(self, node: HyperNode) -> bool:
-        """Whether no evaluation errors are known of a node."""
+        """Whether a node has had no evaluation errors."""
         return not any(key in self.dropped for key in node.rules)
 
     def outside(self, own: Iterable[frozenset[str]]) -> tuple[list[Segment], list[Segment]]:
-        """Return the owners outside some nodes, before the change and after it."""
+        """Return the segments of the owners outside these nodes, before the change and after it."""
         inside = set(own)
         before = [segment for keys, segment in self.before.segments.items() if keys not in inside]
         after = [segment for keys, segment in self.segments.items() if keys not in inside]
         return [self.before.explicit_files, *before], [self.explicit_files, *after]
 
     def moved(self, keys: frozenset[str]) -> SegmentChange | None:
-        """Count the rows that a node gained and lost; None if only rows would tell."""
+        """Count the rows that a node gained and lost; None if that takes a comparison of rows."""
         before, segment = self.before.segments.get(keys), self.segments[keys]
         if before is None:
             return None if any(key in self._old_nodes for key in keys) else SegmentChange(segment.rows)
@@ -112,13 +112,13 @@ class ChangeState:
 
     # Nodes that merge and split.
 
-    def known_parts(self, keys: frozenset[str]) -> Iterator[DataFile]:
+    def known_files(self, keys: frozenset[str]) -> Iterator[DataFile]:
         """Yield the files of the old version that a node may have kept or inherited."""
         for old in {self._old_nodes[key] for key in keys if key in self._old_nodes}:
             yield from self.before.segments[old].parts
 
     def parents(self, own: Collection[frozenset[str]]) -> set[frozenset[str]]:
-        """Return the deleted nodes whose remaining rules are all in the given nodes."""
+        """Return the deleted nodes whose remaining rules are all in these nodes."""
         if not self.same_functions:
             return set()
         old_nodes = {self._old_nodes[key] for keys in own for key in keys if key in self._old_nodes}
@@ -130,13 +130,13 @@ class ChangeState:
         return parents
 
     def has_other_parents(self, keys: frozenset[str], known: Collection[frozenset[str]]) -> bool:
-        """Whether rules of a new node come from other old nodes than the known ones."""
+        """Whether rules of a new node were in old nodes other than the known ones."""
         if keys in self.before.segments:
             return False
         return any(self._old_nodes[key] not in known for key in keys if key in self._old_nodes)
 
     def merged_in(self, keys: frozenset[str]) -> list[frozenset[str]]:
-        """Return the old nodes that merged into a new one with all their rules."""
+        """Return the old nodes that merged into a new one, with all their rules."""
         parents = self.parents({keys}) if keys not in self.segments else set()
         return sorted(parents, key=sorted) if all(old <= keys for old in parents) else []
 

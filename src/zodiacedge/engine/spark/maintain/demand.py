@@ -1,14 +1,14 @@
-"""Which rows a small change of large relations may concern: all that its maintenance can ever look at.
+"""Demand analysis (as of magic sets): the rows that maintaining a small change of large relations may read.
 
-From the rows that came and went, the rules are followed forward to the facts that may come and may go, and
-from the latter backward to whatever may still support them; groups are followed to all their bindings, what
-is negated to all its witnesses. Nothing is judged: comparisons are taken to hold, computed values are
-unknown, and a fact with an unknown term stands for all that have its known ones. So every instance that the
-maintenance of the embedded engine asks for, in the old version or in the next, consists of rows that are
-followed here. It is exact on them alone, provided that it deletes and derives again: proving facts backward
+From the inserted and deleted rows, rules lead forward to the facts that may be inserted and deleted, and from
+the latter backward to all that may support them; a changed group demands all its bindings, a negated atom all
+its witnesses. The analysis over-approximates: comparisons hold, computed values are unknown, and a row with
+unknown terms stands for all that have its known ones. So every rule instance that the embedded engine looks
+at, before or after the change, consists of demanded rows, and DRed is exact on them alone; Backward/Forward
 would look at more.
 
-What is not looked up yet is noted, and the way ends there; whoever looks it up starts again.
+Rows that are not looked up yet become demands, and the analysis goes no further there: the caller looks them
+up and starts again.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ Rows = dict[Relation, set["Row"]]
 
 
 class Known(Protocol):
-    """What was looked up so far."""
+    """The rows looked up so far."""
 
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
-        """Whether all rows that have some values were looked up."""
+        """Whether all rows with these values were looked up."""
 
     def present(self, source: Source) -> Collection[Row]:
-        """Return the rows of a source that some owner has, before the change or after it."""
+        """Return the rows of a source that any owner has, before the change or after it."""
 
     def before(self, relation: Relation) -> Collection[Row]:
-        """Return the rows of a relation that some owner had before the change."""
+        """Return the rows of a relation that any owner had before the change."""
 
     def own(self, keys: frozenset[str], relation: Relation) -> Collection[Row]:
         """Return the rows of a relation that a node had before the change."""
 
     def size(self, atom: Atom) -> int:
-        """Return how many rows an atom reads, about."""
+        """Estimate how many rows an atom reads."""
 
 
-class TooFarError(Exception):
-    """The change leads to more than can be looked up."""
+class _TooManyBindingsError(Exception):
+    """The change leads to more rows than can be looked up."""
 
 
 Demand = dict["Source", "Wants"]
-"""What there is to look up."""
+"""The rows to look up."""
 
 
 class _Table:
-    """Rows by the values of some columns; rows with unknown terms are found by all that may be theirs."""
+    """Rows indexed by columns; a partial row, with unknown terms, matches any values in their columns."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = set(rows)
-        self._vague: set[Row] = set()
+        self._partial: set[Row] = set()
         self._indexes: dict[tuple[int, ...], dict[tuple[int | None, ...], list[Row]]] = {}
 
     def add(self, row: Row) -> None:
         if None in row:
-            self._vague.add(row)
+            self._partial.add(row)
         elif row not in self._rows:
             self._rows.add(row)
             for columns, index in self._indexes.items():
@@ -85,88 +85,84 @@ class _Table:
             for row in self._rows:
                 index.setdefault(tuple(row[n] for n in columns), []).append(row)
         yield from list(index.get(values, ()))
-        for row in list(self._vague):
+        for row in list(self._partial):
             if all(row[n] in {None, value} for n, value in zip(columns, values, strict=True)):
                 yield row
 
 
-class _Spot(NamedTuple):
-    """A position of a body that reads facts."""
+class _Occurrence(NamedTuple):
+    """An atom in the body of a rule, or in that of its aggregate (`inner`)."""
 
     key: str
     body: tuple[Conjunct, ...]
-    workspace: int
+    position: int
     atom: Atom
     negated: bool
     inner: bool
 
 
-# A term for each variable of a body, in its order, as far as it is known.
+# A term for each variable of a body, in the order of its slots, or None if unknown.
 _Binding = tuple["int | None", ...]
-_Item = tuple[Relation, "Row", bool]
+_Slots = dict[Variable, int]
+# A relation, a row of it that may be inserted or deleted, and whether it may be deleted.
+_Change = tuple[Relation, "Row", bool]
 
 
 def demands_of(
-    nodes: Sequence[Mapping[str, Rule]],
-    keys: Mapping[Term, int],
-    known: Known,
-    came: Rows,
-    went: Rows,
+    nodes: Sequence[Mapping[str, Rule]], keys: Mapping[Term, int], known: Known, inserted: Rows, deleted: Rows
 ) -> list[Demand]:
-    """Follow rows that came and went through nodes in topological order.
+    """Propagate inserted and deleted rows through nodes in topological order.
 
-    Returns what there is to look up: for the rows themselves, and for each node as far as it can be followed.
+    Returns the demand for the rows themselves, and that of each node up to the first with too many bindings.
     """
-    walk = _Walk(keys, known, _copied(came), _copied(went))
-    for relation in {**came, **went}:
-        for row in (*came.get(relation, ()), *went.get(relation, ())):
-            # Who else has it decides whether somebody notices.
-            walk.want_row(relation, row)
-    found = [walk.demand]
+    analysis = _Analysis(keys, known, _copied(inserted), _copied(deleted))
+    for relation in {**inserted, **deleted}:
+        for row in (*inserted.get(relation, ()), *deleted.get(relation, ())):
+            # A row that another owner has too is no visible change.
+            analysis.want_row(relation, row)
+    demands = [analysis.demand]
     for rules in nodes:
-        walk.demand = {}
+        analysis.demand = {}
         try:
-            _Node(walk, rules).follow()
-        except TooFarError:
+            _Node(analysis, rules).propagate()
+        except _TooManyBindingsError:
             break
-        found.append(walk.demand)
-    return found
+        demands.append(analysis.demand)
+    return demands
 
 
 def _copied(rows: Rows) -> defaultdict[Relation, set[Row]]:
-    return defaultdict(set, {relation: set(some) for relation, some in rows.items()})
+    return defaultdict(set, {relation: set(row_set) for relation, row_set in rows.items()})
 
 
-class _Walk:
-    """What all nodes share: what may come and go, and what is there."""
+class _Analysis:
+    """The rows that all nodes share: known ones, and those that may be inserted and deleted."""
 
     def __init__(
         self,
         keys: Mapping[Term, int],
         known: Known,
-        come: defaultdict[Relation, set[Row]],
-        go: defaultdict[Relation, set[Row]],
+        inserted: defaultdict[Relation, set[Row]],
+        deleted: defaultdict[Relation, set[Row]],
     ) -> None:
         self.keys = keys
         self.known = known
-        self.come = come
-        self.go = go
+        self.inserted = inserted
+        self.deleted = deleted
         self.demand: Demand = {}
         self._tables: dict[Source, _Table] = {}
 
     def table(self, source: Source) -> _Table:
-        found = self._tables.get(source)
-        if found is None:
-            found = self._tables[source] = _Table(self.known.present(source))
-        return found
+        if source not in self._tables:
+            self._tables[source] = _Table(self.known.present(source))
+        return self._tables[source]
 
-    def want_row(self, relation: Relation, row: Row) -> bool:
-        """Want a row, whoever has it; tell whether it was looked up."""
-        columns = tuple(n for n, value in enumerate(row) if value is not None)
-        return self.want(relation, columns, tuple(value for value in row if value is not None))
+    def want_row(self, source: Source, row: Row) -> bool:
+        """Demand the rows that have the known terms of a row; tell whether they were looked up."""
+        return self.want(source, *_known_terms(row))
 
     def want(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
-        """Want rows by the values of some columns; tell whether they were looked up."""
+        """Demand rows by the values of columns; tell whether they were looked up."""
         if self.known.covers(source, columns, values):
             return True
         self.demand.setdefault(source, {}).setdefault(columns, set()).add(values)
@@ -174,274 +170,271 @@ class _Walk:
 
 
 class _Node:
-    """One node: from what may come and go of what it reads to what may come and go of what it derives."""
+    """Propagates rows that may be inserted and deleted through the rules of one node."""
 
-    def __init__(self, walk: _Walk, rules: Mapping[str, Rule]) -> None:
-        self._walk = walk
+    def __init__(self, analysis: _Analysis, rules: Mapping[str, Rule]) -> None:
+        self._analysis = analysis
         self._rules = rules
         self._keys = frozenset(rules)
         self._heads = {Relation.of(rule.head) for rule in rules.values()}
-        self._spots = [_Spot(key, *one) for key, rule in rules.items() for one in readings(rule)]
-        self._orders: dict[int, dict[Variable, int]] = {}
+        self._occurrences = [
+            _Occurrence(key, *read) for key, rule in rules.items() for read in readings(rule)
+        ]
+        self._slots_of: dict[int, _Slots] = {}
         self._groups: set[tuple[str, Row]] = set()
-        self._gone: set[tuple[Relation, Row]] = set()
+        self._deleted: set[tuple[Relation, Row]] = set()
 
-    def follow(self) -> None:
-        """Follow what may come and go through the node's rules."""
-        walk = self._walk
-        reads = {Relation.of(spot.atom) for spot in self._spots}
+    def propagate(self) -> None:
+        """Propagate changes of the relations that the node reads to those that it derives."""
+        analysis = self._analysis
+        reads = {Relation.of(occurrence.atom) for occurrence in self._occurrences}
         waiting = [
             (relation, row, lost)
             for relation in reads
-            for lost, side in ((False, walk.come), (True, walk.go))
+            for lost, side in ((False, analysis.inserted), (True, analysis.deleted))
             for row in side.get(relation, ())
         ]
         # An aggregate reads nothing that its own node derives: its groups come first.
         for lost in (False, True):
-            for spot in self._spots:
-                if spot.inner:
-                    rows = [row for one, row, how in waiting if one == Relation.of(spot.atom) and how is lost]
-                    self._touch_groups(spot, rows)
-        found = self._heads_of_groups()
-        done: set[_Item] = set()
-        while waiting or found:
-            fresh = [item for item in dict.fromkeys(waiting) if item not in done]
+            for occurrence in self._occurrences:
+                if occurrence.inner:
+                    read = (Relation.of(occurrence.atom), lost)
+                    rows = [row for relation, row, is_lost in waiting if (relation, is_lost) == read]
+                    self._change_groups(occurrence, rows)
+        heads = self._heads_of_groups()
+        done: set[_Change] = set()
+        while waiting or heads:
+            fresh = [change for change in dict.fromkeys(waiting) if change not in done]
             done.update(fresh)
             waiting = []
-            # What lost support outside may stand only by itself now.
-            found += [item for item in fresh if item[2] and item[0] in self._heads]
-            found += self._followed(fresh)
-            guesses: list[_Item] = []
-            for item in dict.fromkeys(found):
-                waiting += [one for one in self._judged(item, guesses) if one[0] in reads]
-            # What is not known to come or go yet very likely does: asking now saves a round.
-            self._followed([one for one in guesses if one[0] in reads and one not in done])
-            found = []
+            # A fact that another owner lost may be supported by nothing but itself.
+            heads += [change for change in fresh if change[2] and change[0] in self._heads]
+            heads += self._affected_heads(fresh)
+            guesses: list[_Change] = []
+            for head in dict.fromkeys(heads):
+                waiting += [change for change in self._changes_by(head, guesses) if change[0] in reads]
+            # A head that is not looked up yet very likely changes: demanding its joins now saves a round.
+            self._affected_heads([head for head in guesses if head[0] in reads and head not in done])
+            heads = []
 
-    def _followed(self, items: Sequence[_Item]) -> list[_Item]:
-        """Return the heads of instances that have given rows at some position."""
-        found: list[_Item] = []
+    def _affected_heads(self, changes: Sequence[_Change]) -> list[_Change]:
+        """Return the heads of rule instances that have changed rows at any position."""
+        heads: list[_Change] = []
         by_kind: dict[tuple[Relation, bool], list[Row]] = {}
-        for relation, row, lost in items:
+        for relation, row, lost in changes:
             by_kind.setdefault((relation, lost), []).append(row)
         for (relation, lost), rows in by_kind.items():
-            for spot in self._spots:
-                if not spot.inner and Relation.of(spot.atom) == relation:
-                    rule = self._rules[spot.key]
-                    bindings = self._at(spot, rows)
-                    # What comes under a negation takes away, what goes gives.
-                    found += self._heads_from(rule, bindings, lost=lost != spot.negated)
-        return found
+            for occurrence in self._occurrences:
+                if not occurrence.inner and Relation.of(occurrence.atom) == relation:
+                    bindings = self._bindings_at(occurrence, rows)
+                    # Under a negation an insertion deletes instances, and a deletion inserts some.
+                    rule = self._rules[occurrence.key]
+                    heads += self._heads_from(rule, bindings, lost=lost != occurrence.negated)
+        return heads
 
-    def _judged(self, item: _Item, guesses: list[_Item]) -> list[_Item]:
-        """Return the facts that a head may make come or go, as far as that is known."""
-        walk = self._walk
-        relation, row, lost = item
-        vague = None in row
-        if not walk.want_row(relation, row):
-            if not vague or not lost:
-                guesses.append(item)
-            if not vague and lost:
-                self._support(relation, [row])
+    def _changes_by(self, head: _Change, guesses: list[_Change]) -> list[_Change]:
+        """Return the facts that may be inserted or deleted for a head; a head not looked up is a guess."""
+        analysis = self._analysis
+        relation, row, lost = head
+        partial = None in row
+        if not analysis.want_row(relation, row):
+            if not partial or not lost:
+                guesses.append(head)
+            if not partial and lost:
+                self._want_support(relation, [row])
             return []
-        own = walk.known.own(self._keys, relation)
         if lost:
-            mine = [one for one in own if _fits(one, row)] if vague else [row] if row in own else []
-            fresh = [one for one in mine if (relation, one) not in self._gone]
-            self._gone.update((relation, one) for one in fresh)
-            walk.go[relation].update(fresh)
-            self._support(relation, fresh)
-            return [(relation, one, True) for one in fresh]
-        if row in walk.come[relation]:
-            return [item]
-        if not vague and row in walk.known.before(relation) and row not in walk.go[relation]:
+            own = analysis.known.own(self._keys, relation)
+            facts = [fact for fact in own if _matches(fact, row)] if partial else [row] if row in own else []
+            fresh = [fact for fact in facts if (relation, fact) not in self._deleted]
+            self._deleted.update((relation, fact) for fact in fresh)
+            analysis.deleted[relation].update(fresh)
+            self._want_support(relation, fresh)
+            return [(relation, fact, True) for fact in fresh]
+        if row in analysis.inserted[relation]:
+            return [head]
+        if not partial and row in analysis.known.before(relation) and row not in analysis.deleted[relation]:
             return []
-        walk.come[relation].add(row)
-        walk.table(relation).add(row)
-        return [item]
+        analysis.inserted[relation].add(row)
+        analysis.table(relation).add(row)
+        return [head]
 
-    def _support(self, relation: Relation, rows: Sequence[Row]) -> None:
-        """Follow facts that may go back to all that may support them."""
+    def _want_support(self, relation: Relation, rows: Sequence[Row]) -> None:
+        """Demand all rows of rule instances that may still support facts."""
         for rule in self._rules.values():
             if Relation.of(rule.head) == relation:
-                names = self._names(rule.body, rule.head)
-                starts = self._matched(rule.head.args, rows, names)
-                self._expanded(rule, rule.body, None, starts, names)
+                slots = self._slots(rule.body, rule.head)
+                starts = self._bindings_of(rule.head.args, rows, slots)
+                self._extend(rule, rule.body, None, starts, slots)
 
     # Groups.
 
-    def _touch_groups(self, spot: _Spot, rows: Sequence[Row]) -> None:
-        aggregate = self._aggregate(spot.key)
-        names = self._names(spot.body)
-        for binding in self._at(spot, rows):
-            group = tuple(binding[names[v]] for v in aggregate.groups)
-            if (spot.key, group) in self._groups:
+    def _change_groups(self, occurrence: _Occurrence, rows: Sequence[Row]) -> None:
+        """Demand the rows and bindings of the groups that changed rows belong to."""
+        key, body = occurrence.key, occurrence.body
+        aggregate = self._aggregate(key)
+        slots = self._slots(body)
+        for binding in self._bindings_at(occurrence, rows):
+            group = tuple(binding[slots[v]] for v in aggregate.groups)
+            if (key, group) in self._groups:
                 continue
-            self._groups.add((spot.key, group))
-            columns = tuple(n for n, value in enumerate(group) if value is not None)
-            self._walk.want(spot.key, columns, tuple(value for value in group if value is not None))
-            # All bindings of the group are folded again, and what comes of them nobody knows yet.
-            starts = self._matched(aggregate.groups, [group], names)
-            self._expanded(self._rules[spot.key], spot.body, None, starts, names)
-            self._walk.table(spot.key).add((*group, *(None for _ in aggregate.folds)))
+            self._groups.add((key, group))
+            self._analysis.want_row(key, group)
+            # All bindings of the group are folded again; the new values are unknown.
+            starts = self._bindings_of(aggregate.groups, [group], slots)
+            self._extend(self._rules[key], body, None, starts, slots)
+            self._analysis.table(key).add((*group, *(None for _ in aggregate.folds)))
 
-    def _heads_of_groups(self) -> list[_Item]:
-        """Return the heads that rows of touched groups may give or take away."""
-        found: list[_Item] = []
+    def _heads_of_groups(self) -> list[_Change]:
+        """Return the heads that old and new rows of changed groups may delete and insert."""
+        heads: list[_Change] = []
         for key, group in self._groups:
             rule, aggregate = self._rules[key], self._aggregate(key)
-            names = self._names(rule.body, rule.head)
+            slots = self._slots(rule.body, rule.head)
             args = (*aggregate.groups, *(fold.target for fold in aggregate.folds))
-            columns = tuple(n for n, value in enumerate(group) if value is not None)
-            values = tuple(value for value in group if value is not None)
-            rows = list(self._walk.table(key).matching(columns, values))
             position = rule.body.index(aggregate)
-            for row in rows:
-                starts = self._matched(args, [row], names)
-                bindings = self._expanded(rule, rule.body, position, starts, names)
-                found += self._heads_from(rule, bindings, lost=None not in row)
-        return found
+            for row in list(self._analysis.table(key).matching(*_known_terms(group))):
+                starts = self._bindings_of(args, [row], slots)
+                bindings = self._extend(rule, rule.body, position, starts, slots)
+                heads += self._heads_from(rule, bindings, lost=None not in row)
+        return heads
 
     def _aggregate(self, key: str) -> Aggregate:
-        found = self._rules[key].aggregate
-        if found is None:
+        aggregate = self._rules[key].aggregate
+        if aggregate is None:
             raise AssertionError(key)
-        return found
+        return aggregate
 
     # Instances.
 
-    def _at(self, spot: _Spot, rows: Sequence[Row]) -> list[_Binding]:
-        """Return the bindings of a body that have given rows at a position."""
-        rule = self._rules[spot.key]
-        head = None if spot.inner else rule.head
-        names = self._names(spot.body, head)
-        starts = self._matched(spot.atom.args, rows, names)
-        if spot.negated:
-            bound = analyse(spot.body).bound
-            inside = {names[v] for v in variables(spot.atom) if v not in bound}
-            starts = list(
-                dict.fromkeys(tuple(None if n in inside else v for n, v in enumerate(one)) for one in starts)
-            )
-            for one in starts:
-                self._want_witnesses(spot.atom, one, names)
-        return self._expanded(rule, spot.body, spot.workspace, starts, names)
+    def _bindings_at(self, occurrence: _Occurrence, rows: Sequence[Row]) -> list[_Binding]:
+        """Return the bindings of a body that match rows at a position."""
+        rule, atom = self._rules[occurrence.key], occurrence.atom
+        slots = self._slots(occurrence.body, None if occurrence.inner else rule.head)
+        starts = self._bindings_of(atom.args, rows, slots)
+        if occurrence.negated:
+            bound = analyse(occurrence.body).bound
+            inside = {slots[v] for v in variables(atom) if v not in bound}
+            outside = (tuple(None if n in inside else v for n, v in enumerate(start)) for start in starts)
+            starts = list(dict.fromkeys(outside))
+            for start in starts:
+                self._want_witnesses(atom, start, slots)
+        return self._extend(rule, occurrence.body, occurrence.position, starts, slots)
 
-    def _expanded(
+    def _extend(
         self,
         rule: Rule,
         body: tuple[Conjunct, ...],
         skip: int | None,
         starts: Sequence[_Binding],
-        names: Mapping[Variable, int],
+        slots: _Slots,
     ) -> list[_Binding]:
-        """Return the bindings of a body that go on from some; what is to be looked up first ends the way."""
+        """Join bindings with the rest of a body; a binding whose rows are not looked up yet is dropped."""
         left = [c for n, c in enumerate(body) if n != skip and isinstance(c, Atom | Aggregate)]
-        found = list(starts)
-        while left and found:
-            following = min(left, key=lambda one: self._expected(one, found[0], names))
-            left.remove(following)
-            found = self._joined(rule, following, found, names)
-            if len(found) > _MOST_BINDINGS:
-                raise TooFarError
-        for number, conjunct in enumerate(body):
-            if isinstance(conjunct, Negation) and number != skip:
-                for binding in found:
-                    self._want_witnesses(conjunct.atom, binding, names)
-        return found
+        bindings = list(starts)
+        while left and bindings:
+            cheapest = min(left, key=lambda c: self._expected(c, bindings[0], slots))
+            left.remove(cheapest)
+            bindings = self._join(rule, cheapest, bindings, slots)
+            if len(bindings) > _MOST_BINDINGS:
+                raise _TooManyBindingsError
+        for position, conjunct in enumerate(body):
+            if isinstance(conjunct, Negation) and position != skip:
+                for binding in bindings:
+                    self._want_witnesses(conjunct.atom, binding, slots)
+        return bindings
 
-    def _joined(
-        self,
-        rule: Rule,
-        conjunct: Atom | Aggregate,
-        bindings: Sequence[_Binding],
-        names: Mapping[Variable, int],
+    def _join(
+        self, rule: Rule, conjunct: Atom | Aggregate, bindings: Sequence[_Binding], slots: _Slots
     ) -> list[_Binding]:
         source: Source
         if isinstance(conjunct, Atom):
             source, args = Relation.of(conjunct), conjunct.args
         else:
-            source = next(key for key, one in self._rules.items() if one is rule)
+            source = next(key for key, other in self._rules.items() if other is rule)
             args = (*conjunct.groups, *(fold.target for fold in conjunct.folds))
-        table = self._walk.table(source)
-        found: dict[_Binding, None] = {}
+        table = self._analysis.table(source)
+        joined: dict[_Binding, None] = {}
         for binding in bindings:
-            columns, values = self._known_columns(args, binding, names)
-            if self._walk.want(source, columns, values):
+            columns, values = self._bound_columns(args, binding, slots)
+            if self._analysis.want(source, columns, values):
                 for row in table.matching(columns, values):
-                    extended = self._with(binding, args, row, names)
+                    extended = self._unified(binding, args, row, slots)
                     if extended is not None:
-                        found[extended] = None
-        return list(found)
+                        joined[extended] = None
+        return list(joined)
 
-    def _expected(
-        self, conjunct: Atom | Aggregate, binding: _Binding, names: Mapping[Variable, int]
-    ) -> float:
+    def _expected(self, conjunct: Atom | Aggregate, binding: _Binding, slots: _Slots) -> float:
         if isinstance(conjunct, Aggregate):
-            known = sum(binding[names[v]] is not None for v in conjunct.groups)
+            known = sum(binding[slots[v]] is not None for v in conjunct.groups)
             return 1.0 if known == len(conjunct.groups) else float("inf")
-        columns, _ = self._known_columns(conjunct.args, binding, names)
-        return expected(self._walk.known.size(conjunct), conjunct, columns)
+        columns, _ = self._bound_columns(conjunct.args, binding, slots)
+        return expected(self._analysis.known.size(conjunct), conjunct, columns)
 
-    def _want_witnesses(self, atom: Atom, binding: _Binding, names: Mapping[Variable, int]) -> None:
-        self._walk.want(Relation.of(atom), *self._known_columns(atom.args, binding, names))
+    def _want_witnesses(self, atom: Atom, binding: _Binding, slots: _Slots) -> None:
+        self._analysis.want(Relation.of(atom), *self._bound_columns(atom.args, binding, slots))
 
-    def _known_columns(
-        self, args: Sequence[Argument], binding: _Binding, names: Mapping[Variable, int]
+    def _bound_columns(
+        self, args: Sequence[Argument], binding: _Binding, slots: _Slots
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         columns: list[int] = []
         values: list[int] = []
         for position, arg in enumerate(args):
-            value = binding[names[arg]] if isinstance(arg, Variable) else self._walk.keys[arg]
+            value = binding[slots[arg]] if isinstance(arg, Variable) else self._analysis.keys[arg]
             if value is not None:
                 columns.append(position)
                 values.append(value)
         return tuple(columns), tuple(values)
 
-    def _matched(
-        self, args: Sequence[Argument], rows: Iterable[Row], names: Mapping[Variable, int]
-    ) -> list[_Binding]:
-        """Return the bindings that rows give to arguments they match."""
-        nothing: _Binding = (None,) * len(names)
-        found = (self._with(nothing, args, row, names) for row in rows)
-        return list(dict.fromkeys(one for one in found if one is not None))
+    def _bindings_of(self, args: Sequence[Argument], rows: Iterable[Row], slots: _Slots) -> list[_Binding]:
+        """Return the bindings of arguments that unify with rows."""
+        empty: _Binding = (None,) * len(slots)
+        bindings = (self._unified(empty, args, row, slots) for row in rows)
+        return list(dict.fromkeys(binding for binding in bindings if binding is not None))
 
-    def _with(
-        self, binding: _Binding, args: Sequence[Argument], row: Row, names: Mapping[Variable, int]
+    def _unified(
+        self, binding: _Binding, args: Sequence[Argument], row: Row, slots: _Slots
     ) -> _Binding | None:
-        """Return a binding with what a row adds to it, or None if they do not agree."""
-        found = list(binding)
+        """Return a binding extended by the terms of a row; None if they do not unify."""
+        extended = list(binding)
         for arg, value in zip(args, row, strict=True):
             if value is None:
                 continue
             if not isinstance(arg, Variable):
-                if self._walk.keys[arg] != value:
+                if self._analysis.keys[arg] != value:
                     return None
                 continue
-            there = found[names[arg]]
-            if there is not None and there != value:
+            bound = extended[slots[arg]]
+            if bound is not None and bound != value:
                 return None
-            found[names[arg]] = value
-        return tuple(found)
+            extended[slots[arg]] = value
+        return tuple(extended)
 
-    def _heads_from(self, rule: Rule, bindings: Iterable[_Binding], *, lost: bool) -> list[_Item]:
-        names = self._names(rule.body, rule.head)
-        relation, keys = Relation.of(rule.head), self._walk.keys
+    def _heads_from(self, rule: Rule, bindings: Iterable[_Binding], *, lost: bool) -> list[_Change]:
+        slots = self._slots(rule.body, rule.head)
+        relation, keys = Relation.of(rule.head), self._analysis.keys
         heads = (
-            tuple(one[names[arg]] if isinstance(arg, Variable) else keys[arg] for arg in rule.head.args)
-            for one in bindings
+            tuple(b[slots[arg]] if isinstance(arg, Variable) else keys[arg] for arg in rule.head.args)
+            for b in bindings
         )
         return [(relation, row, lost) for row in dict.fromkeys(heads)]
 
-    def _names(self, body: tuple[Conjunct, ...], head: Atom | None = None) -> dict[Variable, int]:
-        """Return the positions of a body's variables in its bindings."""
-        found = self._orders.get(id(body))
-        if found is None:
+    def _slots(self, body: tuple[Conjunct, ...], head: Atom | None = None) -> _Slots:
+        """Return the position of each variable of a body in its bindings."""
+        slots = self._slots_of.get(id(body))
+        if slots is None:
             seen = [v for c in body for v in variables(c)]
             if head is not None:
                 seen += variables(head)
-            found = self._orders[id(body)] = {v: n for n, v in enumerate(dict.fromkeys(seen))}
-        return found
+            slots = self._slots_of[id(body)] = {v: n for n, v in enumerate(dict.fromkeys(seen))}
+        return slots
 
 
-def _fits(row: Row, vague: Row) -> bool:
-    return all(one in {None, value} for value, one in zip(row, vague, strict=True))
+def _known_terms(row: Row) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the columns of the known terms of a row, and the terms."""
+    columns = tuple(n for n, value in enumerate(row) if value is not None)
+    return columns, tuple(value for value in row if value is not None)
+
+
+def _matches(row: Row, partial: Row) -> bool:
+    return all(known in {None, value} for value, known in zip(row, partial, strict=True))

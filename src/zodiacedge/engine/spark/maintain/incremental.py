@@ -1,9 +1,9 @@
-"""Incremental maintenance of one hyper-node on data frames, from the deltas of its inputs.
+"""Incremental maintenance of one hyper-node on DataFrames, from the deltas of its inputs.
 
-Inserted rows are read at each position of a body in turn; facts that lost an instance are derived again.
-Groups with changed rows are folded again, and their old and new rows are the delta at the position of the
-aggregate. A recursive node can only grow so: one that loses facts must be recomputed, and so must one with an
-evaluation error, because only recomputing counts the dropped bindings.
+Delta plans read the inserted rows at each position of a body in turn; facts that lost a rule instance are
+rederived. Groups with changed rows are folded again, and their old and new rows are the delta at the position
+of the aggregate. A recursive node must be recomputed if it loses facts, and so must any with an evaluation
+error, because only recomputing counts the dropped bindings.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Conjunct, Rule
 
-    # A rule, a position of its body, and rows that came up there.
+    # A rule, a position in its body, and the changed rows there.
     Change = tuple[str, int, DataFrame]
 
 
 @dataclass(frozen=True)
 class Inherited:
-    """What a node starts from: its own facts, or those of nodes that came together in it."""
+    """The facts that a node starts from: its own, or those of the old nodes that merged into it."""
 
     contents: Mapping[Relation, SignedFiles]
     added: tuple[str, ...] = ()
-    """The keys of rules that nobody had before."""
+    """The keys of new rules."""
     further: tuple[tuple[Relation, SignedFiles], ...] = ()
-    """What more than one node had; it may be among the contents as well."""
+    """The files of further old nodes; their rows may be among the contents as well."""
     aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
     """The rows of its aggregates, by rule."""
 
     @classmethod
     def of(cls, parents: Sequence[Segment], added: tuple[str, ...]) -> Inherited:
-        """Take over what some nodes had; of each relation the largest content as it is."""
+        """Merge the segments of old nodes; the contents are those of the largest node of each relation."""
         contents: dict[Relation, SignedFiles] = {}
         further: list[tuple[Relation, SignedFiles]] = []
-        for parent in sorted(parents, key=lambda one: -one.rows):
+        for parent in sorted(parents, key=lambda segment: -segment.rows):
             for relation, content in parent.contents.items():
                 if relation in contents:
                     further.append((relation, content))
                 else:
                     contents[relation] = content
-        hidden = {key: rows for parent in parents for key, rows in parent.aggregate_rows.items()}
-        return cls(contents, added, tuple(further), hidden)
+        aggregate_rows = {key: rows for parent in parents for key, rows in parent.aggregate_rows.items()}
+        return cls(contents, added, tuple(further), aggregate_rows)
 
 
 class MaintainedNode(Node):
-    """The rules of one node, and what they had derived."""
+    """A node that is maintained from the facts it had derived."""
 
     def __init__(self, rules: Mapping[str, Rule], setting: Setting, terms: TermFiles, own: Inherited) -> None:
-        """Take the node's rules by key, and what it starts from."""
+        """Take the node's rules by key, and the facts that it starts from."""
         super().__init__(rules, setting, terms)
         self._own = own
 
     def maintain(self) -> Result | None:
-        """Bring the node up to date; None where it must be evaluated anew."""
+        """Maintain the node; return None if it must be recomputed."""
         own = self._own
         if not all(map(self._can_be_maintained, self._rules.values())):
             return None
@@ -103,18 +103,18 @@ class MaintainedNode(Node):
         return self.result
 
     def _can_be_maintained(self, rule: Rule) -> bool:
-        """Whether a rule's instances can be told from what came and went."""
+        """Whether delta plans find all rule instances that a change inserts and deletes."""
         bodies = [rule.body, rule.aggregate.body] if rule.aggregate else [rule.body]
-        # What is negated on computed values is judged where the values are, on the next version only.
-        judged = any(isinstance(c, Negation) for body in bodies for c in left_over(body))
+        # A negation on computed values is evaluated where the values are, on the new version only.
+        negates_values = any(isinstance(c, Negation) for body in bodies for c in left_over(body))
         fails = any(can_fail(body) for body in bodies)
-        return not judged and not (self.recursive and (fails or rule.aggregate))
+        return not negates_values and not (self.recursive and (fails or rule.aggregate))
 
     def _old(self) -> Sources:
         return self._sources(self._setting.before, self._own.contents, self._own.aggregate_rows)
 
     def _first_heads(self, gained: Sequence[Change]) -> Iterator[tuple[Relation, DataFrame]]:
-        """Yield heads of instances with what came, all heads of added rules, and what else is taken over."""
+        """Yield the heads of new rule instances, all heads of added rules, and further inherited facts."""
         for key, position, rows in gained:
             yield (
                 Relation.of(self._rules[key].head),
@@ -125,90 +125,93 @@ class MaintainedNode(Node):
         for relation, content in self._own.further:
             yield relation, self._frames.content(relation, content)
 
-    # What came and went.
+    # Deltas.
 
     def _changes(self, *, lost: bool) -> Iterator[Change]:
-        """Yield rules and places where rows came up that give instances, or take some away."""
+        """Yield the changed rows that give rule instances, or those that delete some."""
         for key, rule in self._rules.items():
             if key not in self._own.added:
-                for position, rows in self._moved(rule.body, lost=lost):
+                for position, rows in self._deltas(rule.body, lost=lost):
                     yield key, position, rows
 
-    def _moved(self, body: tuple[Conjunct, ...], *, lost: bool) -> Iterator[tuple[int, DataFrame]]:
+    def _deltas(self, body: tuple[Conjunct, ...], *, lost: bool) -> Iterator[tuple[int, DataFrame]]:
         for position, conjunct in enumerate(body):
             if isinstance(conjunct, Atom | Negation):
                 atom = conjunct.atom if isinstance(conjunct, Negation) else conjunct
-                # What comes under a negation takes away, what goes gives.
+                # Under a negation an insertion deletes instances, and a deletion inserts some.
                 rows = self._delta(Relation.of(atom), lost=lost != isinstance(conjunct, Negation))
                 if rows is not None:
                     yield position, rows
 
     def _delta(self, relation: Relation, *, lost: bool) -> DataFrame | None:
-        """Return what any owner outside gained or lost of a relation; others may have it too."""
+        """Return the rows of a relation that owners outside gained or lost; other owners may have them."""
         before, after = self._setting.before, self._setting.after
-        found = []
+        deltas = []
         for owner in {**before, **after}:
             old, new = (side.get(owner, Segment()).content(relation) for side in (before, after))
             rows = self._frames.delta(relation, old, new)[lost]
             if rows is not None:
-                found.append(rows)
-        return together(found) if found else None
+                deltas.append(rows)
+        return together(deltas) if deltas else None
 
     # Groups.
 
     def _fold_again(self, key: str, aggregate: Aggregate) -> tuple[list[Change], list[Change]]:
-        """Fold the groups again that something moved in; return what rows came and went: three jobs."""
-        groups = self._touched_groups(key, aggregate)
+        """Fold changed groups again; return the inserted and deleted rows of the aggregate: three jobs."""
+        groups = self._changed_groups(key, aggregate)
         if groups is None:
             return [], []
-        given = Atom("groups to fold", aggregate.groups)
-        sources = _with(self._sources(self._setting.after, {}, {}), given, groups)
-        after = self._folded(key, aggregate, _narrowed(given, aggregate.body), sources)
-        relation, there = Relation.of_rows(aggregate), self._own.aggregate_rows.get(key, SignedFiles())
-        was, now = (self._frames.content(relation, content) for content in (there, after))
+        guard = Atom("groups to fold", aggregate.groups)
+        sources = _with(self._sources(self._setting.after, {}, {}), guard, groups)
+        after = self._folded(key, aggregate, _guarded(guard, aggregate.body), sources)
+        relation, before = Relation.of_rows(aggregate), self._own.aggregate_rows.get(key, SignedFiles())
+        was, now = (self._frames.content(relation, content) for content in (before, after))
         if aggregate.groups:
-            # Where a group is computed from a binding, others were folded too.
+            # Where a group is computed from a binding, unchanged groups were folded too.
             shared = names(len(aggregate.groups))
             was, now = (frame.join(groups, shared, "left_semi") for frame in (was, now))
         columns = names(relation.width)
-        moved = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
-        moved.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
+        changed = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
+        changed.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
         workspace, yield_point = self._setting.workspace, self._setting.settings.yield_point
-        written = self._frames.write(together(moved), [relation] * 2, "comparing groups", yield_point)
+        written = self._frames.write(together(changed), [relation] * 2, "comparing groups", yield_point)
         plus, minus = (written.get(tag, []) for tag in (0, 1))
-        self.result.aggregate_rows[key] = compacted(workspace, relation, there.then(plus, minus), yield_point)
-        at = self._rules[key].body.index(aggregate)
-        changes = [
-            [(key, at, self._frames.parts(parts, relation.width))] if parts else [] for parts in (plus, minus)
-        ]
-        return changes[0], changes[1]
+        self.result.aggregate_rows[key] = compacted(
+            workspace, relation, before.then(plus, minus), yield_point
+        )
+        position = self._rules[key].body.index(aggregate)
+        inserted, deleted = (
+            [(key, position, self._frames.parts(files, relation.width))] if files else []
+            for files in (plus, minus)
+        )
+        return inserted, deleted
 
-    def _touched_groups(self, key: str, aggregate: Aggregate) -> DataFrame | None:
+    def _changed_groups(self, key: str, aggregate: Aggregate) -> DataFrame | None:
         """Write the groups of an aggregate whose bindings may have changed, each once."""
         head = Atom("groups to fold", aggregate.groups)
-        found = []
+        frames = []
         for lost, owners in ((True, self._setting.before), (False, self._setting.after)):
-            for position, rows in self._moved(aggregate.body, lost=lost):
+            for position, rows in self._deltas(aggregate.body, lost=lost):
                 sources = self._sources(owners, {}, {})
                 frame, dropped = self._instances(head, aggregate.body, sources, (position, rows))
-                found.append(frame)
+                frames.append(frame)
                 if dropped:
                     self._drop(key, dropped)
-        if not found:
+        if not frames:
             return None
         relation = Relation.of(head)
-        groups = tagged(together(found).distinct(), 0, relation.width)
+        groups = tagged(together(frames).distinct(), 0, relation.width)
         yield_point = self._setting.settings.yield_point
-        parts = self._frames.write(groups, [relation], "finding groups", yield_point).get(0, [])
-        self._held += parts
-        return self._frames.parts(parts, relation.width) if parts else None
+        files = self._frames.write(groups, [relation], "finding groups", yield_point).get(0, [])
+        self._held += files
+        return self._frames.parts(files, relation.width) if files else None
 
-    # What lost an instance.
+    # Facts that lost a rule instance.
 
     def _without_lost(
         self, start: Mapping[Relation, SignedFiles], lost: Sequence[Change]
     ) -> dict[Relation, SignedFiles]:
-        """Return the segment without the facts that no instance supports any more: one job."""
+        """Return the segment without the facts that no rule instance supports any more: one job."""
         pieces = []
         width = max(relation.width for relation in self._relations)
         for tag, relation in enumerate(self._relations):
@@ -229,42 +232,42 @@ class MaintainedNode(Node):
                 if Relation.of(rule.head) == relation
             ]
             pieces.append(tagged(doubtful.join(together(supported), columns, "left_anti"), tag, width))
-        found = dict(start)
+        contents = dict(start)
         if pieces:
             yield_point = self._setting.settings.yield_point
             written = self._frames.write(
                 together(pieces), self._relations, "looking for lost facts", yield_point
             )
-            for tag, parts in written.items():
+            for tag, files in written.items():
                 relation = self._relations[tag]
-                found[relation] = found[relation].then((), parts)
-        return found
+                contents[relation] = contents[relation].then((), files)
+        return contents
 
     def _supported(self, key: str, doubtful: DataFrame) -> DataFrame:
-        """Return those of some facts that an instance of a rule supports after the change."""
+        """Return the doubtful facts that an instance of a rule supports after the change."""
         rule = self._rules[key]
-        given = Atom("facts in doubt", rule.head.args)
-        body = _narrowed(given, rule.body)
-        found, dropped = self._instances(rule.head, body, _with(self._new(), given, doubtful))
+        guard = Atom("facts in doubt", rule.head.args)
+        body = _guarded(guard, rule.body)
+        supported, dropped = self._instances(rule.head, body, _with(self._new(), guard, doubtful))
         if dropped:
             self._drop(key, dropped)
-        return found
+        return supported
 
 
-def _narrowed(given: Atom, body: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
-    """Return a body that given rows are matched with as well, if they say something of what it joins."""
+def _guarded(guard: Atom, body: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
+    """Return a body joined with a guard atom as well, unless the guard binds only computed variables."""
     computed = {c.variable for c in body if isinstance(c, Binding)}
-    joined = any(isinstance(arg, Variable) and arg not in computed for arg in given.args)
-    return (given, *body) if joined or not computed else body
+    joined = any(isinstance(arg, Variable) and arg not in computed for arg in guard.args)
+    return (guard, *body) if joined or not computed else body
 
 
-def _with(sources: Sources, given: Atom, frame: DataFrame) -> Sources:
-    """Return sources where an atom reads given rows, which are few."""
+def _with(sources: Sources, guard: Atom, frame: DataFrame) -> Sources:
+    """Return sources in which a guard atom reads a frame of few rows."""
 
     def rows(atom: Atom) -> DataFrame:
-        return frame if atom is given else sources.atom(atom)
+        return frame if atom is guard else sources.atom(atom)
 
     def size(atom: Atom) -> int:
-        return 1 if atom is given else sources.size(atom)
+        return 1 if atom is guard else sources.size(atom)
 
     return Sources(sources.session, sources.keys, rows, sources.absent, size, sources.aggregate)

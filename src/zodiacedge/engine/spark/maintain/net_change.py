@@ -1,8 +1,8 @@
-"""The net change between two versions: the rows that became visible, and those that are visible no more.
+"""The net change between two versions: the facts that became visible, and those that are visible no more.
 
-A fact is visible if any owner has it: the explicit facts, or the segment of a node. Of many relations the net
-change follows from which owners have them. The others are compared when a user asks: on rows looked up by key
-where few changed, else in one task, else by a plan.
+A fact is visible if any owner has it: the explicit facts (EDB), or the segment of a node. For many relations
+the net change follows from which owners have them. The others are compared when a user asks: on rows looked
+up by key where few changed, else in one task, else by a plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zodiacedge.engine.spark.evaluate.embedded_task import (
 )
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import owners_of
-from zodiacedge.engine.spark.ingest.batch import class_predicate
+from zodiacedge.engine.spark.ingest.batch import class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.maintain import slice_search
@@ -48,30 +48,30 @@ if TYPE_CHECKING:
     # The files of the rows inserted, and of those deleted.
     Net = tuple[RelationFiles, RelationFiles]
 
-# Where at most one row in so many was inserted or deleted, the old files stay and get one more layer.
+# Where at most one row in so many was inserted or deleted, the old files are kept and get one more layer.
 _SHARE = 4
 _MOST_LAYERS = 16
 
 
 class SparkNetChange:
-    """The net change of one change, compared when a user asks; each row once."""
+    """The net change of one change, compared on first use; each fact once."""
 
-    def __init__(self, after: SparkVersion, find: Callable[[], Net]) -> None:
+    def __init__(self, after: SparkVersion, compare: Callable[[], Net]) -> None:
         """Take the version after the change, and the function that compares it with the one before."""
         self.after = after
-        self._find: Callable[[], Net] | None = find
+        self._compare: Callable[[], Net] | None = compare
 
     @cached_property
     def _sides(self) -> Net:
-        if self._find is None:
+        if self._compare is None:
             raise AssertionError
-        sides = self._find()
-        # Lets go of the files of the version before.
-        self._find = None
+        sides = self._compare()
+        # Releases the files of the version before.
+        self._compare = None
         return sides
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
-        """Count the facts inserted and those deleted, without listing them."""
+        """Count the inserted and the deleted facts, without listing them."""
         inserted, deleted = self._sides
         return self._counted(inserted), self._counted(deleted)
 
@@ -79,20 +79,14 @@ class SparkNetChange:
         counts: dict[Predicate, int] = {}
         for relation, files in side.items():
             content = SignedFiles.of(*files)
-            if not relation.typed:
-                counts[Predicate(*relation)] = content.rows
-                continue
-            classes = content.classes()
-            terms = self.after.named(classes)
-            for key, count in classes.items():
-                predicate = class_predicate(terms[key])
-                counts[predicate] = counts.get(predicate, 0) + count
+            rows = content.classes() if relation.typed else {0: content.rows}
+            counts |= predicate_counts(relation, rows, self.after.named)
         return counts
 
     def facts(
         self, wanted: Callable[[Predicate], bool] | None = None
     ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """Return the facts inserted, and those deleted; only of wanted predicates, if these are given."""
+        """Return the inserted and the deleted facts, of all predicates or of the wanted ones."""
         inserted, deleted = self._sides
         return self._listed(inserted, wanted), self._listed(deleted, wanted)
 
@@ -109,7 +103,7 @@ class SparkNetChange:
     def _filter(
         self, relation: Relation, content: SignedFiles, wanted: Callable[[Predicate], bool] | None
     ) -> RowFilter:
-        """Return the filter for wanted predicates: of `rdf:type`, the classes that are wanted."""
+        """Return the filter for wanted predicates: for `rdf:type`, the wanted classes."""
         if wanted is None or not relation.typed:
             return ALL
         classes = content.classes()
@@ -118,7 +112,7 @@ class SparkNetChange:
 
 
 def rows_of(wanted: Wanted, owners: Iterable[Segment]) -> int:
-    """Count what all owners have of some relations, or of some classes of them."""
+    """Count the rows that all owners have of relations, or of classes of them."""
     return sum(
         content.rows if classes is None else sum(content.classes().get(key, 0) for key in classes)
         for owner in owners
@@ -134,7 +128,7 @@ def net_of(
     changed: Wanted,
     keys: Mapping[Term, int],
 ) -> Net:
-    """Return the net change of the relations that an owner gained or lost facts of."""
+    """Return the net change of the relations in which any owner changed."""
     inserted: RelationFiles = {}
     deleted: RelationFiles = {}
     unclear: Wanted = {}
@@ -175,7 +169,7 @@ def _compared(before: SparkVersion, after: SparkVersion, wanted: Wanted, keys: M
 
 
 def changes_between(workspace: Workspace, old: Owners, new: Owners, wanted: Wanted, terms: TermFiles) -> Net:
-    """Compare what is visible of some relations in two versions: in one task, else by a plan."""
+    """Compare the visible rows of relations in two versions: in one task, else by a plan."""
     rows = max(rows_of(wanted, side.values()) for side in (old, new))
     if not workspace.options.gathers(rows):
         return _changes_by_plan(workspace, tuple(wanted), old, new)
@@ -191,7 +185,7 @@ def changes_between(workspace: Workspace, old: Owners, new: Owners, wanted: Want
 
 
 def adopted(workspace: Workspace, net: NetFiles) -> Net:
-    """Keep the files of a net change that a task wrote."""
+    """Adopt the files of a net change that a task wrote."""
     sides: list[RelationFiles] = [{r: (workspace.adopt(file),) for r, file in side.items()} for side in net]
     return sides[0], sides[1]
 
@@ -199,7 +193,7 @@ def adopted(workspace: Workspace, net: NetFiles) -> Net:
 def _changes_by_plan(
     workspace: Workspace, relations: Sequence[Relation], before: Owners, after: Owners
 ) -> Net:
-    """Compare what is visible of some relations in two versions: one job."""
+    """Compare the visible rows of relations in two versions: one job."""
     frames = Frames(workspace)
     pieces: list[DataFrame] = []
     width = max(r.width for r in relations)
@@ -208,18 +202,21 @@ def _changes_by_plan(
             frames.delta(relation, _content(before, owner, relation), _content(after, owner, relation))
             for owner in {**before, **after}
         ]
-        for side, others in ((0, before), (1, after)):
+        # An inserted row was not visible before, a deleted one is not after.
+        for side, owners in ((0, before), (1, after)):
             rows = [frame for delta in deltas if (frame := delta[side]) is not None]
             if rows:
-                visible = frames.union(relation, [owner.content(relation) for owner in others.values()])
+                visible = frames.union(relation, [owner.content(relation) for owner in owners.values()])
                 changed = together(rows).distinct().join(visible, names(relation.width), "left_anti")
                 pieces.append(tagged(changed, 2 * tag + side, width))
     if not pieces:
         return {}, {}
     listed = [relation for relation in relations for _ in range(2)]
     written = frames.write(together(pieces), listed, "comparing what is visible", ALONE)
-    inserted = {relations[tag // 2]: tuple(files) for tag, files in written.items() if tag % 2 == 0}
-    deleted = {relations[tag // 2]: tuple(files) for tag, files in written.items() if tag % 2 == 1}
+    inserted, deleted = (
+        {relations[tag // 2]: tuple(files) for tag, files in written.items() if tag % 2 == side}
+        for side in (0, 1)
+    )
     return inserted, deleted
 
 
@@ -229,7 +226,7 @@ def layered(
     after: Mapping[Relation, SignedFiles],
     yield_point: YieldPoint,
 ) -> dict[Relation, SignedFiles]:
-    """Return a recomputed segment's contents, as layers on the old files where few rows changed: one job."""
+    """Compare a recomputed segment with the old one; where few rows changed, put a layer on the old files."""
     frames = Frames(workspace)
     contents = dict.fromkeys(before, SignedFiles()) | dict(after)
     both = [r for r, content in contents.items() if content.rows and before.get(r, SignedFiles()).rows]

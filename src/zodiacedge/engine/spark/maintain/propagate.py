@@ -1,8 +1,8 @@
-"""Propagates a change through the nodes that it may affect, step by step.
+"""Propagates a change through the nodes that it affects, step by step.
 
-The scheduler chooses the nodes of each step and its strategy; here the step is taken, and its results go into
-the next version. Nothing of the old version changes: the new one has other files, and both share those that
-did not change. So a change that fails, or a dry run, leaves nothing behind but files without an owner.
+The scheduler chooses the nodes of each step and its strategy; here the step is evaluated, and its segments go
+into the new version. The old version is immutable, and the new one shares its unchanged files. So a change
+that fails, or a dry run, leaves nothing behind but files without an owner.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
-# Where nodes read and have no more rows than this, and derive no more, their task returns the net change too:
-# else it would write nearly all rows a second time, for a user who may never ask.
+# The task of nodes that read and derive at most so many rows returns the net change too: of more, it would
+# write nearly all rows a second time, for a user who may never ask.
 _NET_AT_ONCE = 100_000
 _Version = TypeVar("_Version", bound="SparkVersion")
 IN_ONE_TASK = "in one task"
 """How the report of a change names a region in one task."""
-# How nodes are maintained on a slice: a proof backward would look at rows that are not in it.
+# A slice has the rows that DRed reads; Backward/Forward would read others.
 _ON_A_SLICE = Policy(modules=False, strategy="maintain", backward=False)
 
 
@@ -75,7 +75,7 @@ def propagate(
     fact_delta: SparkFactDelta,
     settings: Settings,
 ) -> tuple[_Version, SparkNetChange]:
-    """Return the version that a change leads to, and the net change."""
+    """Return the version after a change, and the net change."""
     propagation = _Propagation(ChangeState(before, rules, graph, fact_delta, settings))
     with before.workspace.jobs.telling(propagation.tell_stage):
         propagation.run()
@@ -84,7 +84,7 @@ def propagate(
 
 @dataclass(frozen=True)
 class _Region:
-    """Nodes that one task maintains, and the deleted nodes that they inherit from."""
+    """The nodes that one task maintains, and the deleted nodes whose segments they inherit."""
 
     own: frozenset[frozenset[str]]
     parents: frozenset[frozenset[str]]
@@ -97,7 +97,7 @@ class _Region:
 
 
 class _Propagation:
-    """A change under way, step by step."""
+    """A change in progress, step by step."""
 
     def __init__(self, state: ChangeState) -> None:
         """Start with the first delta, of explicit facts and deleted nodes."""
@@ -116,7 +116,7 @@ class _Propagation:
         self._progress = Progress(0, len(state.graph.nodes), (), 0, 0)
 
     def run(self) -> None:
-        """Take step after step until no node is affected any more."""
+        """Evaluate steps until no affected node is left."""
         state = self.state
         scheduler = Scheduler(state)
         waiting = {node.id for keys, node in state.nodes.items() if state.is_new(keys)}
@@ -161,11 +161,11 @@ class _Propagation:
         explicit, changed, keys, net = state.fact_delta.effective_delta, self.changed, state.keys, self.net
         if net is not None:
             return after, SparkNetChange(after, lambda: net)
-        # The net change may be larger than all the rest: it is compared when a user asks.
+        # The net change may be larger than the change itself: it is compared when a user asks.
         return after, SparkNetChange(after, lambda: net_of(before, after, explicit, changed, keys))
 
     def _take(self, step: ScheduledStep, *, net: bool) -> bool:
-        """Take a step, with the net change if it is small; tell whether its rows were enough."""
+        """Evaluate a step, with the net change if it is small; return False if a slice was not enough."""
         strategy = step.strategy
         if strategy is None:
             return self._in_one_task(step, net=net and (step.looked_up is not None or self._is_small(step)))
@@ -176,7 +176,7 @@ class _Propagation:
         return True
 
     def _is_small(self, step: ScheduledStep) -> bool:
-        """Whether nodes read and have so few rows that the net change costs nothing."""
+        """Whether nodes read and have so few rows that their task may return the net change."""
         state = self.state
         rules = [state.rules[key] for node in step.nodes for key in node.rules]
         wanted = wanted_by(body_atoms(c for rule in rules for c in rule.body), state.keys)
@@ -190,7 +190,7 @@ class _Propagation:
         )
 
     def _delta(self, nodes: Sequence[HyperNode]) -> Wanted:
-        """Return the relations that nodes gained or lost facts of."""
+        """Return the relations in which nodes gained or lost facts."""
         delta: Wanted = {}
         for node in nodes:
             keys = frozenset(node.rules)
@@ -206,7 +206,7 @@ class _Propagation:
     # A region in one task.
 
     def _in_one_task(self, step: ScheduledStep, *, net: bool) -> bool:
-        """Maintain nodes in one task; tell whether a slice was enough for it."""
+        """Maintain nodes in one task; return False if a slice was not enough."""
         region = self._region(step)
         task = RegionTask(
             program=self._region_program(region),
@@ -276,7 +276,7 @@ class _Propagation:
         )
 
     def _want_net(self, wanted: Wanted, rules: Iterable[Rule], keys: Mapping[Term, int]) -> None:
-        """Add the relations of which facts may become visible or vanish."""
+        """Add the relations that the net change may be of."""
         heads = wanted_by((rule.head for rule in rules), keys)
         for relation, classes in (*self.state.changed_at_first.items(), *heads.items()):
             want(wanted, relation, classes)
@@ -284,7 +284,7 @@ class _Propagation:
     def _take_segments(self, step: ScheduledStep, result: RegionSegments) -> None:
         state, workspace = self.state, self.workspace
         for keys, files in result.changed.items():
-            segment = workspace.adopt_segment(files, state.known_parts(keys))
+            segment = workspace.adopt_segment(files, state.known_files(keys))
             if keys not in result.replaced:
                 kept = state.before.segments.get(keys, Segment())
                 segment = Segment(
@@ -310,7 +310,7 @@ class _Propagation:
         return Segment(contents, aggregate_rows)
 
     def _report(self, step: ScheduledStep, region: _Region, result: RegionResult) -> None:
-        """Report the nodes of a region; what the task could not know is corrected here."""
+        """Report the nodes of a region, corrected by facts that the task could not know."""
         state, options = self.state, self.workspace.options
         nodes = {frozenset(state.labels(node)): frozenset(node.rules) for node in step.nodes}
         for run in result.report.runs:
@@ -326,10 +326,10 @@ class _Propagation:
                 strategy = f"{run.strategy}, {IN_ONE_TASK} on {rows}"
                 self.runs.append(replace(run, strategy=strategy, facts=facts))
 
-    # Nodes partitioned, or one by plans.
+    # Partitioned nodes, or one node by plans.
 
     def _partitioned(self, nodes: Sequence[HyperNode], strategy: NodeStrategy, rows: int) -> None:
-        """Evaluate nodes from scratch, all of them in each partition."""
+        """Evaluate nodes from scratch, all of them on each partition."""
         start = time.perf_counter()
         state = self.state
         if strategy.by is None:
@@ -353,7 +353,7 @@ class _Propagation:
             self._add_run(node, result.rounds, seconds, f"{STRATEGIES[strategy.name]}: {why}")
 
     def _alone(self, node: HyperNode, strategy: NodeStrategy, rows: int) -> None:
-        """Bring one node up to date: maintain it by delta plans, or recompute it."""
+        """Maintain one node by delta plans, or recompute it."""
         start = time.perf_counter()
         state, keys, rules = self.state, frozenset(node.rules), self.state.rules_of(node)
         self._introduce()
@@ -396,7 +396,7 @@ class _Propagation:
         return Setting(self.workspace, self.settings, state.keys, before, after, watch)
 
     def _maintained(self, node: HyperNode, setting: Setting) -> Result | None:
-        """Maintain a node by delta plans from its segment or those merged into it; None if it cannot be."""
+        """Maintain a node from its segment or those merged into it; None if it must be recomputed."""
         state, keys, rules = self.state, frozenset(node.rules), self.state.rules_of(node)
         kept, parents = state.segments.get(keys), state.merged_in(keys)
         if (kept is None and not parents) or not state.same_functions or not state.is_exact(node):
@@ -420,28 +420,25 @@ class _Propagation:
         moved = self.state.moved(keys)
         self.runs.append(NodeRun(labels, rounds, rows, seconds, strategy, estimate, moved=moved))
 
-    # What all strategies share.
+    # Shared by all strategies.
 
     def _refuse_errors(self, dropped: Mapping[str, Dropped]) -> None:
         if self.settings.strict:
             refuse_errors(self.state.rules, dropped)
 
     def _take_new_terms(self, terms: TermFiles) -> None:
-        """Keep the terms that follow the known ones in a list of files."""
+        """Merge the terms of the files that follow those of the known terms."""
         new = TermFiles(terms.parts[len(self.terms.parts) :])
         self.terms = merged(self.workspace, new, self.terms, self.settings.yield_point)
 
     def _take_dropped(self, keys: Collection[str], dropped: Mapping[str, Dropped]) -> None:
-        """Replace the bindings that evaluation errors of some rules dropped."""
+        """Replace the bindings that evaluation errors of these rules dropped."""
         for key in keys:
             self.state.dropped.pop(key, None)
         self.state.dropped.update(dropped)
 
     def _introduce(self) -> None:
-        """Write the terms that rules mention for the first time.
-
-        Those of all rules: a term that one rule mentions may be what another computes.
-        """
+        """Write the new terms of all rules: a term that one rule mentions may be computed by another."""
         workspace = self.workspace
         new = [term for term in self.state.keys if term not in self.introduced]
         if new:
@@ -472,5 +469,5 @@ class _Propagation:
 
 
 def _unwatched(rounds: int, facts: int) -> None:
-    """Let partitions run on: they have no rounds in common."""
+    """Check no limits between rounds: partitions have no rounds in common."""
     del rounds, facts

@@ -1,8 +1,8 @@
-"""Schedules a change: which of the waiting nodes the next step takes, and by which strategy.
+"""The scheduler of a change: which of the waiting nodes the next step evaluates, and by which strategy.
 
 A step is a region of nodes in one task, on all rows that they read or on a slice of them; or nodes that are
-partitioned together; or one node by a plan or semi-naive rounds (`evaluate.strategy`). The choice follows
-from how many rows the nodes read and are expected to derive (`Estimates`). `propagate` takes the step.
+partitioned together; or one node by a plan or semi-naive rounds (`evaluate.strategy`). The scheduler decides
+by how many rows the nodes read and are expected to derive (`Estimates`). `propagate` takes the step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zodiacedge.plan.partition import PartitionedRelation
     from zodiacedge.terms import Term
 
-# How many facts a recursive node is expected to derive from each that it reads, when nothing else is known.
+# How many facts a recursive node without a segment is expected to derive from each that it reads.
 _GROWTH = 10
 # A relation, or a class of it.
 _Source = tuple[Relation, "int | None"]
@@ -39,25 +39,25 @@ _Source = tuple[Relation, "int | None"]
 
 @dataclass(frozen=True)
 class ScheduledStep:
-    """The nodes that come next: in one task where no strategy is given, on a slice or on all rows."""
+    """The nodes of the next step: without a strategy, in one task on a slice or on all rows."""
 
     nodes: Sequence[HyperNode]
     strategy: NodeStrategy | None = None
     looked_up: LookedUp | None = None
     rows: int = 0
-    """How many rows they read and are expected to derive."""
+    """The estimate of the rows that they read and derive."""
 
 
 @dataclass
 class Scheduler:
-    """Schedules step after step, by what each node has so far."""
+    """Schedules the steps of a change."""
 
     state: ChangeState
-    # Nodes for which too many rows would have to be looked up.
+    # Nodes that need too many rows for a slice.
     _not_sliced: set[int] = field(default_factory=set)
 
     def next(self, nodes: Sequence[HyperNode]) -> ScheduledStep:
-        """Return the step for the first of the waiting nodes, which are in topological order."""
+        """Return the step for the first of the waiting nodes, given in topological order."""
         options, before = self.state.workspace.options, self.state.before
         # One task maintains nodes from the old version.
         estimates = self._estimates((before.explicit_files, *before.segments.values()))
@@ -75,7 +75,7 @@ class Scheduler:
             return ScheduledStep(nodes[: looked_up.nodes], looked_up=looked_up, rows=estimates.total)
         if fitting < len(nodes) and options.strategy in {"choose", "partitioned"}:
             step = self._partitioned(nodes)
-            # A partition is as quick as one task, and many run at a time.
+            # A partition takes as long as one task, and many run in parallel.
             if len(step.nodes) > fitting:
                 return ScheduledStep(step.nodes, rows=step.rows) if options.gathers(step.rows) else step
         if fitting:
@@ -85,11 +85,11 @@ class Scheduler:
         return ScheduledStep(nodes[:1], strategy, rows=estimates.total)
 
     def stop_slicing(self, nodes: Iterable[HyperNode]) -> None:
-        """Take another strategy for these nodes from here on: a slice is not enough."""
+        """Stop maintaining these nodes on a slice: they need too many rows."""
         self._not_sliced.update(node.id for node in nodes)
 
     def _partitioned(self, nodes: Sequence[HyperNode]) -> ScheduledStep:
-        """Return the nodes that can be partitioned together and wait for no other node."""
+        """Return the step of all nodes that can be partitioned together and wait for no other node."""
         options = self.state.workspace.options
         estimates = self._estimates()
 
@@ -110,7 +110,7 @@ class Scheduler:
         )
 
     def _look_up(self, nodes: Sequence[HyperNode]) -> LookedUp | None:
-        """Look up the rows that as many of the nodes need as can be maintained on a slice."""
+        """Look up the slice for the first nodes, as many as can be maintained on one."""
         kept = list(takewhile(self._can_be_sliced, nodes))
         if not kept:
             return None
@@ -142,9 +142,9 @@ class Scheduler:
 class Estimates:
     """Estimates how many rows a region of nodes reads and derives, node after node.
 
-    A node that was evaluated before is expected to derive as much again. Another one is expected to derive as
-    many facts as the smallest atom of each rule matches, and some times more where it is recursive; what
-    nodes before it in the region are expected to derive counts for what it reads.
+    A node with a segment is expected to derive as many facts again; any other, as many as the smallest atom
+    of each rule matches, times a growth factor where it is recursive. The facts that a node is expected to
+    derive count for the nodes after it.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Estimates:
         keys: Mapping[Term, int],
         before: Iterable[Segment] = (),
     ) -> None:
-        """Count the rows of the owners; with those of a version before, the larger count of the two."""
+        """Count the rows of all owners; of two versions, the larger count."""
         self._keys = keys
         self._existing = _counted((explicit, *segments.values())) | _counted(before)
         self._expected: Counter[_Source] = Counter()
@@ -163,7 +163,7 @@ class Estimates:
         self.total = 0
 
     def add(self, rules: Sequence[Rule], kept: Segment | None) -> None:
-        """Take a node, with its segment if it was evaluated before."""
+        """Add a node, with its segment if it was evaluated before."""
         for atom in (atom for rule in rules for atom in body_atoms(rule.body)):
             source = self._source(atom)
             if source not in self._read:
@@ -186,7 +186,7 @@ class Estimates:
                 self._expected_of_any_class += derived
 
     def existing(self, relation: Relation, member_of: int | None) -> int:
-        """Return how many facts of a relation, or of a class of it, the owners have."""
+        """Return the number of facts that all owners have of a relation, or of a class of it."""
         return self._existing[relation, member_of]
 
     def _size(self, atom: Atom) -> int:

@@ -1,13 +1,13 @@
-"""A small change of a large store: which rows its nodes need, looked up by key, round after round.
+"""Looks up by key the rows that a small change of large relations needs, in rounds.
 
-The rows that came and went lead to others (`demand`), which are looked up (`slices`), and lead further. When
-nothing is left to look up, the nodes can be maintained in one task on what was found. It is given up as soon
-as it is not small: then as many nodes as could be followed are maintained so, or none.
+The inserted and deleted rows demand others (`demand`), which are looked up (`lookup.by_key`) and demand more.
+When no demand is left, one task can maintain the nodes on the slice of rows that was looked up. Where the
+rows are too many, only the nodes before the first that demands too many are maintained on the slice, or none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,26 +32,25 @@ if TYPE_CHECKING:
 
 # Files of rows, by relation.
 RelationFiles = dict[Relation, tuple[DataFile, ...]]
-_NOTHING = Segment()
-# So many times somebody looks up where the last time led to.
+_EMPTY = Segment()
 _MOST_ROUNDS = 16
 
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What was looked up for some nodes."""
+    """The slice of rows that nodes need."""
 
     nodes: int
-    """How many of the nodes need no more than this."""
+    """How many of the nodes need no other rows."""
     rows: Mapping[str, Columns]
-    """The rows that they need, by file."""
+    """The rows by file."""
     count: int
     rounds: int
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a change is about: the nodes it may reach, who had what before, and who has what after it."""
+    """The nodes that a change may affect, and the files of all owners before and after the change."""
 
     workspace: Workspace
     yield_point: YieldPoint
@@ -60,34 +59,34 @@ class Scope:
     before: Owners
     after: Owners
     relations: Collection[Relation]
-    """All relations that matter."""
+    """The relations that the nodes read or derive, and those that the change is of."""
 
     def changed(self) -> list[tuple[Segment, Segment]]:
-        """Return what owners outside the nodes had before the change and have after it, if that differs."""
+        """Return the old and new segments of changed owners outside the nodes."""
         inside = {frozenset(rules) for rules in self.nodes}
         sides = (
-            (self.before.get(owner, _NOTHING), self.after.get(owner, _NOTHING))
+            (self.before.get(owner, _EMPTY), self.after.get(owner, _EMPTY))
             for owner in {**self.before, **self.after}
             if owner not in inside
         )
         return [(was, will) for was, will in sides if was is not will]
 
     def contents(self, source: Source) -> Sequence[SignedFiles]:
-        """Return all that any owner has or had of a source."""
+        """Return the files of a source, a relation or an aggregate's rule, of all owners before and after."""
         if isinstance(source, str):
-            home = next(frozenset(rules) for rules in self.nodes if source in rules)
-            rows = self.before[home].aggregate_rows.get(source)
+            node = next(frozenset(rules) for rules in self.nodes if source in rules)
+            rows = self.before[node].aggregate_rows.get(source)
             return [rows] if rows is not None else []
         return self._contents.get(source, ())
 
     @cached_property
     def _contents(self) -> dict[Relation, list[SignedFiles]]:
-        found: dict[Relation, dict[SignedFiles, None]] = {relation: {} for relation in self.relations}
-        for one in (*self.before.values(), *self.after.values()):
-            for relation, content in one.contents.items():
-                if content.layers and relation in found:
-                    found[relation][content] = None
-        return {relation: list(contents) for relation, contents in found.items()}
+        distinct: dict[Relation, dict[SignedFiles, None]] = {relation: {} for relation in self.relations}
+        for owner in (*self.before.values(), *self.after.values()):
+            for relation, content in owner.contents.items():
+                if content.layers and relation in distinct:
+                    distinct[relation][content] = None
+        return {relation: list(contents) for relation, contents in distinct.items()}
 
     def width(self, source: Source) -> int:
         """Return how many columns the files of a source have."""
@@ -100,16 +99,16 @@ class Scope:
 
 
 def look_up(scope: Scope) -> LookedUp | None:
-    """Look up what maintaining nodes needs; None if that is not little."""
+    """Look up the rows that maintaining nodes needs; None if they are too many."""
     try:
-        came, went = _Moved(scope).found()
+        inserted, deleted = _ChangedRows(scope).read()
     except TooManyError:
         return None
     slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
     most = len(scope.nodes)
     for rounds in range(_MOST_ROUNDS):
         scope.yield_point.yield_to_waiters()
-        demands = demands_of(scope.nodes[:most], scope.keys, _Found(scope, slice_), came, went)
+        demands = demands_of(scope.nodes[:most], scope.keys, _SliceRows(scope, slice_), inserted, deleted)
         most = min(most, len(demands) - 1)
         if not most:
             return None
@@ -118,95 +117,86 @@ def look_up(scope: Scope) -> LookedUp | None:
         try:
             slice_.fetch(_merged(demands[: most + 1]))
         except TooManyError as problem:
-            # Whoever asked last asked for most.
-            most = max(n for n, one in enumerate(demands[: most + 1]) if problem.source in one) - 1
+            # The last node that demands the source demands most of it.
+            most = max(n for n, demand in enumerate(demands[: most + 1]) if problem.source in demand) - 1
             if most <= 0:
                 return None
     return None
 
 
 def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
-    """Return what became visible and what is visible no more, of all that any owner gained or lost.
-
-    None if that is not little.
-    """
+    """Write the rows that became visible, and those that are visible no more; None if too many changed."""
     slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
     try:
-        came, went = _Moved(scope).found()
-        wants = demands_of((), scope.keys, _Found(scope, slice_), came, went)[0]
-        slice_.fetch(wants)
+        inserted, deleted = _ChangedRows(scope).read()
+        slice_.fetch(demands_of((), scope.keys, _SliceRows(scope, slice_), inserted, deleted)[0])
     except TooManyError:
         return None
-    found: tuple[RelationFiles, RelationFiles] = ({}, {})
-    known = _Found(scope, slice_)
-    for relation in {**came, **went}:
-        moved = came.get(relation, set()) | went.get(relation, set())
+    net: tuple[RelationFiles, RelationFiles] = ({}, {})
+    known = _SliceRows(scope, slice_)
+    for relation in {**inserted, **deleted}:
+        changed = inserted.get(relation, set()) | deleted.get(relation, set())
         before, after = known.before(relation), known.after(relation)
-        for side, rows in zip(found, (moved & after - before, moved & before - after), strict=True):
+        for side, rows in zip(net, (changed & after - before, changed & before - after), strict=True):
             if rows:
-                side[relation] = (_written(scope.workspace, relation, rows),)
-    return found
+                side[relation] = (_write(scope.workspace, relation, rows),)
+    return net
 
 
-def _written(workspace: Workspace, relation: Relation, rows: set[Row]) -> DataFile:
+def _write(workspace: Workspace, relation: Relation, rows: set[Row]) -> DataFile:
     columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
     return workspace.adopt(workspace.scratch.folder.write_rows(relation, columns or [np.zeros(1, np.int64)]))
 
 
 def _merged(demands: Iterable[Demand]) -> Demand:
-    found: Demand = {}
+    merged: Demand = {}
     for demand in demands:
         for source, wants in demand.items():
-            there = found.setdefault(source, {})
             for columns, values in wants.items():
-                there[columns] = there.get(columns, set()) | values
-    return found
+                merged.setdefault(source, {}).setdefault(columns, set()).update(values)
+    return merged
 
 
-@dataclass
-class _Moved:
-    """Finds the rows that came and went outside the nodes."""
+class _ChangedRows:
+    """Reads the rows inserted and deleted by owners outside the nodes, up to a limit."""
 
-    scope: Scope
-    left: int = field(init=False)
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._left = scope.workspace.options.driver_rows
 
-    def __post_init__(self) -> None:
-        self.left = self.scope.workspace.options.driver_rows
-
-    def found(self) -> tuple[Rows, Rows]:
-        came: Rows = {}
-        went: Rows = {}
-        for was, will in self.scope.changed():
-            for relation in self.scope.relations:
+    def read(self) -> tuple[Rows, Rows]:
+        """Return the inserted and the deleted rows; raise if they are too many."""
+        inserted: Rows = {}
+        deleted: Rows = {}
+        for was, will in self._scope.changed():
+            for relation in self._scope.relations:
                 if was.content(relation) != will.content(relation):
                     plus, minus = self._difference(relation, was.content(relation), will.content(relation))
-                    came.setdefault(relation, set()).update(plus)
-                    went.setdefault(relation, set()).update(minus)
-        return came, went
+                    inserted.setdefault(relation, set()).update(plus)
+                    deleted.setdefault(relation, set()).update(minus)
+        return inserted, deleted
 
     def _difference(
         self, relation: Relation, was: SignedFiles, will: SignedFiles
     ) -> tuple[set[Row], set[Row]]:
         more, less = was.moved(will)
-        pieces = [np.stack(self._columns(relation, part), axis=1) for part in (*more, *less)]
+        pieces = [np.stack(self._columns(relation, file), axis=1) for file in (*more, *less)]
         signs = np.repeat([1] * len(more) + [-1] * len(less), [len(rows) for rows in pieces])
-        nothing = np.zeros((0, relation.width), np.int64)
-        rows, counts = consolidated(np.concatenate((nothing, *pieces)), signs)
+        empty = np.zeros((0, relation.width), np.int64)
+        rows, counts = consolidated(np.concatenate((empty, *pieces)), signs)
         plus, minus = (_as_rows(relation, map(tuple, rows[counts * sign > 0].tolist())) for sign in (1, -1))
         return plus, minus
 
-    def _columns(self, relation: Relation, part: DataFile) -> Columns:
-        self.left -= part.rows
-        columns = None
-        if self.left >= 0:
-            columns = matching(part.path, relation.width, {(): {()}}, part.rows)
+    def _columns(self, relation: Relation, file: DataFile) -> Columns:
+        self._left -= file.rows
+        columns = matching(file.path, relation.width, {(): {()}}, file.rows) if self._left >= 0 else None
         if columns is None:
             raise TooManyError(relation)
         return columns
 
 
-class _Found:
-    """What was looked up so far, as `demand` asks for it."""
+class _SliceRows:
+    """The rows looked up so far, as the demand analysis reads them (`demand.Known`)."""
 
     def __init__(self, scope: Scope, slice_: RowSlice) -> None:
         self._scope = scope
@@ -216,35 +206,35 @@ class _Found:
         self._own: dict[tuple[frozenset[str], Relation], set[Row]] = {}
 
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
-        """Whether all rows that have some values were looked up."""
+        """Whether all rows with these values were looked up."""
         return self._slice.covers(source, columns, values)
 
     def present(self, source: Source) -> set[Row]:
-        """Return the rows of a source that some owner has, before the change or after it."""
+        """Return the rows of a source that any owner has, before the change or after it."""
         if source not in self._present:
             self._present[source] = self._union(source, self._scope.contents(source))
         return self._present[source]
 
     def before(self, relation: Relation) -> set[Row]:
-        """Return the rows of a relation that some owner had before the change."""
+        """Return the rows of a relation that any owner had before the change."""
         if relation not in self._before:
-            contents = [one.content(relation) for one in self._scope.before.values()]
+            contents = [owner.content(relation) for owner in self._scope.before.values()]
             self._before[relation] = self._union(relation, contents)
         return self._before[relation]
 
     def after(self, relation: Relation) -> set[Row]:
-        """Return the rows of a relation that some owner has after the change."""
-        return self._union(relation, [one.content(relation) for one in self._scope.after.values()])
+        """Return the rows of a relation that any owner has after the change."""
+        return self._union(relation, [owner.content(relation) for owner in self._scope.after.values()])
 
     def own(self, keys: frozenset[str], relation: Relation) -> set[Row]:
         """Return the rows of a relation that a node had before the change."""
         if (keys, relation) not in self._own:
-            content = self._scope.before.get(keys, Segment()).content(relation)
+            content = self._scope.before.get(keys, _EMPTY).content(relation)
             self._own[keys, relation] = self._union(relation, [content])
         return self._own[keys, relation]
 
     def size(self, atom: Atom) -> int:
-        """Return how many rows an atom reads, about."""
+        """Estimate how many rows an atom reads."""
         relation = Relation.of(atom)
         contents = self._scope.contents(relation)
         if relation.typed and not isinstance(atom.args[1], Variable):
@@ -253,15 +243,12 @@ class _Found:
         return sum(content.rows for content in contents)
 
     def _union(self, source: Source, contents: Iterable[SignedFiles]) -> set[Row]:
-        found: set[Row] = set()
-        for content in contents:
-            found |= self._slice.held(content)
-        return _as_rows(source, found)
+        return _as_rows(source, set().union(*(self._slice.held(content) for content in contents)))
 
 
 def _as_rows(source: Source, rows: Iterable[Row]) -> set[Row]:
-    """Return rows as facts have them: those of a proposition have no terms."""
-    found = set(rows)
+    """Return stored rows as rows of facts: that of a proposition has no terms."""
+    distinct = set(rows)
     if isinstance(source, Relation) and not source.arity:
-        return {()} if found else set()
-    return found
+        return {()} if distinct else set()
+    return distinct

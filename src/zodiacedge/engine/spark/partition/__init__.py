@@ -1,5 +1,5 @@
-"""Hash partitioning of relations by an argument that rules hand down (`plan.partition` finds it).
+"""Hash partitioning of relations by an argument that rules pass on from body to head (`plan.partition`).
 
 shuffle      the shuffle: files in, a block per partition out
-merge_terms  new terms merged into those that are known
+merge_terms  merging new terms into the known ones
 """

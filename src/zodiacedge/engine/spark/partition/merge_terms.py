@@ -1,4 +1,4 @@
-"""Merges new terms into the known ones: each once, and no two with one fingerprint."""
+"""Merges new terms into the known ones: each term once, and no two terms with the same fingerprint."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def merged(workspace: Workspace, new: TermFiles, known: TermFiles, yield_point: 
     if not new.rows:
         return known
     rows = new.rows + known.rows
-    work = _MergeTask(new, known, workspace.scratch.folder)
-    # A few are looked up in sorted files.
+    task = _MergeTask(new, known, workspace.scratch.folder)
+    # A few terms are looked up in the sorted files.
     if new.rows <= FEW or rows <= workspace.options.gather_rows:
-        written = [workspace.jobs.one(_compared, work, "comparing terms", yield_point)]
+        written = [workspace.jobs.one(_write_new, task, "comparing terms", yield_point)]
     else:
-        # Equal terms have equal fingerprints: every task has a range of them.
+        # Equal terms have equal fingerprints: each task compares a range of them.
         ranges = workspace.hashing.ranges(partition_count(workspace, rows))
-        tasks = [replace(work, within=range_) for range_ in ranges]
-        written = workspace.jobs.each(_compared, tasks, "comparing terms", yield_point)
-    return TermFiles((*known.parts, *(workspace.adopt(part) for part in written if part.rows)))
+        tasks = [replace(task, within=range_) for range_ in ranges]
+        written = workspace.jobs.each(_write_new, tasks, "comparing terms", yield_point)
+    return TermFiles((*known.parts, *(workspace.adopt(file) for file in written if file.rows)))
 
 
-def _compared(work: _MergeTask) -> DataFile:
+def _write_new(task: _MergeTask) -> DataFile:
     """Write the terms that are not known yet."""
-    new = work.new.read(within=work.within)
-    return write_terms(work.folder, unseen(new, work.known, work.within))
+    new = task.new.read(within=task.within)
+    return write_terms(task.folder, unseen(new, task.known, task.within))
 
 
 def terms_frame(workspace: Workspace, terms: TermFiles) -> DataFrame:
-    """Return the entries of terms as a data frame."""
-    paths = [spark_path(part.path) for part in terms.parts]
+    """Return the entries of terms as a DataFrame."""
+    paths = [spark_path(file.path) for file in terms.parts]
     return workspace.jobs.session.read.schema(_ENTRIES).parquet(*paths)

@@ -39,7 +39,7 @@ _PARTITIONS_PER_CORE = 2
 class ShuffleInput:
     """A file of a relation, and the position of its partition key."""
 
-    part: DataFile
+    file: DataFile
     relation: Relation
     position: int
     classes: Classes = None
@@ -48,7 +48,7 @@ class ShuffleInput:
 
 @dataclass(frozen=True)
 class _ShuffleTask:
-    """A task: files to divide among so many partitions."""
+    """A task: files to hash-partition."""
 
     inputs: tuple[ShuffleInput, ...]
     partitions: int
@@ -87,7 +87,7 @@ class Shuffled(NamedTuple):
 
 
 def partition_count(workspace: Workspace, rows: int) -> int:
-    """Return how many partitions so many rows need: each fits one task, and every core has some."""
+    """Return the number of partitions for so many rows: each fits one task, and all cores have work."""
     most, cores = workspace.options.gather_rows, workspace.jobs.cores
     if not most or workspace.options.strategy != "choose":
         return cores * _PARTITIONS_PER_CORE
@@ -101,9 +101,8 @@ def shuffle(
     """Hash-partition the rows of files: one job."""
     if not inputs:
         return Shuffled(((),) * partitions, ())
-    grouped = groups(
-        inputs, lambda one: one.part.rows, tasks_for(workspace, sum(one.part.rows for one in inputs))
-    )
+    rows = sum(read.file.rows for read in inputs)
+    grouped = groups(inputs, lambda read: read.file.rows, tasks_for(workspace, rows))
     tasks = [_ShuffleTask(tuple(group), partitions, workspace.scratch.folder) for group in grouped]
     written = workspace.jobs.each(_write_blocks, tasks, "shuffling facts", yield_point)
     held = tuple(workspace.adopt(DataFile(file.path, int(file.counts.sum()))) for file in written)
@@ -117,13 +116,13 @@ def shuffle(
 
 
 def _write_blocks(task: _ShuffleTask) -> _Written:
-    """Write the rows of files, those of one partition together."""
+    """Write the rows of files, a block per partition."""
     counts = np.zeros((task.partitions, len(task.inputs)), np.int64)
     pieces: list[tuple[Columns, Keys]] = []
-    for number, file in enumerate(task.inputs):
-        columns = read_file(file.part, file.relation.width, file.classes)
+    for number, read in enumerate(task.inputs):
+        columns = read_file(read.file, read.relation.width, read.classes)
         # Fingerprints are hashes already.
-        targets = (columns[file.position] % task.partitions).astype(np.min_scalar_type(task.partitions))
+        targets = (columns[read.position] % task.partitions).astype(np.min_scalar_type(task.partitions))
         order = np.argsort(targets, kind="stable")
         counts[:, number] = np.bincount(targets, minlength=task.partitions)
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[:, number])))
@@ -139,18 +138,18 @@ def _write_blocks(task: _ShuffleTask) -> _Written:
 
 
 def _block(task: _ShuffleTask, written: _Written, number: int) -> Block:
-    widths = np.array([file.relation.width for file in task.inputs], np.int64)
+    widths = np.array([read.relation.width for read in task.inputs], np.int64)
     before = int((written.counts[:number] * widths).sum()) * _BYTES
     rows = tuple(
-        (file.part.path, file.relation, int(count))
-        for file, count in zip(task.inputs, written.counts[number], strict=True)
+        (read.file.path, read.relation, int(count))
+        for read, count in zip(task.inputs, written.counts[number], strict=True)
         if count
     )
     return Block(written.path, before, rows)
 
 
 class PartitionReader(SignedFileReader):
-    """Reads the rows of one partition: of partitioned files its own, of broadcast relations all."""
+    """Reads the rows of one partition: its blocks of partitioned files, and all of broadcast relations."""
 
     def __init__(self, partition: PartitionInput) -> None:
         """Read the blocks of a partition."""
@@ -161,7 +160,7 @@ class PartitionReader(SignedFileReader):
             self._partitioned |= _read(block)
 
     def _part(self, part: DataFile, relation: Relation, classes: Classes) -> Columns:
-        del classes  # the blocks have no others
+        del classes  # The shuffle has filtered them.
         own = self._partitioned.get((part.path, relation))
         pieces = [] if own is None else [own]
         if relation in self._broadcast:

@@ -1,5 +1,5 @@
-"""States of the engine `spark` in a store.
+"""Persistence of states of the engine `spark` in a store.
 
 files    tasks that read and write the files of a store
-adapter  the interface of `engine.persistence`, on these
+adapter  the interface of `engine.persistence`
 """

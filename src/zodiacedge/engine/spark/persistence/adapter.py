@@ -1,4 +1,4 @@
-"""How the states of the engine `spark` are kept in a store: tasks read and write its files."""
+"""The persistence adapter of the engine `spark`: tasks read and write the files of a store."""
 
 from __future__ import annotations
 
@@ -33,38 +33,38 @@ if TYPE_CHECKING:
     Layers = tuple[tuple[bool, DataFile], ...]
 
 _EXPLICIT: frozenset[str] = frozenset()
-# Files of fewer bytes than this together are read by the driver; a task reads about as many.
+# The driver reads at most so many bytes itself; a task reads about as many.
 _BYTES_PER_TASK = 8 << 20
-# A partition of a holder with at most so many rows is written as a whole when it changes.
+# A partition of a holder with at most so many rows is rewritten when it changes.
 _REWRITTEN = 50_000
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The rows of a holder, and those of its files that have rows of the partition."""
+    """The rows of a holder, and its files that have rows of the partition."""
 
     held: Held
     layers: Layers
 
 
 class SparkPersistence:
-    """Lets tasks read and write the files of a store."""
+    """The persistence adapter of the engine `spark`."""
 
     captures = False
 
-    # Out of a store.
+    # Reading a store.
 
     def restored(self, empty: SparkState, partitions: Partitions, info: RestoreInfo) -> SparkState:
-        """Return a state with the facts of partitions, from an empty one; nothing is evaluated."""
+        """Return an empty state with the facts of partitions added; no rule is evaluated."""
         workspace = empty.workspace
         loaded = _checked(_loaded(workspace, partitions))
         contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
         names = ClassNames({})
-        for one in loaded:
-            names = names.with_terms(one.names)
-            for holder, file in one.rows.items():
+        for result in loaded:
+            names = names.with_terms(result.names)
+            for holder, file in result.rows.items():
                 contents.setdefault(holder.owner, {}).setdefault(holder, []).append(workspace.adopt(file))
-        terms = TermFiles(tuple(workspace.adopt(one.terms) for one in loaded if one.terms.rows))
+        terms = TermFiles(tuple(workspace.adopt(result.terms) for result in loaded if result.terms.rows))
         if len(terms.parts) > 1:
             terms = merged(workspace, terms, TermFiles(), ALONE)
         segments = {keys: _segment(keys, info.rules, contents.pop(keys, {})) for keys in _owners(info)}
@@ -83,31 +83,31 @@ class SparkPersistence:
 
     def add_partition(self, batch: SparkBatch, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a partition to a batch."""
-        EmbeddedPersistence().add_partition(batch.given, key, table)
+        EmbeddedPersistence().add_partition(batch.values, key, table)
 
     def add_partitions(self, batch: SparkBatch, partitions: Partitions) -> None:
         """Add the facts of files to a batch: tasks read them, however few they are."""
-        for one in _checked(_loaded_by_tasks(batch.workspace, partitions)):
-            rows = {holder.relation: file for holder, file in one.rows.items()}
-            batch.take(rows, one.terms, one.names)
+        for result in _checked(_loaded_by_tasks(batch.workspace, partitions)):
+            rows = {holder.relation: file for holder, file in result.rows.items()}
+            batch.take(rows, result.terms, result.names)
 
     # Counts.
 
     def counts(self, state: SparkState) -> tuple[int, int]:
-        """Return the number of explicit facts, and that of the facts of all segments together."""
+        """Return the number of explicit facts, and the sum of the sizes of all segments."""
         return state.explicit_files.rows, sum(segment.rows for segment in state.segments.values())
 
     def counts_after(self, fact_delta: SparkFactDelta, uncommitted: SparkUncommitted) -> tuple[int, int]:
-        """Return the same of the state that a change leads to."""
+        """Return the counts of the state after a change."""
         del fact_delta
         return self.counts(uncommitted.after)
 
     def seconds(self, state: SparkState) -> dict[frozenset[str], float]:
-        """Return nothing: the seconds of a node on a cluster do not hold elsewhere."""
+        """Return no measurements: those of one cluster do not hold on another."""
         del state
         return {}
 
-    # Into a store.
+    # Writing a store.
 
     def explicit_delta(
         self, fact_delta: SparkFactDelta, write: PartitionWriter
@@ -127,15 +127,15 @@ class SparkPersistence:
 
     def signatures(self, state: SparkState, rules: Mapping[str, Rule]) -> dict[PartitionKey, Signature]:
         """Return the files of each partition that has rows."""
-        found: dict[PartitionKey, Signature] = {}
+        signatures: dict[PartitionKey, Signature] = {}
         for owner, segment in ((_EXPLICIT, state.explicit_files), *state.segments.items()):
             kind: Kind = "derived" if owner else "explicit"
             for relation, content in segment.contents.items():
                 held = Held(Holder(kind, owner, relation), content)
-                found |= _members(state, held) if relation.typed else _whole(held)
+                signatures |= _by_class(state, held) if relation.typed else _single(held)
             for rule, content in segment.aggregate_rows.items():
-                found |= _whole(Held(Holder("aggregate", owner, _rows_of(rule, rules)), content))
-        return found
+                signatures |= _single(Held(Holder("aggregate", owner, _rows_of(rule, rules)), content))
+        return signatures
 
     def changed_partitions(
         self,
@@ -147,11 +147,11 @@ class SparkPersistence:
     ) -> Iterator[tuple[PartitionKey, PartitionFiles]]:
         """Write the partitions whose signatures changed, and yield their files.
 
-        A large partition that only gained rows gets a file of those beside the files it has.
+        A large partition that only gained rows keeps its files and gets another with those rows.
         """
         del engine_lock
         beside: dict[PartitionKey, bool] = {}
-        # Classes of one holder are read together.
+        # The classes of one holder are read together.
         wanted: dict[tuple[Holder, Layers], set[int] | None] = {}
         for key, signature in now.items():
             was = before.get(key)
@@ -161,18 +161,18 @@ class SparkPersistence:
             more = signature.layers[len(layers) :]
             held = signature.held
             gained = bool(layers) and signature.layers[: len(layers)] == layers
-            beside[key] = gained and held.content.rows > _REWRITTEN and all(came for came, _ in more)
+            beside[key] = gained and held.content.rows > _REWRITTEN and all(plus for plus, _ in more)
             source = held.holder, more if beside[key] else held.content.layers
             if held.classes is None:
                 wanted[source] = None
             else:
                 wanted[source] = (wanted.get(source) or set()) | held.classes
-        asked = [
+        wanted_rows = [
             Held(holder, SignedFiles(layers), None if classes is None else frozenset(classes))
             for (holder, layers), classes in wanted.items()
         ]
         files: dict[PartitionKey, list[PartitionFile]] = {}
-        for key, file in _written(state.workspace, asked, state.terms, write):
+        for key, file in _written(state.workspace, wanted_rows, state.terms, write):
             files.setdefault(key, []).append(file)
         for key, written in files.items():
             yield key, PartitionFiles(tuple(written), beside[key])
@@ -191,18 +191,18 @@ def _loaded_by_tasks(workspace: Workspace, partitions: Partitions) -> list[Loade
     """Read files by tasks of about the same size."""
     sizes = dict(zip(partitions.files, partitions.sizes(), strict=True))
     most = max(1, min(len(sizes), -(-sum(sizes.values()) // _BYTES_PER_TASK)))
-    work = [
-        Loading(partitions.chosen(files), workspace.scratch.folder, workspace.hashing)
-        for files in groups(sizes, sizes.__getitem__, most)
+    tasks = [
+        Loading(partitions.chosen(group), workspace.scratch.folder, workspace.hashing)
+        for group in groups(sizes, sizes.__getitem__, most)
     ]
-    return workspace.jobs.each(files.load, work, "reading a store")
+    return workspace.jobs.each(files.load, tasks, "reading a store")
 
 
 def _checked(loaded: list[Loaded]) -> list[Loaded]:
-    """Return the results of tasks, or raise if one of them met a bad partition."""
-    for one in loaded:
-        if one.bad:
-            raise BadPartitionError(one.bad)
+    """Return the results of tasks; raise if a task read a bad partition."""
+    for result in loaded:
+        if result.bad:
+            raise BadPartitionError(result.bad)
     return loaded
 
 
@@ -213,21 +213,21 @@ def _written(
     options = workspace.options
     small: list[Held] = []
     large: list[Held] = []
-    for one in held:
+    for owned in held:
         # A proposition has no terms that a plan could join it with.
-        fits = one.rows <= options.gather_rows or not one.holder.relation.arity
-        (small if fits else large).append(one)
-    if sum(one.rows for one in small) <= options.driver_rows:
+        fits = owned.rows <= options.gather_rows or not owned.holder.relation.arity
+        (small if fits else large).append(owned)
+    if sum(owned.rows for owned in small) <= options.driver_rows:
         written = files.write_partitions(Writing(ReadableRows(tuple(small), terms, workspace.hashing), write))
     else:
-        work = [
+        tasks = [
             Writing(ReadableRows(tuple(group), terms, workspace.hashing), write)
-            for group in groups(small, lambda one: one.rows, workspace.jobs.cores)
+            for group in groups(small, lambda owned: owned.rows, workspace.jobs.cores)
         ]
-        results = workspace.jobs.each(files.write_partitions, work, "writing a store")
+        results = workspace.jobs.each(files.write_partitions, tasks, "writing a store")
         written = [file for result in results for file in result]
-    for one in large:
-        written += files.write_by_plan(workspace, one, terms, write)
+    for owned in large:
+        written += files.write_by_plan(workspace, owned, terms, write)
     return written
 
 
@@ -240,13 +240,14 @@ def _owners(info: RestoreInfo) -> Iterator[frozenset[str]]:
 def _segment(
     owner: frozenset[str], rules: Mapping[str, Rule], contents: Mapping[Holder, Sequence[DataFile]]
 ) -> Segment:
-    """Return what an owner has."""
+    """Return the segment of an owner."""
     own = {holder: SignedFiles.of(*files) for holder, files in contents.items()}
-    hidden = {rule: SignedFiles() for rule in owner if rules[rule].aggregate}
-    hidden |= {h.relation.name: content for h, content in own.items() if h.kind == "aggregate"}
-    if not hidden.keys() <= owner:
-        raise KeyError(next(iter(hidden.keys() - owner)))
-    return Segment({h.relation: content for h, content in own.items() if h.kind != "aggregate"}, hidden)
+    aggregate_rows = {rule: SignedFiles() for rule in owner if rules[rule].aggregate}
+    aggregate_rows |= {h.relation.name: content for h, content in own.items() if h.kind == "aggregate"}
+    if not aggregate_rows.keys() <= owner:
+        raise KeyError(next(iter(aggregate_rows.keys() - owner)))
+    derived = {h.relation: content for h, content in own.items() if h.kind != "aggregate"}
+    return Segment(derived, aggregate_rows)
 
 
 def _rows_of(rule: str, rules: Mapping[str, Rule]) -> Relation:
@@ -256,23 +257,23 @@ def _rows_of(rule: str, rules: Mapping[str, Rule]) -> Relation:
     return Relation(rule, len(aggregate.groups) + len(aggregate.folds))
 
 
-def _whole(held: Held) -> dict[PartitionKey, Signature]:
+def _single(held: Held) -> dict[PartitionKey, Signature]:
     if not held.content.rows:
         return {}
     kind, owner, relation = held.holder
     return {PartitionKey(kind, owner, *relation): Signature(held, held.content.layers)}
 
 
-def _members(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
-    """Return the partitions of members: one for each class that is an IRI, one for all other classes."""
+def _by_class(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
+    """Return a partition for each class that is an IRI, and one for all other classes."""
     kind, owner, _ = held.holder
     content = held.content
     names = state.named(content.classes())
     grouped: dict[PartitionKey, set[int]] = {}
-    for one in content.classes():
-        grouped.setdefault(PartitionKey(kind, owner, *class_predicate(names[one])), set()).add(one)
-    found = {}
+    for class_ in content.classes():
+        grouped.setdefault(PartitionKey(kind, owner, *class_predicate(names[class_])), set()).add(class_)
+    signatures = {}
     for key, classes in grouped.items():
         layers = tuple(layer for layer in content.layers if classes & layer[1].classes.keys())
-        found[key] = Signature(Held(held.holder, content, frozenset(classes)), layers)
-    return found
+        signatures[key] = Signature(Held(held.holder, content, frozenset(classes)), layers)
+    return signatures

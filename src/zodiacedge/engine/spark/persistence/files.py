@@ -1,8 +1,8 @@
 """Tasks that read the partitions of a store into rows of fingerprints, and tasks that write them.
 
 A `Holder` names the owner of rows: the explicit facts, a node, or a rule with an aggregate. The driver reads
-and writes little itself, tasks with a dictionary of the embedded engine do more, and rows that are too many
-for a task are joined with their terms by a plan.
+and writes few rows itself; tasks translate more by a dictionary of the embedded engine; rows that are too
+many for a task are joined with their terms by a plan.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Written = list[tuple[PartitionKey, PartitionFile]]
 
-# So many rows become one file, where a plan writes them.
+# A plan writes so many rows to a file.
 _ROWS_PER_FILE = 1 << 20
 
 
@@ -60,7 +60,7 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True)
 class Held:
-    """Rows of a holder; of members, those of all classes or of some."""
+    """Rows of a holder: all, or for `rdf:type` those of some classes."""
 
     holder: Holder
     content: SignedFiles
@@ -68,18 +68,18 @@ class Held:
 
     @property
     def rows(self) -> int:
-        """The number of rows in the files."""
+        """The number of stored rows, plus and minus."""
         return self.content.stored
 
     @property
     def expected(self) -> int:
-        """The number of rows that the files come to."""
+        """The number of rows after the minus files are applied."""
         if self.classes is None:
             return self.content.rows
         return sum(count for key, count in self.content.classes().items() if key in self.classes)
 
 
-# Out of a store.
+# Reading a store.
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The result of a task: rows by holder, their terms, and the names of classes; or what is wrong."""
+    """The result of a task: rows by holder, their terms, and the names of classes; or an error."""
 
     rows: Mapping[Holder, DataFile] = field(default_factory=dict)
     terms: DataFile = field(default_factory=lambda: DataFile("", 0))
@@ -115,7 +115,7 @@ def _loaded(loading: Loading) -> Loaded:
     classes: set[int] = set()
     for key, table in loading.partitions:
         rows = columns.rows_of(dictionary, key, table)
-        # A store may come from elsewhere, and what stands twice would count twice.
+        # The store may be written by another program, and a duplicate would count twice.
         if Table(key.arity).insert(np.ascontiguousarray(rows)) != len(rows):
             raise BadPartitionError("a row occurs twice")
         holder = Holder(key.kind, key.owner, Relation(key.predicate, key.arity))
@@ -128,14 +128,14 @@ def _loaded(loading: Loading) -> Loaded:
     keys = loading.hashing.keys(dictionary)
     files = {}
     for holder, pieces in rows_of.items():
-        whole = np.concatenate(pieces)
-        keyed = [keys[whole[:, n]] for n in range(holder.relation.arity)] or [np.zeros(len(whole), np.int64)]
+        rows = np.concatenate(pieces)
+        keyed = [keys[rows[:, n]] for n in range(holder.relation.arity)] or [np.zeros(len(rows), np.int64)]
         files[holder] = loading.folder.write_rows(holder.relation, keyed)
     terms = write_terms(loading.folder, distinct(columns_of(dictionary, loading.hashing)))
     return Loaded(files, terms, {int(keys[number]): dictionary.decode(number) for number in classes})
 
 
-# Into a store.
+# Writing a store.
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class ReadableRows:
         """Yield the partitions that have rows, each once."""
         reader, translation = SignedFileReader(), Translation({}, self.hashing)
         reads = [
-            (one.holder, reader.read(one.holder.relation, one.content, one.classes)) for one in self.held
+            (rows.holder, reader.read(rows.holder.relation, rows.content, rows.classes)) for rows in self.held
         ]
         seen = [keys for keys in reader.seen() if len(keys)]
         if seen:
@@ -173,20 +173,20 @@ def write_partitions(writing: Writing) -> Written:
 
 
 def partitions_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """Yield rows of ids as partitions, members by class."""
+    """Yield rows of ids as partitions, those of `rdf:type` by class."""
     kind, owner, relation = holder
     store = Database(terms)
     if kind == "aggregate":
         if len(rows):
             yield PartitionKey(kind, owner, *relation), columns.table_of(store, TableName(*relation), rows)
         return
-    found: dict[PartitionKey, list[pa.Table]] = {}
-    for name, some in by_class(TableName(*relation), rows):
-        if len(some):
+    partitions: dict[PartitionKey, list[pa.Table]] = {}
+    for name, class_rows in by_class(TableName(*relation), rows):
+        if len(class_rows):
             key = PartitionKey(kind, owner, *store.predicate(name))
-            found.setdefault(key, []).append(columns.table_of(store, name, some))
+            partitions.setdefault(key, []).append(columns.table_of(store, name, class_rows))
     # Classes that are no IRIs are one partition together.
-    for key, tables in found.items():
+    for key, tables in partitions.items():
         yield key, pa.concat_tables(tables)
 
 
@@ -203,24 +203,21 @@ def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: Par
     task = _PlanWriter(held.holder, write)
     written = workspace.jobs.each_partition(task, chosen, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:
-        # A join passes over a fingerprint without a term, and the store would lose the row.
+        # The join drops a row with a fingerprint without a term.
         raise AssertionError("a fingerprint has no term")
     return written
 
 
 @dataclass(frozen=True)
 class _PlanWriter:
-    """The last stage of a plan: bindings of kinds, bits and texts into files of a store."""
+    """The last stage of a plan: writes rows of terms, as kinds, bits and texts, to files of a store."""
 
     holder: Holder
     write: PartitionWriter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[PartitionKey, PartitionFile]]:
-        for given in in_tables(batches, _ROWS_PER_FILE):
-            yield from self._written(given)
-
-    def _written(self, given: pa.Table) -> Iterator[tuple[PartitionKey, PartitionFile]]:
-        terms = TableTerms()
-        entered = enter_rows(given, self.holder.relation.arity, terms.dictionary)
-        for key, table in partitions_of(self.holder, np.stack(entered, axis=1), terms):
-            yield key, self.write(key, table)
+        for rows in in_tables(batches, _ROWS_PER_FILE):
+            terms = TableTerms()
+            ids = enter_rows(rows, self.holder.relation.arity, terms.dictionary)
+            for key, table in partitions_of(self.holder, np.stack(ids, axis=1), terms):
+                yield key, self.write(key, table)

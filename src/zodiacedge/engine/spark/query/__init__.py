@@ -1,5 +1,5 @@
 """Queries on Spark.
 
 one_task     a query in one task, by the embedded engine
-distributed  a query on more rows than one task takes
+distributed  a query on more rows than fit one task
 """

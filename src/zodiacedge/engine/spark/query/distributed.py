@@ -1,4 +1,4 @@
-"""A query on more rows than one task takes: its body as a plan, its answers as files, sorted in the end."""
+"""Answers a query on more rows than fit one task: by a plan, with the answers sorted by the driver."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 # Names that no predicate of a user can have.
 _ANSWERS = "answers to a query"
-_GIVEN = "values given to a query"
+_PARAMETERS = "values given to a query"
 
 
 class DistributedQuery:
-    """A resolved query on one state."""
+    """A resolved query on one version."""
 
     def __init__(
         self, state: SparkVersion, query: Query, parameters: tuple[Variable, ...], settings: Settings
@@ -51,19 +51,19 @@ class DistributedQuery:
         terms = state.terms
         if self._parameters:
             batch = SparkBatch(workspace)
-            batch.add([Fact(_GIVEN, tuple(values[v] for v in self._parameters))])
+            batch.add([Fact(_PARAMETERS, tuple(values[v] for v in self._parameters))])
             rows = batch.rows()
-            given = {relation: SignedFiles.of(*parts) for relation, parts in rows.parts.items()}
-            owners = {**owners, frozenset({_GIVEN}): Segment(given)}
+            contents = {relation: SignedFiles.of(*files) for relation, files in rows.files.items()}
+            owners = {**owners, frozenset({_PARAMETERS}): Segment(contents)}
             terms = TermFiles((*terms.parts, *rows.terms.parts))
-            body = (Atom(_GIVEN, self._parameters, query.span), *body)
+            body = (Atom(_PARAMETERS, self._parameters, query.span), *body)
         named = [*mentioned(body), *mentioned(query.columns)]
         refuse_clash(workspace.keys(named) | workspace.hashing.keys_of(values.values()), state.terms)
         if named:
             dictionary = Dictionary()
             dictionary.encode_all(dict.fromkeys(named))
-            part = write_terms(workspace.scratch.folder, columns_of(dictionary, workspace.hashing))
-            terms = TermFiles((*terms.parts, workspace.adopt(part)))
+            file = write_terms(workspace.scratch.folder, columns_of(dictionary, workspace.hashing))
+            terms = TermFiles((*terms.parts, workspace.adopt(file)))
 
         def watch(rounds: int, facts: int) -> None:
             del rounds, facts
@@ -72,10 +72,10 @@ class DistributedQuery:
         setting = Setting(workspace, self._settings, workspace.keys(named), owners, owners, watch)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
         result = Node({"": rule}, setting, terms).evaluate()
-        # No term that an expression made may have the fingerprint of another.
-        fresh = TermFiles(result.terms.parts[len(terms.parts) :])
-        merged(workspace, fresh, terms, self._settings.yield_point)
+        # Merging raises if a computed term has the fingerprint of another.
+        new_terms = TermFiles(result.terms.parts[len(terms.parts) :])
+        merged(workspace, new_terms, terms, self._settings.yield_point)
         relation = Relation(_ANSWERS, len(query.columns))
         facts = Lookup(workspace, result.terms).facts(relation, result.contents.values())
-        found = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
-        return Answer(tuple(found), result.dropped.get(""))
+        answers = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
+        return Answer(tuple(answers), result.dropped.get(""))

@@ -1,4 +1,4 @@
-"""A query answered in one task, by the embedded engine."""
+"""Answers a query in one task, by the embedded engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryTask:
-    """A resolved query, values for its parameters, and what it reads."""
+    """A task: a resolved query, values for its parameters, and its inputs."""
 
     query: Query
     values: Mapping[Variable, Term]
@@ -53,8 +53,8 @@ def run(task: QueryTask) -> Answer:
     if real:
         translation.load_values(reader.seen(), task.terms)
     tables = {
-        one.relation: union([read.table(translation) for read in found], one.relation.arity)
-        for one, found in reads.items()
+        i.relation: union([columns.table(translation) for columns in read], i.relation.arity)
+        for i, read in reads.items()
     }
     store = Database(translation.terms, segment_of(tables, translation))
     settings = Settings(task.registry, task.limits)
@@ -73,7 +73,7 @@ def _named(task: QueryTask, answer: Answer) -> Answer:
 
 
 def _key(term: Term) -> int:
-    number: Literal = term  # type: ignore[assignment] # a fingerprint is a number there
+    number: Literal = term  # type: ignore[assignment] # without values, a term is its fingerprint
     value = value_of(number)
     if not isinstance(value, int):
         raise TypeError(term)
