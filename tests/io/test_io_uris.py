@@ -78,13 +78,13 @@ def test_a_uri_that_leads_nowhere_is_told_as_it_was_given(tmp_path: Path) -> Non
     ["https://e.org/a.nt", "file://other/a.nt", "s3:///a.nt", "s3://a*/b.nt"],
 )
 def test_a_uri_that_no_file_is_read_from(uri: str) -> None:
-    problem("I021", lambda: read(uri), f"{uri} is not at a place", "s3://bucket/path")
+    problem("I021", lambda: read(uri), f"{uri} is not a location that files", "s3://bucket/path")
 
 
 def test_a_secret_in_a_uri_is_refused_and_not_told() -> None:
     with pytest.raises(LoadProblem) as caught:
         read("s3://me:key@bucket/a.nt")
-    assert "s3://…@bucket/a.nt is not at a place" in str(caught.value)
+    assert "s3://…@bucket/a.nt is not a location that files" in str(caught.value)
     assert "key" not in str(caught.value)
 
 

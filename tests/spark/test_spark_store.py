@@ -36,11 +36,11 @@ from zodiacedge.store.versions import replay
 from zodiacedge.terms import string
 
 if TYPE_CHECKING:
-    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.transaction import Transaction
     from zodiacedge.language.ast import Fact
 
