@@ -3,6 +3,7 @@
 A document runs from top to bottom in a temporary folder that holds a copy of `examples/`:
 
 - ```` ```python ```` blocks are executed, all in one namespace;
+- an ```` ```output ```` block is what the Python block above it prints;
 - in ```` ```console ```` blocks the lines after `$ ` are commands and the lines below a command are
   what it prints, where `...` (or `…`) stands for any text; nothing below means "not compared";
 - in ```` ```sh ```` blocks every line is a command, with or without `$ `, and nothing is compared;
@@ -17,6 +18,9 @@ A comment on the line before a block changes this, and is invisible on the page:
 
 from __future__ import annotations
 
+import contextlib
+import io
+import itertools
 import os
 import re
 import shutil
@@ -140,6 +144,7 @@ def run_command(command: Command, folder: Path, exit_code: int, place: str) -> N
 def run_document(markdown: str, name: str, folder: Path) -> int:
     """Run the blocks of a document in a folder; return how many were run."""
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = io.StringIO()
     count = 0
     for block in blocks(markdown):
         place = f"{name}:{block.line}"
@@ -152,8 +157,13 @@ def run_document(markdown: str, name: str, folder: Path) -> int:
         elif block.language == "python":
             # The empty lines make a traceback point at the line of the document.
             code = compile("\n" * block.line + block.text, name, "exec")
-            exec(code, namespace)  # noqa: S102 - the project's own documents
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(code, namespace)  # noqa: S102 - the project's own documents
             count += 1
+        elif block.language == "output":
+            shown = f"{place} shows other lines than the block above prints:\n{printed.getvalue()}"
+            assert agrees(block.text, printed.getvalue()), shown
         elif block.language in {"console", "sh"}:
             found = [c for c in commands(block) if c.text.split()[:1] and c.text.split()[0] in RUNS]
             for command in found:
@@ -181,6 +191,22 @@ def test_python_blocks_share_a_namespace(tmp_path: Path) -> None:
 def test_a_failing_python_block_fails(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         run_document("```python\n1 / 0\n```\n", "d.md", tmp_path)
+
+
+def test_an_output_block_is_what_the_python_block_above_prints(tmp_path: Path) -> None:
+    text = "```python\nprint('in 2 s')\n```\n\n```output\nin ... s\n```\n"
+    assert run_document(text, "d.md", tmp_path) == 1
+    with pytest.raises(AssertionError, match="other lines"):
+        run_document(text.replace("in ...", "at ..."), "d.md", tmp_path)
+
+
+def test_no_block_of_plain_text_follows_a_python_block() -> None:
+    """What a Python block prints is an output block; a text block has a title or its reason not to be run."""
+    for path in DOCUMENTS:
+        listed = list(blocks(path.read_text(encoding="utf-8")))
+        for above, below in itertools.pairwise(listed):
+            plain = below.language == "text" and not below.title and not below.skip
+            assert not (above.language == "python" and plain), f"{path.name}:{below.line}"
 
 
 def test_a_titled_block_is_a_file_for_the_commands_below(tmp_path: Path) -> None:

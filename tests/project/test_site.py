@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import zodiacedge
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -34,3 +36,10 @@ def test_no_page_fetches_a_style_a_script_or_a_picture_from_elsewhere(site: Path
     pages = list(site.rglob("*.html"))
     assert pages
     assert [f"{p.name}: {m}" for p in pages for m in fetched.findall(p.read_text(encoding="utf-8"))] == []
+
+
+def test_the_api_page_describes_every_public_name(site: Path) -> None:
+    page = (site / "api" / "index.html").read_text(encoding="utf-8")
+    described = {name.rsplit(".", 1)[-1] for name in re.findall(r'id="(zodiacedge\.[^"]+)"', page)}
+    assert {*zodiacedge.__all__} - described == {"open"}, "ze.open is described as open_kb"
+    assert "open_kb" in described
