@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import gc
 import random
-import re
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.parser import parse_program
+from zodiacedge_bench.workloads.churn import RULES_PER_COPY, copied_rules
 
 if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
 RULES = 10_000
 TRIALS = 200
-RULE_SET_2 = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules" / "rs2.rules"
 
 
 def keyed(text: str) -> dict[str, Rule]:
@@ -33,9 +31,7 @@ def keyed(text: str) -> dict[str, Rule]:
 
 def copies() -> str:
     """Return 556 renamed copies of rule set 2."""
-    text = RULE_SET_2.read_text(encoding="utf-8")
-    count = -(-RULES // 18)
-    return "\n".join(re.sub(r"\b([pr]\d+)\b", rf"\1_{copy}", text) for copy in range(count))
+    return copied_rules(-(-RULES // RULES_PER_COPY))
 
 
 def chain() -> str:

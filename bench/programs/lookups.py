@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import zodiacedge as ze
 from zodiacedge.language.printer import format_term
-from zodiacedge.workloads import lubm
+from zodiacedge_bench.workloads import lubm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

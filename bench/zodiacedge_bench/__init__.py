@@ -1,12 +1,14 @@
-"""The benchmarks (`zodiac bench`): workloads with known counts, on our engines and on others.
+"""The benchmarks: workloads with known counts, on our engines and on others.
 
-    measure  tasks, the clock, percentiles, the machine
-    changes  edits of rules and facts, beside an evaluation from scratch
-    peers    other engines on the same facts
-    report   tables, JSON, plots, targets
-    suites   one function per benchmark: `graphs`, `paper`, `lubm`, `churn`, `peers`
-    spark    the same on Spark, beside loops in PySpark
-    command  the command line
+    workloads  programs and generated data
+    measure    tasks, the clock, percentiles, the machine
+    changes    edits of rules and facts, beside an evaluation from scratch
+    peers      other engines on the same facts
+    report     tables, JSON, plots, targets
+    suites     one function per benchmark: `graphs`, `paper`, `lubm`, `churn`, `peers`
+    spark      the same on Spark, beside loops in PySpark
+    command    `zodiac bench`
+    generate   `zodiac generate`
 
-Only `command` prints.
+Only the commands print.
 """

@@ -20,7 +20,6 @@ The folders are the stages, in reading order; `docs/architecture.md` tells more:
     store      a knowledge base that outlives its process
     opening    `ze.open`
     pipeline   streams into a store, slices out of it
-    workloads  programs and data of the demo, the benchmarks and the tests
     cli        the command `zodiac`
     demo       the wind farm
 

@@ -8,7 +8,6 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.workloads import paper
 from zodiacedge_bench import suites
 from zodiacedge_bench.changes.edits import Edit
 from zodiacedge_bench.changes.experiment import ChangeFigure, Changes, Experiment, Published, Step
@@ -22,6 +21,7 @@ from zodiacedge_bench.measure.task import Task, graph_tasks, lubm_task
 from zodiacedge_bench.report.tables import change_table
 from zodiacedge_bench.report.targets import change_verdicts, limit_seconds
 from zodiacedge_bench.suites import Options
+from zodiacedge_bench.workloads import paper
 
 SMALL = Options(runs=1, small=True)
 CHAINS = Task("rs2 n=4", paper.rule_set(2), lambda: paper.ds2(4), Expected())

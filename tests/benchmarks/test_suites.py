@@ -12,7 +12,6 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.language.ast import fact
 from zodiacedge.terms import IRI, Literal, integer
-from zodiacedge.workloads import lubm
 from zodiacedge_bench import suites
 from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial, Loaded, Memory
 from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError, measure
@@ -24,6 +23,7 @@ from zodiacedge_bench.peers.portable import portable
 from zodiacedge_bench.report.report import Figure, Report
 from zodiacedge_bench.report.targets import memory_verdicts, speed_verdicts
 from zodiacedge_bench.suites import Options
+from zodiacedge_bench.workloads import lubm
 
 if TYPE_CHECKING:
     from pathlib import Path

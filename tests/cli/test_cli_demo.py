@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from zodiacedge.demo import farm
 from zodiacedge.demo.diagnosis import diagnose
 from zodiacedge.engine.embedded.state import EmbeddedState
-from zodiacedge.workloads import farm
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from zodiacedge.cli import app
-from zodiacedge.workloads.paper import rule_set
+from zodiacedge_bench.workloads.paper import rule_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,9 +124,11 @@ def test_the_picture_of_the_readme_is_what_the_command_draws(zodiac: Zodiac) -> 
     def words(picture: str) -> list[str]:
         return ["".join(text.itertext()) for text in ET.fromstring(picture).iter(f"{SVG}text")]  # noqa: S314
 
-    drawn = zodiac("graph", str(ROOT / "src/zodiacedge/workloads/rules/rs2.rules"), "--format", "svg").out
+    drawn = zodiac(
+        "graph", str(ROOT / "bench/zodiacedge_bench/workloads/rules/rs2.rules"), "--format", "svg"
+    ).out
     kept = (ROOT / "docs/images/rule-graph.svg").read_text(encoding="utf-8")
-    again = "zodiac graph src/zodiacedge/workloads/rules/rs2.rules --out docs/images/rule-graph.svg"
+    again = "zodiac graph bench/zodiacedge_bench/workloads/rules/rs2.rules --out docs/images/rule-graph.svg"
     assert words(kept) == words(drawn), f"draw it again: {again}"
     assert again in (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -39,15 +39,16 @@ def install(monkeypatch: pytest.MonkeyPatch, *plugins: EntryPoint) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
 
 
-def test_without_the_benchmarks_their_command_says_how_to_get_them(
+def test_without_the_benchmarks_their_commands_say_how_to_get_them(
     zodiac: Zodiac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch)
-    done = zodiac("bench", "graphs")
-    assert (done.code, done.out) == (2, "")
-    assert "There is no command 'bench'." in done.err
-    assert "`make bench`, or `pip install ./bench`" in done.err
-    assert "\n  bench " not in zodiac("--help").out
+    for command in ("bench", "generate"):
+        done = zodiac(command, "graphs")
+        assert (done.code, done.out) == (2, "")
+        assert f"There is no command '{command}'." in done.err
+        assert "`make setup`, or `pip install ./bench`" in done.err
+        assert f"\n  {command} " not in zodiac("--help").out
 
 
 def test_a_plugin_is_listed_with_its_help_and_runs(zodiac: Zodiac, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +61,9 @@ def test_a_plugin_is_listed_with_its_help_and_runs(zodiac: Zodiac, monkeypatch: 
 
 
 def test_the_benchmarks_are_a_plugin() -> None:
-    assert app.zodiac.get_command(click.Context(app.zodiac), "bench") is not None
-    assert "bench" in app.zodiac.list_commands(click.Context(app.zodiac))
+    for command in ("bench", "generate"):
+        assert app.zodiac.get_command(click.Context(app.zodiac), command) is not None
+        assert command in app.zodiac.list_commands(click.Context(app.zodiac))
 
 
 def test_a_plugin_that_cannot_be_imported_breaks_nothing_else(

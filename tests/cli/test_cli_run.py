@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from zodiacedge.workloads.paper import ds2
+from zodiacedge_bench.workloads.paper import ds2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Zodiac = Callable[..., Done]
     Save = Callable[[str, str], Path]
 
-PAPER = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
+PAPER = Path(__file__).resolve().parents[2] / "bench" / "zodiacedge_bench" / "workloads" / "rules"
 FARM = """\
 near:  near(X, Y) :- near(Y, X) .
 hot:   hot(T) :- reading(T, C), C > 80 .

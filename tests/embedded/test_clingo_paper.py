@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.language.ast import fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.terms import integer
-from zodiacedge.workloads.paper import data_set, rule_set, temperature, turbine
+from zodiacedge_bench.workloads.paper import data_set, rule_set, temperature, turbine
 
 if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Rule

@@ -14,6 +14,7 @@ from strategies.evaluation import evaluate
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.terms import integer, iri
+from zodiacedge_bench.workloads.paper import rule_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PROGRAMS = sorted((GOLDEN / "programs").glob("*.rules"))
-PAPER = Path(__file__).parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 COUNTS: dict[str, dict[str, int]] = json.loads((GOLDEN / "paper_counts.json").read_text())["counts"]
 TURBINES = 50
 
@@ -76,7 +76,7 @@ def ds2(n: int) -> Iterator[Fact]:
 
 @pytest.mark.parametrize("name", sorted(COUNTS))
 def test_the_paper_rule_sets_give_the_exact_counts(name: str, engine: Engine) -> None:
-    rules = parse_program((PAPER / f"{name}.rules").read_text(encoding="utf-8")).rules
+    rules = parse_program(rule_set(int(name.removeprefix("rs")))).rules
     evaluated = evaluate(rules, ds1(TURBINES) if name == "rs1" else ds2(TURBINES), engine=engine)
     defined = {rule.head.predicate.name for rule in rules}
     counts = dict.fromkeys(defined, 0)
@@ -90,5 +90,5 @@ def test_the_paper_rule_sets_give_the_exact_counts(name: str, engine: Engine) ->
 def test_the_paper_rule_sets_have_their_hyper_nodes() -> None:
     expected = json.loads((GOLDEN / "paper_counts.json").read_text())["hyper_nodes"]
     for name, nodes in expected.items():
-        rules = parse_program((PAPER / f"{name}.rules").read_text(encoding="utf-8")).rules
+        rules = parse_program(rule_set(int(name.removeprefix("rs")))).rules
         assert len(evaluate(rules, ()).graph) == nodes

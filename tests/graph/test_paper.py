@@ -9,12 +9,12 @@ import pytest
 
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.parser import parse_program
+from zodiacedge_bench.workloads.paper import rule_set
 
 if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
 GRAPHS = Path(__file__).parent.parent / "golden" / "graphs"
-PAPER = Path(__file__).parent.parent.parent / "src" / "zodiacedge" / "workloads" / "rules"
 R8 = "r8: p2(X, Z) :- p3(X, Y) and p2(Y, Z) ."
 
 
@@ -22,13 +22,17 @@ def rules_of(text: str) -> dict[str, Rule]:
     return {rule.label: rule for rule in parse_program(text).rules}
 
 
-def graph_of(path: Path) -> HyperGraph:
-    return HyperGraph.build(rules_of(path.read_text(encoding="utf-8")))
+def graph_of(text: str) -> HyperGraph:
+    return HyperGraph.build(rules_of(text))
+
+
+def golden(name: str) -> HyperGraph:
+    return graph_of((GRAPHS / f"{name}.rules").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def original() -> HyperGraph:
-    return graph_of(GRAPHS / "running_example.rules")
+    return golden("running_example")
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +125,7 @@ def test_deleting_r5_r6_and_r7_drops_two_nodes_without_reasoning(original: Hyper
 
 
 def test_deleting_r7_keeps_the_structure() -> None:
-    before = graph_of(GRAPHS / "rule_deletion.rules")
+    before = golden("rule_deletion")
     graph, change = before.update({}, ["r7"])
     # "This operation does not affect the HRDG's structure."
     assert names(graph.order) == names(before.order) == ["hn1", "hn2", "hn3"]
@@ -143,25 +147,25 @@ def test_the_letter_of_algorithm_3_differs_on_r7_in_the_dihn_but_not_in_the_plan
     that r4 splits its node and r7 does not, so that is the condition. Nothing hangs on it for the facts:
     both readings lead to the same execution plan.
     """
-    before = graph_of(GRAPHS / "rule_deletion.rules")
+    before = golden("rule_deletion")
     graph, change = before.update({}, ["r7"])
     letter = {2, *before.successors(2).all}
     assert letter == {2, 3}
     assert graph.plan(letter) == change.plan()
 
 
-@pytest.mark.parametrize(("name", "rules", "nodes"), [("rs1", 6, 5), ("rs2", 18, 14), ("rs3", 18, 14)])
-def test_the_rule_sets_have_the_hyper_nodes_of_the_table(name: str, rules: int, nodes: int) -> None:
+@pytest.mark.parametrize(("number", "rules", "nodes"), [(1, 6, 5), (2, 18, 14), (3, 18, 14)])
+def test_the_rule_sets_have_the_hyper_nodes_of_the_table(number: int, rules: int, nodes: int) -> None:
     # "#hn" and "#rules" of the table of rule sets: RS1 5 and 6, RS2 14 and 18, RS3 14 and 18.
-    graph = graph_of(PAPER / f"{name}.rules")
+    graph = graph_of(rule_set(number))
     assert (len(graph.rules), len(graph)) == (rules, nodes)
 
 
 def test_rule_set_2_is_semipositive_and_rule_set_3_is_not() -> None:
     # "It corresponds to a semipositive datalog with negation": RS2 has no negative edge.
-    assert not edges(graph_of(PAPER / "rs2.rules"), negative=True)
+    assert not edges(graph_of(rule_set(2)), negative=True)
     # "there exists negative dependencies among certain hyper-nodes" of RS3: r10_new denies p13.
-    graph = graph_of(PAPER / "rs3.rules")
+    graph = graph_of(rule_set(3))
     found = {(graph.nodes[e.source].rules, graph.nodes[e.target].rules) for e in graph.edges() if e.negative}
     assert found == {(("r6",), ("r10_new",)), (("r7", "r8"), ("r10_new",))}
 
@@ -169,7 +173,7 @@ def test_rule_set_2_is_semipositive_and_rule_set_3_is_not() -> None:
 def test_rule_set_2_keeps_the_rule_level_grain() -> None:
     # From maintenance.md: r9, r10 and r11 are three nodes that all define p20, apart from the node of
     # r12, r13 and r14.
-    graph = graph_of(PAPER / "rs2.rules")
+    graph = graph_of(rule_set(2))
     grouped = {node.rules for node in graph.order if len(node.rules) > 1}
     assert grouped == {("r2", "r3"), ("r7", "r8"), ("r12", "r13", "r14")}
     assert {graph.node_of(key).rules for key in ("r9", "r10", "r11")} == {("r9",), ("r10",), ("r11",)}
@@ -178,7 +182,7 @@ def test_rule_set_2_keeps_the_rule_level_grain() -> None:
 def test_r18_is_a_leaf_of_rule_set_2() -> None:
     # "the insertion of r18 which is a leaf hyper-node in RS2's HRDG [...] only needs to point to [...] r15
     # and r16"
-    rules = rules_of((PAPER / "rs2.rules").read_text(encoding="utf-8"))
+    rules = rules_of(rule_set(2))
     r18 = rules.pop("r18")
     graph, change = HyperGraph.build(rules).update({"r18": r18})
     (formed,) = change.formed
@@ -192,7 +196,7 @@ def test_r18_is_a_leaf_of_rule_set_2() -> None:
 def test_adding_r3_to_rule_set_2_merges_it_with_r2() -> None:
     # "the insertion of r3, which is recursive and depends on r2 [...] creates a hyper-node that involves
     # symmetric-transitive reasoning"
-    rules = rules_of((PAPER / "rs2.rules").read_text(encoding="utf-8"))
+    rules = rules_of(rule_set(2))
     r3 = rules.pop("r3")
     _, change = HyperGraph.build(rules).update({"r3": r3})
     assert [(line.fate, set(line.rules)) for line in change.lineages] == [("merged", {"r2", "r3"})]

@@ -17,12 +17,12 @@ from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve
+from zodiacedge_bench.workloads.paper import rule_set
 
 if TYPE_CHECKING:
     from zodiacedge.language.ast import Program
 
 HERE = Path(__file__).resolve().parent / "appendices"
-EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 SETS = [(1, 6), (2, 18), (3, 18)]
 
 
@@ -54,8 +54,7 @@ def test_an_appendix_has_no_errors(number: int, _rules: int) -> None:
 
 @pytest.mark.parametrize(("number", "_rules"), SETS)
 def test_an_appendix_equals_the_example_of_the_project(number: int, _rules: int) -> None:
-    text = (EXAMPLES / f"rs{number}.rules").read_text(encoding="utf-8")
-    example = parse_program(text)
+    example = parse_program(rule_set(number))
     assert [(r.label, rule_key(r)) for r in printed(number).rules] == [
         (r.label, rule_key(r)) for r in example.rules
     ]

@@ -18,8 +18,9 @@ from zodiacedge.language.parser import parse_fact, parse_program, parse_query, p
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
-SEEDS = [path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.rules"))]
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted(path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*.rules"))
+SEEDS = [path.read_text(encoding="utf-8") for path in EXAMPLES]
 SEEDS += [
     '@prefix ex: <http://e/> . ex:p("a\\n"@en, 1.5e3, _:b) . PREFIX f: <x#> f:p(X) :- not q(X, _), X > 2 .',
     "p(X, N) :- q(X), AGGREGATE(r(X, Y), ?v := func:f(Y) % 2) ON X WITH SUM(DISTINCT ?v) AS N, MED(Y) AS M .",

@@ -18,6 +18,7 @@ from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.printer import format_rule
+from zodiacedge_bench.workloads.paper import rule_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-PAPER = Path(__file__).resolve().parents[2] / "src" / "zodiacedge" / "workloads" / "rules"
 SESSIONS = sorted((GOLDEN / "sessions").glob("*.session"))
+
+
+def graph(name: str) -> str:
+    return (GOLDEN / "graphs" / f"{name}.rules").read_text(encoding="utf-8")
 
 
 def steps_of(path: Path) -> tuple[SessionStep, ...]:
@@ -90,22 +94,22 @@ def test_every_step_of_a_session_expects_something(path: Path) -> None:
 @pytest.mark.parametrize(
     ("session", "program"),
     [
-        ("paper_insert_r8_then_delete_r4", GOLDEN / "graphs" / "running_example.rules"),
-        ("paper_delete_r5_r6_r7", GOLDEN / "graphs" / "running_example.rules"),
-        ("paper_delete_r7", GOLDEN / "graphs" / "rule_deletion.rules"),
-        ("paper_rs1_turbines_and_rules_out_and_in", PAPER / "rs1.rules"),
-        ("paper_rs2_every_rule_out_and_in", PAPER / "rs2.rules"),
-        ("paper_rs2_turbines_out_and_in", PAPER / "rs2.rules"),
-        ("paper_rs3_r6_and_r10_out_and_in", PAPER / "rs3.rules"),
-        ("paper_rs3_turbines_out_and_in", PAPER / "rs3.rules"),
+        ("paper_insert_r8_then_delete_r4", graph("running_example")),
+        ("paper_delete_r5_r6_r7", graph("running_example")),
+        ("paper_delete_r7", graph("rule_deletion")),
+        ("paper_rs1_turbines_and_rules_out_and_in", rule_set(1)),
+        ("paper_rs2_every_rule_out_and_in", rule_set(2)),
+        ("paper_rs2_turbines_out_and_in", rule_set(2)),
+        ("paper_rs3_r6_and_r10_out_and_in", rule_set(3)),
+        ("paper_rs3_turbines_out_and_in", rule_set(3)),
     ],
 )
-def test_the_sessions_of_the_paper_start_with_its_programs(session: str, program: Path) -> None:
+def test_the_sessions_of_the_paper_start_with_its_programs(session: str, program: str) -> None:
     def shown(rules: Iterable[Rule]) -> list[str]:
         return [format_rule(rule) for rule in rules]
 
     first = steps_of(GOLDEN / "sessions" / f"{session}.session")[0]
-    assert shown(first.change.add_rules) == shown(parse_program(program.read_text(encoding="utf-8")).rules)
+    assert shown(first.change.add_rules) == shown(parse_program(program).rules)
 
 
 def test_every_session_of_the_paper_is_compared_with_a_program_of_it() -> None:

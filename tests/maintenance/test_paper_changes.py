@@ -14,7 +14,7 @@ import pytest
 from strategies.beside import EMBEDDED, Expected, played
 from zodiacedge.kb.change import Change
 from zodiacedge.language.parser import parse_program
-from zodiacedge.workloads.paper import USUAL_TEMPERATURE, data_set, rule_set, temperature, turbine
+from zodiacedge_bench.workloads.paper import USUAL_TEMPERATURE, data_set, rule_set, temperature, turbine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -177,7 +177,7 @@ def test_the_blocks_of_a_document_run_as_written(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     markdown = path.read_text(encoding="utf-8")
-    rules = Path("src/zodiacedge/workloads/rules")
+    rules = Path("bench/zodiacedge_bench/workloads/rules")
     if rules.as_posix() in markdown:
         shutil.copytree(ROOT / rules, tmp_path / rules)
     monkeypatch.chdir(tmp_path)

@@ -253,7 +253,7 @@ def test_the_archive_for_executors_holds_the_package() -> None:
     for name in (
         "zodiacedge/__init__.py",
         "zodiacedge/engine/spark/evaluate/embedded_task.py",
-        "zodiacedge/workloads/rules/rs1.rules",
+        "zodiacedge/demo/rules/rs1.rules",
     ):
         assert name in names
     assert "__pycache__" not in names

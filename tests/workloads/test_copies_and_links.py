@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zodiacedge.language.parser import parse_program
-from zodiacedge.workloads import churn
+from zodiacedge_bench.workloads import churn
 
 
 def test_copies_share_neither_labels_nor_predicates() -> None:

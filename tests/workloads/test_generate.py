@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from zodiacedge.cli.program.generate import command
 from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.io import read_all
 from zodiacedge.language.ast import Fact
-from zodiacedge.workloads import graphs, lubm, paper
+from zodiacedge_bench.generate import command
+from zodiacedge_bench.workloads import graphs, lubm, paper
 
 if TYPE_CHECKING:
     from pathlib import Path

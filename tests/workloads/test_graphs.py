@@ -11,12 +11,13 @@ from zodiacedge.language.ast import fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI, integer
-from zodiacedge.workloads import graphs
+from zodiacedge_bench.workloads import graphs
+from zodiacedge_bench.workloads.rule_files import rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.workloads.graphs import Workload
+    from zodiacedge_bench.workloads.graphs import Workload
 
 
 @pytest.mark.parametrize("name", graphs.SMALL)
@@ -28,7 +29,7 @@ def test_the_reference_evaluator_finds_the_small_counts(name: str, *, iris: bool
 
 def test_a_closure_by_halves_is_the_same_closure() -> None:
     workload = graphs.small_closure()
-    assert derived(graphs.rules("closure_by_halves"), workload) == workload.derived
+    assert derived(rules("closure_by_halves"), workload) == workload.derived
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.language.ast import Atom, Fact, Variable, fact
 from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI, string
-from zodiacedge.workloads import lubm
-from zodiacedge.workloads.lubm_university import CLASSES, LINKS, TEXTS, universities, university
+from zodiacedge_bench.workloads import lubm
+from zodiacedge_bench.workloads.lubm_university import CLASSES, LINKS, TEXTS, universities, university
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

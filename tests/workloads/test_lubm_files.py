@@ -11,7 +11,7 @@ from zodiacedge.errors import LoadProblem
 from zodiacedge.io import facts_of_table, read_all, write_facts
 from zodiacedge.language.ast import fact
 from zodiacedge.terms import integer
-from zodiacedge.workloads import lubm
+from zodiacedge_bench.workloads import lubm
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,6 @@ from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_rule
 from zodiacedge.terms import IRI, RDF_TYPE, Literal, integer
-from zodiacedge.workloads import churn
 from zodiacedge_bench.changes.edits import Edit
 from zodiacedge_bench.measure.embedded import EmbeddedTrial, Loaded
 from zodiacedge_bench.measure.fingerprint import fingerprint
@@ -24,6 +23,7 @@ from zodiacedge_bench.measure.harness import Expected, WrongCountError
 from zodiacedge_bench.measure.latency import Latencies
 from zodiacedge_bench.measure.live import knowledge_base, store_of
 from zodiacedge_bench.measure.task import Task
+from zodiacedge_bench.workloads import churn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.workloads import lubm
 from zodiacedge_bench.changes.edits import Edit
 from zodiacedge_bench.changes.experiment import Experiment, Step
+from zodiacedge_bench.workloads import lubm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

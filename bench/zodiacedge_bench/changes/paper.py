@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.workloads import paper
 from zodiacedge_bench.changes.edits import Edit
 from zodiacedge_bench.changes.experiment import Experiment, Published, Step
 from zodiacedge_bench.measure.harness import Expected
 from zodiacedge_bench.measure.task import PAPER_SIZES, Task, paper_task
+from zodiacedge_bench.workloads import paper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,9 +14,9 @@ from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import resolve
-from zodiacedge.workloads import graphs, lubm, paper
 from zodiacedge_bench.measure.embedded import Loaded
 from zodiacedge_bench.measure.harness import Expected
+from zodiacedge_bench.workloads import graphs, lubm, paper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

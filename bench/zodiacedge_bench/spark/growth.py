@@ -13,13 +13,13 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.kb.knowledge_base import KnowledgeBase
-from zodiacedge.workloads import lubm
 from zodiacedge_bench.measure.embedded import EmbeddedTrial, copied
 from zodiacedge_bench.measure.harness import Expected, Measurement, Run, clocked, measure
 from zodiacedge_bench.measure.task import lubm_task
 from zodiacedge_bench.spark.clock import Window, timed
 from zodiacedge_bench.spark.measured import measure_on_spark
 from zodiacedge_bench.spark.trial import SparkTrial, strategies_text
+from zodiacedge_bench.workloads import lubm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from zodiacedge.workloads import graphs
 from zodiacedge_bench.changes.paper import SMALL_TURBINES
 from zodiacedge_bench.measure.embedded import EmbeddedTrial
 from zodiacedge_bench.measure.harness import Expected, measure
@@ -27,6 +26,7 @@ from zodiacedge_bench.spark.report import SparkReport
 from zodiacedge_bench.spark.session import bench_session
 from zodiacedge_bench.spark.targets import SPARK
 from zodiacedge_bench.spark.trial import SparkTrial, strategies_text
+from zodiacedge_bench.workloads import graphs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -28,7 +28,6 @@ _COMMANDS = {
     "demo": ("demo", "play the wind-farm scenario of the paper step by step"),
     "diff": ("cli.store", "show the differences between two versions of a store"),
     "export": ("cli.store", "write the facts of a store to files, or a slice of it as a new store"),
-    "generate": ("cli.program", "write the data sets of the benchmarks to files"),
     "graph": ("cli.program", "draw the hyper rule dependency graph"),
     "init": ("cli.store", "create a durable store"),
     "log": ("cli.store", "list the versions of a store: who changed what"),
@@ -44,7 +43,9 @@ _COMMANDS = {
 }
 # The group of entry points of plugins: commands of other distributions, such as the benchmarks.
 _PLUGINS = "zodiacedge.commands"
-_NOT_INSTALLED = {"bench": "Benchmarks come with the sources: `make bench`, or `pip install ./bench`."}
+_NOT_INSTALLED = dict.fromkeys(
+    ("bench", "generate"), "The benchmarks come with the sources: `make setup`, or `pip install ./bench`."
+)
 _Command = TypeVar("_Command", bound="Callable[..., None]")
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from zodiacedge.demo.farm import AMBIENT, FARM, rules, turbine
 from zodiacedge.opening import open_kb
 from zodiacedge.pipeline.publish_slices import Device
 from zodiacedge.terms import IRI
-from zodiacedge.workloads.farm import AMBIENT, FARM, rules, turbine
-from zodiacedge.workloads.paper import ds1, rule_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ def diagnose(
         unusual = kb.query(f"ans(P) :- <{FARM}unusual>(T, P) .")
         before = _state(kb)
         with kb.change("insert rule set 1") as change:
-            change.add_rules(rule_set(1), "rs1.rules")
+            change.add_rules(rules("rs1"), "rs1.rules")
         added = change.report
         if draw:
             draw(kb)
@@ -129,7 +129,7 @@ def diagnose(
         median = _value(kb, "hasMedianAirTemperatureMeasurementNearby", number)
         broken = bool(kb.prepare("?- SensorAnomalyWindTurbine(T) .", "T")(T=turbine(number)))
         with kb.change("delete rule set 1") as change:
-            change.remove_rules(rule_set(1), "rs1.rules")
+            change.remove_rules(rules("rs1"), "rs1.rules")
         return Diagnosis(
             number,
             degrees,
@@ -151,12 +151,14 @@ def load_kernels() -> None:
     """Load the compiled kernels that rule set 1 needs, as a turbine's process did at its start."""
     kb = open_kb()
     with kb.change() as change:
-        change.add_facts([(fact.relation, *fact.args) for fact in ds1(6)])
+        turbines = [turbine(number) for number in range(1, 7)]
+        change.add_facts([("hasNeighbour", *neighbours) for neighbours in pairwise(turbines)])
+        change.add_facts([("hasAirTemperatureMesurement", name, 25) for name in turbines])
     for _ in range(2):
         with kb.change() as change:
-            change.add_rules(rule_set(1), "rs1.rules")
+            change.add_rules(rules("rs1"), "rs1.rules")
         with kb.change() as change:
-            change.remove_rules(rule_set(1), "rs1.rules")
+            change.remove_rules(rules("rs1"), "rs1.rules")
 
 
 def _noon(kb: KnowledgeBase, number: int, degrees: float, nearby: Mapping[IRI, float]) -> ChangeReport:

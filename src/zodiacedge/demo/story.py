@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.cli.console import bold, many
 from zodiacedge.cli.output import write_text
+from zodiacedge.demo import farm
 from zodiacedge.demo.diagnosis import (
     SLICES,
     air_nearby,
@@ -25,7 +26,6 @@ from zodiacedge.errors import UsageProblem
 from zodiacedge.graph.draw.svg import to_svg
 from zodiacedge.opening import open_kb
 from zodiacedge.pipeline.publish_slices import Published, publish
-from zodiacedge.workloads import farm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from zodiacedge.cli.console import Console
     from zodiacedge.demo.diagnosis import Diagnosis
+    from zodiacedge.demo.farm import Noon
     from zodiacedge.engine.spark.cluster.jobs import Jobs
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.terms import IRI
-    from zodiacedge.workloads.farm import Noon
 
 _STANDARD_ERROR = 2
 # No Java, or no PySpark: the demo continues without Spark.

@@ -1,8 +1,7 @@
 """Commands on rule files; their results are in memory.
 
-check     `zodiac check`
-plan      `zodiac plan`
-graph     `zodiac graph`
-run       `zodiac run`
-generate  `zodiac generate`
+check  `zodiac check`
+plan   `zodiac plan`
+graph  `zodiac graph`
+run    `zodiac run`
 """

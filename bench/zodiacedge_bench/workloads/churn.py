@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import default_rng
 
 from zodiacedge.language.ast import Fact
-from zodiacedge.workloads import paper
+from zodiacedge_bench.workloads import paper
+from zodiacedge_bench.workloads.rule_files import rules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ def copied_facts(copies: int, turbines: int) -> list[Fact]:
 
 def link_rules() -> str:
     """Return the text of the rules about links."""
-    return (files("zodiacedge.workloads") / "rules" / "links.rules").read_text(encoding="utf-8")
+    return rules("links")
 
 
 def links(nodes: int) -> NDArray[np.int64]:

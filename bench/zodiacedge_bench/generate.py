@@ -12,7 +12,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.output import check_folder, write_text
 from zodiacedge.io import write_facts
-from zodiacedge.workloads import paper
+from zodiacedge_bench.workloads import paper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -83,8 +83,8 @@ def lubm(  # noqa: PLR0913 - one argument per option
       zodiac generate lubm --universities 10 --out lubm10
       zodiac generate lubm --format nt --compression gz --out lubm1
     """
-    from zodiacedge.workloads import lubm as workload  # noqa: PLC0415 - loads numpy and pyarrow
-    from zodiacedge.workloads.lubm_university import SEED  # noqa: PLC0415 - as above
+    from zodiacedge_bench.workloads import lubm as workload  # noqa: PLC0415 - loads numpy and pyarrow
+    from zodiacedge_bench.workloads.lubm_university import SEED  # noqa: PLC0415 - as above
 
     def write(folder: Path) -> ExportReport:
         return workload.write(
@@ -170,7 +170,7 @@ def closure_sparse(console: Console, *, out: str, form: str, compression: str | 
 
 
 def _graph(console: Console, name: str, out: str, form: str, compression: str | None) -> None:
-    from zodiacedge.workloads.graphs import WORKLOADS  # noqa: PLC0415 - loads numpy
+    from zodiacedge_bench.workloads.graphs import WORKLOADS  # noqa: PLC0415 - loads numpy
 
     workload = WORKLOADS[name]()
     # A subject in RDF is not a number.

@@ -8,7 +8,6 @@ each by clingo. The small workloads are for tests.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.random import default_rng
 
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import IRI, Term, integer
+from zodiacedge_bench.workloads.rule_files import rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -51,11 +51,6 @@ class Workload:
             terms = {node: term(node) for node in np.unique(rows).tolist()}
             for row in rows.tolist():
                 yield fact(relation, *(terms[node] for node in row))
-
-
-def rules(program: str) -> str:
-    """Return the text of a program: `closure closure_by_halves same_generation points_to`."""
-    return (files("zodiacedge.workloads") / "rules" / f"{program}.rules").read_text(encoding="utf-8")
 
 
 def random_graph(nodes: int, edges: int) -> Relations:

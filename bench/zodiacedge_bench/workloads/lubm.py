@@ -8,13 +8,12 @@ same.
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import IRI, Literal, Term
-from zodiacedge.workloads import lubm_files
-from zodiacedge.workloads.lubm_university import SEED, TEXTS, universities
+from zodiacedge_bench.workloads import lubm_files, rule_files
+from zodiacedge_bench.workloads.lubm_university import SEED, TEXTS, universities
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +34,7 @@ PUBLICATION_RULES = tuple(
 
 def rules() -> str:
     """Return the text of the 128 rules."""
-    return (files("zodiacedge.workloads") / "rules" / "lubm.rules").read_text(encoding="utf-8")
+    return rule_files.rules("lubm")
 
 
 def facts(

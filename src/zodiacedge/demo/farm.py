@@ -73,8 +73,8 @@ class Kind:
 
 
 def rules(name: str) -> str:
-    """Return the text of the rules of the `farm`, or of the `daily` ones."""
-    return (files("zodiacedge.workloads") / "rules" / f"{name}.rules").read_text(encoding="utf-8")
+    """Return the text of the rules of the `farm`, of the `daily` ones, or of rule set 1 (`rs1`)."""
+    return (files("zodiacedge.demo") / "rules" / f"{name}.rules").read_text(encoding="utf-8")
 
 
 def kinds() -> Iterator[Kind]:

@@ -1,4 +1,4 @@
-"""The paper's rule sets and data sets, as the demo and the benchmarks make them."""
+"""The paper's rule sets and data sets, as the benchmarks make them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from zodiacedge.language.ast import fact
 from zodiacedge.language.parser import parse_program
 from zodiacedge.terms import IRI, integer
-from zodiacedge.workloads.paper import data_set, ds1, ds2, rule_set, temperature
+from zodiacedge_bench.workloads.paper import data_set, ds1, ds2, rule_set, temperature
 
 
 @pytest.mark.parametrize(("number", "rules"), [(1, 6), (2, 18), (3, 18)])

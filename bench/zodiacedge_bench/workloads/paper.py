@@ -1,22 +1,22 @@
 """The paper's rule sets and data sets.
 
-Rule set 1 is the wind farm, on data set 1: a chain of turbines, each with an air temperature. Rule sets
-2 and 3 are synthetic, on data set 2: four chains, one per relation.
+Rule set 1 is the wind farm's, and in the files of the demo; it runs on data set 1: a chain of turbines, each
+with an air temperature. Rule sets 2 and 3 are synthetic, on data set 2: four chains, one per relation.
 """
 
 from __future__ import annotations
 
-from importlib.resources import files
-
+from zodiacedge.demo.farm import rules as demo_rules
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import IRI, integer
+from zodiacedge_bench.workloads.rule_files import rules
 
 USUAL_TEMPERATURE = 25
 
 
 def rule_set(number: int) -> str:
     """Return the text of rule set 1, 2 or 3."""
-    return (files("zodiacedge.workloads") / "rules" / f"rs{number}.rules").read_text(encoding="utf-8")
+    return demo_rules("rs1") if number == 1 else rules(f"rs{number}")
 
 
 def ds1(turbines: int) -> list[Fact]:

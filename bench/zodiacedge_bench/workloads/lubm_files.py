@@ -19,7 +19,7 @@ from zodiacedge.io.problems import problem, writing
 from zodiacedge.io.streams import COMPRESSIONS, open_target
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import RDF_TYPE
-from zodiacedge.workloads.lubm_university import CLASSES, LINKS, TEXTS, University
+from zodiacedge_bench.workloads.lubm_university import CLASSES, LINKS, TEXTS, University
 
 if TYPE_CHECKING:
     import os
