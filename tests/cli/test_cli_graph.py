@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -131,6 +131,99 @@ def test_the_picture_of_the_readme_is_what_the_command_draws(zodiac: Zodiac) -> 
     again = "zodiac graph bench/zodiacedge_bench/workloads/rules/rs2.rules --out docs/images/rule-graph.svg"
     assert words(kept) == words(drawn), f"draw it again: {again}"
     assert again in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def nodes_of(done: Done) -> list[dict[str, Any]]:
+    nodes = done.document["nodes"]
+    assert isinstance(nodes, list)
+    return nodes
+
+
+def node_names(done: Done) -> list[str]:
+    return [rule["label"] for node in nodes_of(done) for rule in node["rules"]]
+
+
+@pytest.mark.usefixtures("rules")
+def test_with_facts_nodes_and_predicates_have_counts(zodiac: Zodiac, save: Save) -> None:
+    save("t.csv", "<a>\n<b>\n")
+    done = zodiac("graph", "a.rules", "--facts", "t=t.csv")
+    assert (done.code, done.err) == (0, "")
+    assert "s/1   2 facts\n" in done.out
+    assert "  t/1           2        0\n" in done.out
+    sizes = {n["rules"][0]["label"]: n["size"] for n in nodes_of(zodiac("graph", "a.rules", "--json"))}
+    assert sizes == {"r1": None, "r2": None, "r3": None}
+
+
+@pytest.mark.usefixtures("rules")
+def test_the_graph_of_a_store_has_its_rules_and_counts(zodiac: Zodiac, save: Save) -> None:
+    save("t.csv", "<a>\n<b>\n")
+    assert zodiac("init", "farm.zodiac", "--rules", "a.rules", "--facts", "t=t.csv").code == 0
+    of_files = zodiac("graph", "a.rules", "--facts", "t=t.csv")
+    assert zodiac("graph", "farm.zodiac").out == of_files.out
+    assert zodiac("apply", "farm.zodiac", "--remove-rules", "r1").code == 0
+    assert node_names(zodiac("graph", "farm.zodiac", "--json")) == ["r3", "r2"]
+    assert node_names(zodiac("graph", "farm.zodiac", "--json", "--at", "1")) == ["r3", "r2", "r1"]
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("farm.zodiac", "a.rules"), "farm.zodiac is a store: name it alone"),
+        (("farm.zodiac", "--facts", "t=t.csv"), "leave out --facts"),
+        (("a.rules", "--at", "1"), "--at names a version of a store"),
+        (("a.rules", "--depth", "2"), "--depth is a distance from"),
+    ],
+)
+def test_what_does_not_go_together_is_a_usage_error(
+    zodiac: Zodiac, arguments: tuple[str, ...], problem: str
+) -> None:
+    assert zodiac("init", "farm.zodiac", "--rules", "a.rules").code == 0
+    done = zodiac("graph", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert problem in done.err
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("--around", "r1"), {"r1", "r2"}),
+        (("--around", "r1", "--depth", "0"), {"r1"}),
+        (("--around", "r1", "--depth", "2"), {"r1", "r2", "r3"}),
+        (("--around", "hn1"), {"r2", "r3"}),
+        (("--predicate", "u"), {"r3"}),
+        (("--predicate", "s/1"), {"r1", "r2"}),
+        (("--predicate", "u", "--depth", "1"), {"r2", "r3"}),
+        (("--predicate", "q", "--around", "r3", "--depth", "0"), {"r1", "r3"}),
+    ],
+)
+def test_a_part_of_the_graph(zodiac: Zodiac, arguments: tuple[str, ...], shown: set[str]) -> None:
+    assert set(node_names(zodiac("graph", "a.rules", "--json", *arguments))) == shown
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_part_in_a_file_is_counted(zodiac: Zodiac) -> None:
+    done = zodiac("graph", "a.rules", "--around", "r1", "--out", "part.svg")
+    assert done.out == "wrote part.svg: 2 hyper-nodes of 2 rules\n"
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_part_that_is_not_there_is_an_error_with_a_suggestion(zodiac: Zodiac, save: Save) -> None:
+    assert "error U006: there is no rule r9" in zodiac("graph", "a.rules", "--around", "r9").err
+    save("b.rules", "@prefix ex: <http://e/> . ex:alarm(X) :- ex:reading(X, C), C > 80 .\n")
+    done = zodiac("graph", "b.rules", "--predicate", "ex:alram")
+    assert done.code == 1
+    assert "error U006: no rule has the predicate ex:alram" in done.err
+    assert "did you mean ex:alarm?" in done.err
+
+
+def test_names_have_the_prefixes_of_the_program_or_store(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", "@prefix ex: <http://e/> . ex:p(X, Y) :- ex:q(X, Y) .\n")
+    assert zodiac("init", "a.zodiac", "--rules", "a.rules").code == 0
+    for program in ("a.rules", "a.zodiac"):
+        assert "ex:p(X, Y) :- ex:q(X, Y) ." in zodiac("graph", program).out
+        assert "match ex:q(X, Y) by scan" in zodiac("plan", program).out
 
 
 def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

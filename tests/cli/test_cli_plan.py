@@ -35,3 +35,12 @@ def test_facts_that_are_not_there_are_told(zodiac: Zodiac, save: Save) -> None:
     done = zodiac("plan", "a.rules", "--facts", "nowhere.csv")
     assert done.code != 0
     assert "nowhere.csv" in done.err
+
+
+def test_the_plans_of_a_store_have_the_sizes_of_its_relations(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", RULES)
+    save("near.csv", "".join(f"{n},{n + 1}\n" for n in range(400)) + "7,7\n")
+    assert zodiac("init", "a.zodiac", "--rules", "a.rules", "--facts", "near=near.csv").code == 0
+    of_files = zodiac("plan", "a.rules", "--facts", "near=near.csv")
+    assert zodiac("plan", "a.zodiac").out == of_files.out
+    assert "error U006" in zodiac("plan", "a.zodiac", "--rule", "nowhere").err

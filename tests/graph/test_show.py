@@ -18,8 +18,9 @@ import pytest
 from zodiacedge.graph import HyperGraph
 from zodiacedge.graph.draw.layout import Box, arrange
 from zodiacedge.graph.draw.show import to_dict, to_dot, to_json, to_text
+from zodiacedge.graph.draw.sketch import Details, FactCount
 from zodiacedge.graph.draw.svg import to_svg
-from zodiacedge.language.ast import Atom, Rule, Variable
+from zodiacedge.language.ast import Atom, Predicate, Rule, Variable
 from zodiacedge.language.parser import parse_program
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def test_golden_drawings(path: Path) -> None:
 
 def test_sizes_and_highlights_are_shown() -> None:
     graph = running()
-    sizes, marked = {1: 1, 2: 1200}, {4}
-    text = to_text(graph, sizes, marked)
+    details = Details(sizes={1: 1, 2: 1200}, highlight={4})
+    text = to_text(graph, details)
     assert "1 fact\n" in text
     assert "1,200 facts" in text
     assert "hn4 ↻ *" in text
-    nodes = to_dict(graph, sizes, marked)["nodes"]
+    nodes = to_dict(graph, details)["nodes"]
     assert isinstance(nodes, list)
     assert [(node["size"], node["highlighted"]) for node in nodes] == [
         (1, False),
@@ -68,10 +69,52 @@ def test_sizes_and_highlights_are_shown() -> None:
         (None, False),
         (None, True),
     ]
-    svg = to_svg(graph, sizes, marked)
+    svg = to_svg(graph, details)
     assert "1,200 facts" in svg
     assert svg.count('class="box marked"') == 2  # the node and the legend
-    assert "1,200 facts" in to_dot(graph, sizes, marked)
+    assert "1,200 facts" in to_dot(graph, details)
+
+
+def test_facts_per_predicate_are_listed_for_what_the_rules_derive_and_read() -> None:
+    graph = graph_of("r: p(X, Y) :- q(X, Y) .")
+    counts = {Predicate("q", 2): FactCount(1200, 0), Predicate("unrelated", 2): FactCount(7, 7)}
+    text = to_text(graph, Details(counts=counts))
+    assert text.endswith(
+        "  facts  explicit  derived\n  p/2           0        0\n  q/2       1,200        0\n"
+    )
+    assert to_dict(graph, Details(counts=counts))["predicates"] == [
+        {"name": "p/2", "explicit": 0, "derived": 0},
+        {"name": "q/2", "explicit": 1200, "derived": 0},
+    ]
+    assert "explicit" not in to_text(graph)
+
+
+def test_a_part_has_its_nodes_and_the_edges_between_them() -> None:
+    graph = running()
+    part = to_dict(graph, Details(only={2, 4}))
+    nodes, edges = part["nodes"], part["edges"]
+    assert isinstance(nodes, list)
+    assert isinstance(edges, list)
+    assert [node["name"] for node in nodes] == ["hn2", "hn4"]
+    assert [(edge["source"], edge["target"]) for edge in edges] == [(2, 4)]
+    assert part["rules"] == sum(len(node["rules"]) for node in nodes)
+    text = to_text(graph, Details(only={2, 4}))
+    assert "2 hyper-nodes, 1 edge" in text
+    assert "(a part of 4 hyper-nodes)" in text
+    root = picture(to_svg(graph, Details(only={2, 4})))
+    assert {g.get("id") for g in root.iter(f"{SVG}g") if g.get("id")} == {"hn2", "hn4"}
+
+
+def test_names_have_the_prefixes_of_the_program() -> None:
+    graph = graph_of("@prefix ex: <http://e/> . ex:p(X, Y) :- <http://other/a/q>(X, Y), ex:r(X, Y) .")
+    details = Details(prefixes={"ex": "http://e/"})
+    rule = "ex:p(X, Y) :- <http://other/a/q>(X, Y), ex:r(X, Y) ."
+    assert rule in to_text(graph, details)
+    (node,) = json.loads(to_json(graph, details))["nodes"]
+    assert node["defines"] == ["ex:p/2"]
+    assert node["reads"] == ["<http://other/a/q>/2", "ex:r/2"]
+    assert ">ex:p</text>" in to_svg(graph, details)
+    assert ">p</text>" in to_svg(graph)
 
 
 def test_json_is_one_document_with_a_version() -> None:

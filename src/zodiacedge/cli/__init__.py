@@ -1,14 +1,15 @@
 """The command `zodiac`, one module per command.
 
-    console     standard output and standard error: text, tables, JSON, progress
-    app         the group of commands, exit codes, errors, plugins
-    options     options that several commands share
-    output      files that commands write
-    rule_files  reads rule files into a program with diagnostics
-    open_store  opens a store for a command, and shows its contents
-    sessions    session files: changes and the net changes that they must give
-    program     commands on rule files
-    store       commands on stores
+    console         standard output and standard error: text, tables, JSON, progress
+    app             the group of commands, exit codes, errors, plugins
+    options         options that several commands share
+    output          files that commands write
+    rule_files      reads rule files into a program with diagnostics
+    open_store      opens a store for a command, and shows its contents
+    program_source  the program of rule files or of a store
+    sessions        session files: changes and the net changes that they must give
+    program         commands on rule files
+    store           commands on stores
 
 Other distributions add commands by entry points of the group `zodiacedge.commands`.
 """

@@ -48,6 +48,11 @@ class CheckedProgram:
         return tuple(d for d in self.findings if d.severity == "error")
 
 
+def is_store(path: str) -> bool:
+    """Whether a path is a store: a folder with its marker, or an address, where programs cannot be."""
+    return "://" in path or (Path(path) / MARKER).exists()
+
+
 def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFile, ...]:
     """Return the files of paths, folders (by extension) and globs, each once, in order."""
     files: dict[Path, None] = {}
@@ -101,8 +106,8 @@ def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Ru
 
 def _expanded(path: str, extension: str) -> list[Path]:
     named = Path(path)
-    if (named / MARKER).exists() or "://" in path:
-        kind = "a store" if (named / MARKER).exists() else "an address"
+    if is_store(path):
+        kind = "an address" if "://" in path else "a store"
         note = "look at a store with zodiac query or zodiac rules, and change it with zodiac apply"
         raise _problem(f"{path} is {kind}, not a program", note)
     if named.is_dir():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.cli.console import bold, many
 from zodiacedge.cli.output import write_text
+from zodiacedge.cli.program_source import details_of
 from zodiacedge.demo import farm
 from zodiacedge.demo.diagnosis import (
     SLICES,
@@ -133,7 +134,7 @@ def _centre(console: Console, folder: DemoFolder, turbines: int, engine: str) ->
         f"2. The centre loads them with {many(len(kb.rules), 'rule')} on {name}, and keeps all in a store:",
         f"{many(explicit, 'explicit fact')}, {many(total, 'derived fact')}, in {seconds:.1f} s.",
     )
-    write_text(folder.pictures / "farm-rules.svg", to_svg(kb.graph(), sizes=_sizes(kb)))
+    write_text(folder.pictures / "farm-rules.svg", to_svg(kb.graph(), details_of(kb)))
     return {
         "turbines": turbines,
         "engine": engine,
@@ -187,7 +188,7 @@ def _turbine(
     name = short(farm.turbine(number))
 
     def draw(kb: KnowledgeBase) -> None:
-        write_text(folder.pictures / f"diagnosis-{name}.svg", to_svg(kb.graph(), sizes=_sizes(kb)))
+        write_text(folder.pictures / f"diagnosis-{name}.svg", to_svg(kb.graph(), details_of(kb)))
 
     diagnosis = diagnose(folder.turbines / f"{name}.zodiac", number, degrees, nearby, draw)
     before, after = diagnosis.before, diagnosis.after
@@ -261,7 +262,3 @@ def _since(started: float) -> str:
 def _net(report: ChangeReport) -> str:
     inserted, deleted = len(report.inserted), len(report.deleted)
     return f"{f'+{inserted:,}' if inserted else f'-{deleted:,}'} facts in {report.seconds * 1000:.0f} ms"
-
-
-def _sizes(kb: KnowledgeBase) -> dict[int, int]:
-    return {node.id: kb.state.segment_size(frozenset(node.rules)) for node in kb.graph().order}

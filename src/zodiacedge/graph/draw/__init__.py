@@ -1,7 +1,8 @@
 """The rule graph as text, DOT, JSON and SVG.
 
 names   names of rules and predicates in messages and drawings
-sketch  the content of every drawing: hyper-nodes, levels, edges
+sketch  the content of every drawing: hyper-nodes, levels, edges, numbers of facts
+part    the parts of a graph that a drawing may be limited to
 show    text, DOT and JSON
 layout  positions of boxes and arrows, by grandalf
 svg     the picture

@@ -1,4 +1,4 @@
-"""A graph as text, as DOT for Graphviz, and as JSON. Pictures are left to `svg`.
+"""A graph as text, as DOT for Graphviz, and as JSON. Pictures are left to `svg` and `page`.
 
 The JSON document is stable; fields may be added to it, but none changes its meaning::
 
@@ -11,6 +11,7 @@ The JSON document is stable; fields may be added to it, but none changes its mea
                    "label": "r2",            null if it has none
                    "text": "p2(X, Y) :- …"}],
         "defines": ["p2/2"],                 predicates of the heads
+        "reads": ["p1/2"],                   predicates of the body atoms
         "recursive": true,                   whether its rules read what they derive
         "size": 120,                         number of facts, null if unknown
         "highlighted": false}],
@@ -18,7 +19,12 @@ The JSON document is stable; fields may be added to it, but none changes its mea
        {"source": 2, "target": 3,            ids; an edge goes from writer to reader
         "negative": true,                    read under `not` or inside an aggregate
         "via": ["p4/2"]}],                   predicates that carry it
+     "predicates": [                         that the rules derive or read, by name
+       {"name": "p2/2",
+        "explicit": 3, "derived": 120}],     numbers of facts, null if unknown
      "complete": true}                       false if there were too many edges to list
+
+The graph may be a part of a larger one: `rules` and all lists are those of the part.
 """
 
 from __future__ import annotations
@@ -27,48 +33,46 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from zodiacedge.graph.draw.names import predicate_name
-from zodiacedge.graph.draw.sketch import sketch
-from zodiacedge.language.printer import format_rule
+from zodiacedge.graph.draw.sketch import PLAIN, sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
-    from zodiacedge.graph.draw.sketch import SketchNode
-    from zodiacedge.graph.hrdg import Edge, HyperGraph
-    from zodiacedge.language.ast import Predicate
+    from zodiacedge.graph.draw.sketch import Details, Sketch, SketchEdge, SketchNode
+    from zodiacedge.graph.hrdg import HyperGraph
 
 _MAX_LISTED = 12
 _MAX_EDGES = 20_000  # more are not readable
 
 
-def to_text(
-    graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
-) -> str:
-    """Return a listing by level: each node's rules, predicates and edges."""
-    drawn = sketch(graph, sizes, highlight, _MAX_EDGES)
+def to_text(graph: HyperGraph, details: Details = PLAIN) -> str:
+    """Return a listing by level: each node's rules, predicates and edges; then the facts per predicate."""
+    drawn = sketch(graph, details, _MAX_EDGES)
     names = {node.id: node.name for node in drawn.nodes}
-    leaving: dict[int, list[Edge]] = {}
+    leaving: dict[int, list[SketchEdge]] = {}
     for edge in drawn.edges:
         leaving.setdefault(edge.source, []).append(edge)
     counted = f"{'' if drawn.complete else 'more than '}{_count(len(drawn.edges), 'edge')}"
     negative = sum(edge.negative for edge in drawn.edges)
-    nodes = f"{_count(len(graph.rules), 'rule')} in {_count(len(graph), 'hyper-node')}"
+    nodes = f"{_count(drawn.rules, 'rule')} in {_count(len(drawn.nodes), 'hyper-node')}"
+    whole = "" if details.only is None else f" (a part of {_count(len(graph), 'hyper-node')})"
     lines = [
-        f"{nodes}, {counted}, {negative} of them negative",
+        f"{nodes}, {counted}, {negative} of them negative{whole}",
         "→ feeds   ⇢ feeds through `not` or an aggregate   ↻ recursive",
     ]
     # sorted() is stable, so the order within a level stays topological.
     for level, together in groupby(sorted(drawn.nodes, key=_level), _level):
         lines += ["", f"level {level}"]
         for node in together:
-            lines += _paragraph(graph, node, leaving.get(node.id, []), names)
+            lines += _paragraph(node, leaving.get(node.id, []), names)
+    if details.counts is not None:
+        lines += ["", *_facts(drawn)]
     return "\n".join(lines) + "\n"
 
 
-def to_dot(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()) -> str:
+def to_dot(graph: HyperGraph, details: Details = PLAIN) -> str:
     """Return the graph for Graphviz: dashed arrows are negative edges."""
-    drawn = sketch(graph, sizes, highlight, _MAX_EDGES)
+    drawn = sketch(graph, details, _MAX_EDGES)
     lines = [
         "digraph hrdg {",
         "  rankdir=TB;",
@@ -86,36 +90,31 @@ def to_dot(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight:
         lines.append(f"  n{node.id} [label={_dot_text(rows)}{colour}];")
     for edge in drawn.edges:
         style = ", style=dashed" if edge.negative else ""
-        label = _dot_text([_listing(tuple(predicate_name(predicate) for predicate in edge.via))])
+        label = _dot_text([_listing(edge.via)])
         lines.append(f"  n{edge.source} -> n{edge.target} [label={label}{style}];")
     if not drawn.complete:
         lines.append(f"  // only the first {len(drawn.edges)} edges")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def to_dict(
-    graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
-) -> dict[str, object]:
+def to_dict(graph: HyperGraph, details: Details = PLAIN) -> dict[str, object]:
     """Return the graph as plain values; the module's docstring has the fields."""
-    drawn = sketch(graph, sizes, highlight)
+    drawn = sketch(graph, details)
     return {
         "format": "zodiacedge-graph",
         "version": 1,
-        "rules": len(graph.rules),
+        "rules": drawn.rules,
         "nodes": [
             {
                 "id": node.id,
                 "name": node.name,
                 "level": node.level,
                 "rules": [
-                    {
-                        "key": key,
-                        "label": graph.rule(key).label or None,
-                        "text": format_rule(graph.rule(key)),
-                    }
-                    for key in node.keys
+                    {"key": key, "label": graph.rule(key).label or None, "text": text}
+                    for key, text in zip(node.keys, node.texts, strict=True)
                 ],
                 "defines": list(node.defines),
+                "reads": list(node.reads),
                 "recursive": node.recursive,
                 "size": node.size,
                 "highlighted": node.highlighted,
@@ -127,37 +126,52 @@ def to_dict(
                 "source": edge.source,
                 "target": edge.target,
                 "negative": edge.negative,
-                "via": [predicate_name(predicate) for predicate in edge.via],
+                "via": list(edge.via),
             }
             for edge in drawn.edges
+        ],
+        "predicates": [
+            {
+                "name": name,
+                "explicit": facts.explicit if facts else None,
+                "derived": facts.derived if facts else None,
+            }
+            for name, facts in drawn.predicates
         ],
         "complete": drawn.complete,
     }
 
 
-def to_json(
-    graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()
-) -> str:
+def to_json(graph: HyperGraph, details: Details = PLAIN) -> str:
     """Return `to_dict` as JSON text."""
-    return json.dumps(to_dict(graph, sizes, highlight), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(to_dict(graph, details), ensure_ascii=False, indent=2) + "\n"
 
 
 def _level(node: SketchNode) -> int:
     return node.level
 
 
-def _paragraph(graph: HyperGraph, node: SketchNode, edges: list[Edge], names: Mapping[int, str]) -> list[str]:
+def _paragraph(node: SketchNode, edges: list[SketchEdge], names: Mapping[int, str]) -> list[str]:
     marks = f"{' ↻' if node.recursive else ''}{' *' if node.highlighted else ''}"
     size = "" if node.size is None else f"   {_count(node.size, 'fact')}"
     lines = [f"  {node.name}{marks}   {', '.join(node.defines)}{size}"]
-    lines += [f"      {format_rule(graph.rule(key))}" for key in node.keys]
-    by_label: dict[tuple[bool, tuple[Predicate, ...]], list[str]] = {}
+    lines += [f"      {text}" for text in node.texts]
+    by_label: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
     for edge in edges:
         by_label.setdefault((edge.negative, edge.via), []).append(names[edge.target])
     for (negative, via), targets in by_label.items():
-        carried = _listing(tuple(predicate_name(predicate) for predicate in via))
-        lines.append(f"    {'⇢' if negative else '→'} {', '.join(targets)}   ({carried})")
+        lines.append(f"    {'⇢' if negative else '→'} {', '.join(targets)}   ({_listing(via)})")
     return lines
+
+
+def _facts(drawn: Sketch) -> list[str]:
+    rows = [("facts", "explicit", "derived")]
+    rows += [(name, f"{f.explicit:,}", f"{f.derived:,}") for name, f in drawn.predicates if f]
+    wide, *numbers = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        f"  {name:{wide}}  {explicit:>{numbers[0]}}  {derived:>{numbers[1]}}"
+        for name, explicit, derived in rows
+    ]
 
 
 def _listing(words: tuple[str, ...]) -> str:

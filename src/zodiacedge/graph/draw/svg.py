@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from zodiacedge.graph.draw.layout import Box, arrange
-from zodiacedge.graph.draw.names import predicate_name
-from zodiacedge.graph.draw.sketch import sketch
+from zodiacedge.graph.draw.sketch import PLAIN, sketch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from zodiacedge.graph.draw.layout import Layout
-    from zodiacedge.graph.draw.sketch import SketchNode
-    from zodiacedge.graph.hrdg import Edge, HyperGraph
+    from zodiacedge.graph.draw.sketch import Details, SketchEdge, SketchNode
+    from zodiacedge.graph.hrdg import HyperGraph
 
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _MOST_EDGES = 4_000
@@ -57,9 +56,9 @@ class _Card:
     height: float
 
 
-def to_svg(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight: Collection[int] = ()) -> str:
-    """Return the picture. `sizes` are facts per node id, `highlight` node ids."""
-    drawn = sketch(graph, sizes, highlight, _MOST_EDGES)
+def to_svg(graph: HyperGraph, details: Details = PLAIN) -> str:
+    """Return the picture."""
+    drawn = sketch(graph, details, _MOST_EDGES)
     cards = {node.id: _card(node) for node in drawn.nodes}
     boxes = {card.node.id: Box(card.width, card.height, card.node.level) for card in cards.values()}
     layout = arrange(boxes, ((edge.source, edge.target) for edge in drawn.edges))
@@ -74,7 +73,7 @@ def to_svg(graph: HyperGraph, sizes: Mapping[int, int] | None = None, highlight:
     shift = (width - layout.width) / 2
     top = _MARGIN + 34.0
     height = layout.height + top + _MARGIN
-    summary = f"{len(graph.rules)} rules in {len(graph)} hyper-nodes"
+    summary = f"{drawn.rules} rules in {len(drawn.nodes)} hyper-nodes"
     extent = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     return "\n".join(
         [
@@ -158,7 +157,7 @@ def _box(card: _Card, x: float, y: float) -> str:
     return "".join([*parts, "</g>"])
 
 
-def _arrow(edge: Edge, layout: Layout, cards: Mapping[int, _Card], *, doubled: bool) -> str:
+def _arrow(edge: SketchEdge, layout: Layout, cards: Mapping[int, _Card], *, doubled: bool) -> str:
     path = layout.paths[edge.source, edge.target]
     # Two edges of different kinds between the same nodes share a lane.
     aside = (4.0 if edge.negative else -4.0) if doubled else 0.0
@@ -172,7 +171,7 @@ def _arrow(edge: Edge, layout: Layout, cards: Mapping[int, _Card], *, doubled: b
         drawn.append(curve + f"V{end_next:.1f}")
     source, target = cards[edge.source].node.name, cards[edge.target].node.name
     how = "through not or an aggregate " if edge.negative else ""
-    via = ", ".join(predicate_name(predicate) for predicate in edge.via[:40])
+    via = ", ".join(edge.via[:40])
     kind, tip = (" negative", "negative-tip") if edge.negative else ("", "tip")
     return (
         f'<path class="edge{kind}" d="{"".join(drawn)}" marker-end="url(#{tip})">'
