@@ -72,8 +72,20 @@ DIRECTED: list[tuple[str, list[str], list[str]]] = [
     ),
     (
         "C003",
-        ["p(X) :- q(Y), X = Y + 1, X = Y * 2 ."],
-        ["p(X) :- q(Y), X := Y + 1, X = Y * 2 .", "p(X) :- q(X, Y), X = Y + 1, X = Y * 2 ."],
+        [
+            "p(X) :- q(Y), X = Y + 1, X = Y * 2 .",
+            "p(X, Y) :- q(V, W), X = V, X = Y, Y = W .",
+            "p(X) :- q(Y), X = Y, Z = X + 1, X = Y - 1, Z > 2 .",
+        ],
+        [
+            "p(X) :- q(Y), X := Y + 1, X = Y * 2 .",
+            "p(X) :- q(X, Y), X = Y + 1, X = Y * 2 .",
+            "p(X, Y) :- q(Z, W), X = Z, Y = X .",
+            "p(X, Y) :- Y = X, X = Z, q(Z, W) .",
+            "p(W) :- q(X), Y = X, Z = Y, Z + 1 = W .",
+            "p(X, Y) :- q(A), X = A, Y = X + 1, X = Y - 1 .",
+            "p(Y) :- X := 3, Y = X, Z = Y, Z > 2 .",
+        ],
     ),
     (
         "C004",
@@ -367,6 +379,18 @@ def test_an_equality_with_a_free_side_is_a_binding() -> None:
     assert [type(c) for c in rule.body] == [Atom, Binding, Binding, Comparison]
     first, second = (c for c in rule.body if isinstance(c, Binding))
     assert (first.variable, second.variable) == (Variable("Y"), Variable("Z"))
+
+
+def test_a_chain_of_equalities_binds_each_variable_once() -> None:
+    rule = resolve(parse_rule("p(X, Y) :- Y = X, q(Z), X = Z, Z = Y + 0 ."))
+    assert rule.body == resolve(parse_rule("p(X, Y) :- Y := X, q(Z), X := Z, COMP(Z, =, Y + 0) .")).body
+
+
+def test_a_chain_as_long_as_a_body_is_analysed_in_seconds() -> None:
+    chain = ", ".join(f"X{n} = X{n - 1}" for n in range(399, 0, -1))
+    start = time.process_time()
+    assert len(analyse(parse_rule(f"p(X399) :- {chain}, q(X0) .").body).bound) == 400
+    assert time.process_time() - start < 5
 
 
 def test_the_order_of_the_body_does_not_matter() -> None:

@@ -71,8 +71,8 @@ def plan_rule_delta(
 ) -> RuleDelta:
     """Compute the rule delta of a change; raise with all diagnostics if it must be refused.
 
-    Only rules that share a predicate name with the change are checked. Facts of predicates that have facts
-    already can violate one check only.
+    Only rules that share a predicate name or an aggregate with the change are checked. Facts of predicates
+    that have facts already can violate one check only.
 
     Args:
         program: The rules in force.
@@ -87,7 +87,7 @@ def plan_rule_delta(
     if (
         only_facts
         and inserted <= known
-        and not any(_forbidden_facts(_aggregating(program, inserted), fact_delta, ()))
+        and not any(_forbidden_facts(_aggregating(program, inserted).values(), fact_delta, ()))
     ):
         return RuleDelta(program, (), (), tuple(_idle_facts(fact_delta)))
     diagnostics: list[Diagnostic] = []
@@ -108,8 +108,7 @@ def plan_rule_delta(
     diagnostics += _idle_facts(fact_delta)
     atoms = {ground(atom): atom for atom in change.atoms}
     diagnostics += check(_subject(program, _Delta(added, removed, atoms, change, fact_delta), state, host))
-    deleted = [program.rules[key] for key in removed]
-    aggregated = [rule for rule in _aggregating(program, inserted) if rule not in deleted]
+    aggregated = [rule for key, rule in _aggregating(program, inserted).items() if key not in removed]
     aggregated += [rule for rule in resolved.values() if rule.aggregate]
     diagnostics += _forbidden_facts(aggregated, fact_delta, atoms)
     errors = [d for d in diagnostics if d.severity == "error"]
@@ -141,18 +140,16 @@ class _Delta(NamedTuple):
 
 
 def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subject:
-    """Return the rules and facts to check: those inserted, and those that share a name with them."""
+    """Return the rules and facts to check: those inserted, and those that a check compares with them."""
     added, removed, atoms, change, fact_delta = delta
     deleted = [program.rules[key] for key in removed]
     names = {name for rule in (*added.values(), *deleted) for name in names_in(rule)}
     loaded = {f.predicate for f in change.add_facts if f not in atoms}
     loaded |= {predicate for batch in change.loaded for predicate in batch.predicates()}
     names |= {predicate.name for predicate in loaded} | {atom.predicate.name for atom in atoms.values()}
-    if any(rule.head.relation == RDF_TYPE for rule in (*added.values(), *deleted)):
-        # A head with a variable class derives members of every class.
-        classes = (rule.head for rule in program.aggregated.values())
-        names |= {RDF_TYPE, *(head.predicate.name for head in classes if head.relation == RDF_TYPE)}
     near = program.near(names, [rule.label for rule in added.values()])
+    near |= program.rivals(added.values())
+    near.update(_aggregating(program, {atom.predicate for atom in atoms.values()}))
     passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
     explicit = _remaining(state.explicit_predicates(names), (*added.values(), *passed), change, fact_delta)
 
@@ -198,13 +195,13 @@ def _has_facts(predicate: Predicate, fact_delta: FactDelta) -> bool:
     return any(fact.predicate == predicate for fact in facts)
 
 
-def _aggregating(program: RuleBase, inserted: Collection[Predicate]) -> list[Rule]:
-    """Return the rules with an aggregate whose head may match inserted facts."""
-    return [
-        rule
-        for rule in program.aggregated.values()
+def _aggregating(program: RuleBase, inserted: Collection[Predicate]) -> dict[str, Rule]:
+    """Return the rules with an aggregate, by key, whose head may match inserted facts."""
+    return {
+        key: rule
+        for key, rule in program.aggregated.items()
         if rule.head.predicate in inserted or (inserted and rule.head.predicate.name == RDF_TYPE)
-    ]
+    }
 
 
 def _keys_of(program: RuleBase, rule: str | Rule, diagnostics: list[Diagnostic]) -> Iterator[str]:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.ast import body_atoms
+from zodiacedge.language.unify import pattern_of
 from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from zodiacedge.language.ast import Atom, Rule
+    from zodiacedge.language.unify import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,22 @@ class RuleBase:
         keys = {key for name in names for key in self.mentions.get(name, ())}
         keys.update(self.labels[label] for label in labels if label in self.labels)
         return keys
+
+    def rivals(self, rules: Iterable[Rule]) -> set[str]:
+        """Return the keys of the rules that derive a fact of a given rule, one of the two by an aggregate.
+
+        Their names may differ: `rdf:type(X, C)` derives members of every class.
+        """
+        heads: dict[Pattern, bool] = {}
+        for rule in rules:
+            head = pattern_of(rule.head)
+            heads[head] = heads.get(head, False) or rule.aggregate is not None
+        return {
+            key
+            for head, aggregated in heads.items()
+            for key in self.graph.rules.deriving(head)
+            if aggregated or key in self.aggregated
+        }
 
 
 def names_in(rule: Rule) -> set[str]:

@@ -134,8 +134,8 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
             "to compare, write COMP(a, =, b); to bind, choose a fresh variable",
             binding.span,
         )
-    for v in analysis.ambiguous:
-        spans = [c.span for c in analysis.body if _could_bind(c, v)]
+    for v, equalities in analysis.ambiguous.items():
+        spans = [c.span for c in equalities]
         yield Diagnostic(
             "C003",
             f"{'two' if len(spans) == 2 else 'several'} equalities could bind {_show(v)}",
@@ -152,16 +152,6 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
             spans[0],
             related=tuple(("and here", s) for s in spans[1:] if s),
         )
-
-
-def _could_bind(conjunct: Conjunct, v: Variable) -> bool:
-    match conjunct:
-        case Binding(variable=target):
-            return target == v
-        case Comparison(operator="=", left=left, right=right):
-            return v in {left, right}
-        case _:
-            return False
 
 
 def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:

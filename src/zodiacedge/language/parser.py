@@ -245,9 +245,9 @@ class _Parser:
         token = self._scanner.peek(operand=False)
         if token.text == ".":
             self._scanner.take(token)
+            ground(head)
             if label:
                 raise self._problem("L005", "a label names a rule, not a fact", "leave the label out", label)
-            ground(head)
             return head
         self._expect(":-", behind_a_head(self._scanner, token))
         body = self._body()
