@@ -64,6 +64,7 @@ def test_dot_and_svg(zodiac: Zodiac) -> None:
         ("g.dot", "digraph "),
         ("g.json", "{"),
         ("g.txt", "3 rules"),
+        ("g.html", "<!doctype html>"),
         ("new/g.SVG", "<svg "),
     ],
 )
@@ -107,7 +108,7 @@ def test_broken_rules_have_no_graph(zodiac: Zodiac, save: Save) -> None:
 
 def test_no_rules_are_a_graph_too(zodiac: Zodiac, save: Save) -> None:
     save("empty.rules", "")
-    for form in ("text", "dot", "svg", "json"):
+    for form in ("text", "dot", "svg", "html", "json"):
         done = zodiac("graph", "empty.rules", "--format", form)
         assert (done.code, done.err) == (0, "")
 

@@ -10,7 +10,7 @@ next graph and a `GraphChange`, or raises `StratificationProblem` and leaves the
     stratify  refuses negative edges in a cycle
     change    lineage of hyper-nodes, directly impacted nodes (DIHN)
     hrdg      the hyper rule dependency graph (HRDG)
-    draw      the graph as text, DOT, JSON and SVG
+    draw      the graph as text, DOT, JSON, SVG and HTML
 """
 
 from zodiacedge.graph.change import GraphChange, NodeLineage

@@ -15,6 +15,7 @@ from zodiacedge.cli.output import write_text
 from zodiacedge.cli.program_source import details_of, open_source, source_arguments
 from zodiacedge.errors import Diagnostic, UsageProblem, nearest
 from zodiacedge.graph.draw.names import is_named, short_name
+from zodiacedge.graph.draw.page import to_html
 from zodiacedge.graph.draw.part import around, concerned
 from zodiacedge.graph.draw.show import to_dict, to_dot, to_json, to_text
 from zodiacedge.graph.draw.sketch import Details
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.program_source import ProgramSource
     from zodiacedge.graph import HyperGraph
 
-_FORMATS = ("text", "dot", "svg", "json")
+_FORMATS = ("text", "dot", "svg", "html", "json")
 
 
 @click.command("graph")
@@ -70,6 +71,7 @@ def command(  # noqa: PLR0913 - one argument per option
     Example:
       zodiac graph farm.rules
       zodiac graph farm.rules --out farm.svg
+      zodiac graph farm.zodiac --out farm.html
       zodiac graph farm.zodiac --around alarm --depth 2
       zodiac graph farm.rules --facts readings.csv --predicate hot
       zodiac graph farm.rules --format dot | dot -Tpng > farm.png
@@ -124,6 +126,8 @@ def _drawn(graph: HyperGraph, details: Details, form: str) -> str:
             from zodiacedge.graph.draw.svg import to_svg  # noqa: PLC0415 - loads the layout library
 
             return to_svg(graph, details)
+        case "html":
+            return to_html(graph, details)
         case "dot":
             return to_dot(graph, details)
         case "json":

@@ -33,6 +33,7 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from zodiacedge.errors import counted
 from zodiacedge.graph.draw.sketch import PLAIN, sketch
 
 if TYPE_CHECKING:
@@ -52,12 +53,12 @@ def to_text(graph: HyperGraph, details: Details = PLAIN) -> str:
     leaving: dict[int, list[SketchEdge]] = {}
     for edge in drawn.edges:
         leaving.setdefault(edge.source, []).append(edge)
-    counted = f"{'' if drawn.complete else 'more than '}{_count(len(drawn.edges), 'edge')}"
+    edges = f"{'' if drawn.complete else 'more than '}{counted(len(drawn.edges), 'edge')}"
     negative = sum(edge.negative for edge in drawn.edges)
-    nodes = f"{_count(drawn.rules, 'rule')} in {_count(len(drawn.nodes), 'hyper-node')}"
-    whole = "" if details.only is None else f" (a part of {_count(len(graph), 'hyper-node')})"
+    nodes = f"{counted(drawn.rules, 'rule')} in {counted(len(drawn.nodes), 'hyper-node')}"
+    whole = "" if details.only is None else f" (a part of {counted(len(graph), 'hyper-node')})"
     lines = [
-        f"{nodes}, {counted}, {negative} of them negative{whole}",
+        f"{nodes}, {edges}, {negative} of them negative{whole}",
         "→ feeds   ⇢ feeds through `not` or an aggregate   ↻ recursive",
     ]
     # sorted() is stable, so the order within a level stays topological.
@@ -80,7 +81,7 @@ def to_dot(graph: HyperGraph, details: Details = PLAIN) -> str:
         '  edge [fontname="Helvetica", fontsize=10];',
     ]
     for node in drawn.nodes:
-        size = "" if node.size is None else f" ({_count(node.size, 'fact')})"
+        size = "" if node.size is None else f" ({counted(node.size, 'fact')})"
         rows = [
             f"{node.name}{' ↻' if node.recursive else ''}{size}",
             _listing(node.rules),
@@ -153,7 +154,7 @@ def _level(node: SketchNode) -> int:
 
 def _paragraph(node: SketchNode, edges: list[SketchEdge], names: Mapping[int, str]) -> list[str]:
     marks = f"{' ↻' if node.recursive else ''}{' *' if node.highlighted else ''}"
-    size = "" if node.size is None else f"   {_count(node.size, 'fact')}"
+    size = "" if node.size is None else f"   {counted(node.size, 'fact')}"
     lines = [f"  {node.name}{marks}   {', '.join(node.defines)}{size}"]
     lines += [f"      {text}" for text in node.texts]
     by_label: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
@@ -177,10 +178,6 @@ def _facts(drawn: Sketch) -> list[str]:
 def _listing(words: tuple[str, ...]) -> str:
     left = len(words) - _MAX_LISTED
     return ", ".join(words[:_MAX_LISTED]) + (f" and {left} more" if left > 0 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _dot_text(rows: list[str]) -> str:
