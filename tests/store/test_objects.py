@@ -6,14 +6,18 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import zodiacedge as ze
 from store.conftest import PROGRAM, add_logged, code, make_farm
-from zodiacedge.store.location.base import FileInfo, Location, location_of
+from zodiacedge.store.location.base import Location, location_of
 from zodiacedge.store.log import object_store
 from zodiacedge.store.versions import vacuum
+
+if TYPE_CHECKING:
+    from zodiacedge.store.layout import FileInfo
 
 WRITER = Path(__file__).with_name("object_writer.py")
 
@@ -190,10 +194,10 @@ def test_the_same_change_at_the_same_moment_is_still_two(farm: str, monkeypatch:
 
 def test_an_answer_that_got_lost_is_no_refusal(bucket: str) -> None:
     place = location_of(bucket)
-    assert place.put_new("one", b"mine")  # type: ignore[attr-defined]
+    assert place.put_new("one", b"mine")  # type: ignore[union-attr]
     # As the library asks again when it heard nothing.
-    assert place.put_new("one", b"mine")  # type: ignore[attr-defined]
-    assert not place.put_new("one", b"yours")  # type: ignore[attr-defined]
+    assert place.put_new("one", b"mine")  # type: ignore[union-attr]
+    assert not place.put_new("one", b"yours")  # type: ignore[union-attr]
     assert place.read("one") == b"mine"
 
 

@@ -15,7 +15,6 @@ from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, RELATIO
 from zodiacedge.store.location.atomic_files import sync_folder
 from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.location.lock import WriterLock
-from zodiacedge.store.location.object_store import ObjectStoreLocation
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from zodiacedge.store.location.base import Location
+    from zodiacedge.store.location.object_store import ObjectStoreLocation
 
 
 _SUFFIX = ".new"
@@ -33,13 +33,9 @@ _STORE_FILES = re.compile(
 
 def atomic_publish(location: Location) -> AbstractContextManager[LocalLocation]:
     """Yield a folder for writing a store; it is moved to a location, or removed if the block fails."""
-    match location:
-        case LocalLocation():
-            return _publish_by_rename(location.root.absolute())
-        case ObjectStoreLocation():
-            return _publish_by_put(location)
-        case _:
-            raise TypeError(location)
+    if isinstance(location, LocalLocation):
+        return _publish_by_rename(location.root.absolute())
+    return _publish_by_put(location)
 
 
 @contextmanager

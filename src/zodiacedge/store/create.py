@@ -16,13 +16,13 @@ from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER
 from zodiacedge.store.location.atomic_files import sync_folder
 from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.location.marker import marker
-from zodiacedge.store.location.object_store import ObjectStoreLocation
 from zodiacedge.store.log import record_format
 from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
 from zodiacedge.store.table.delta_table import FactTable
 
 if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location, WriterLease
+    from zodiacedge.store.location.object_store import ObjectStoreLocation
     from zodiacedge.store.table.commit_info import Snapshot
 
 _UNFINISHED = {LOCK, LOG_FOLDER, DELTA_LOG}
@@ -31,13 +31,9 @@ _FIRST_COMMIT = f"{DELTA_LOG}/{0:020d}.json"
 
 def create_store(location: Location, snapshot: Snapshot) -> WriterLease:
     """Create an empty store in an empty or missing location; return the lease of its writer."""
-    match location:
-        case LocalLocation():
-            return _create_in_folder(location, snapshot)
-        case ObjectStoreLocation():
-            return _create_in_object_store(location, snapshot)
-        case _:
-            raise TypeError(location)
+    if isinstance(location, LocalLocation):
+        return _create_in_folder(location, snapshot)
+    return _create_in_object_store(location, snapshot)
 
 
 def is_blank(location: Location) -> bool:

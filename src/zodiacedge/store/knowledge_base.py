@@ -15,7 +15,7 @@ from zodiacedge.store.flush import Flusher
 from zodiacedge.store.store import DurableStore, LoadedVersion
 from zodiacedge.store.versions import replay
 from zodiacedge.store.versions.diff import VersionDiff
-from zodiacedge.store.versions.restore import missing_calls
+from zodiacedge.store.versions.restore import check_counts, missing_calls
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class StoredKnowledgeBase(KnowledgeBase):
             for change, entries in replay.replayed_changes(records, lambda: self._state, store.persistence):
                 self.apply(change)
                 self._version = entries[-1].version
-                replay.check(store.location, entries[-1], store.persistence.counts(self._state))
+                check_counts(store.location, entries[-1], store.persistence.counts(self._state))
                 for entry in entries:
                     self._prefixes |= entry.prefixes
                     self._streams |= {entry.stream: entry.batch} if entry.stream else {}

@@ -1,8 +1,9 @@
-"""File names of a store, and the format version."""
+"""File names of a store, the format version, and what a listing says of a file."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,15 @@ RELATION_PREFIX = "relation="
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 40
 _HASH_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """The name and bytes of a file, and its time of writing in seconds by the clock of the location."""
+
+    name: str
+    bytes: int
+    moment: float
 
 
 def short_hash(words: Iterable[str]) -> str:

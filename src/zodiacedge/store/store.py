@@ -37,7 +37,7 @@ from zodiacedge.store.table.delta_table import BaseCommit, CommitConflictError, 
 from zodiacedge.store.table.parquet_files import folder_of, segment_name
 from zodiacedge.store.table.pending_flush import PendingFlush
 from zodiacedge.store.versions.restore import graph_digest, owners_of, program_of, state_of
-from zodiacedge.store.versions.vacuum import report, unused_files, vacuum
+from zodiacedge.store.versions.vacuum import unused_files, vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.checks import Host
     from zodiacedge.store.location.base import Location, WriterLease
-    from zodiacedge.store.log.record_format import Log, Record
+    from zodiacedge.store.log.open_log import Log
+    from zodiacedge.store.log.record_format import Record
     from zodiacedge.store.table.delta_table import ChangedPartition
     from zodiacedge.store.versions.vacuum import VacuumReport
 
@@ -454,7 +455,7 @@ class DurableStore:
         """Remove the files that no version of the retention time needs; a dry run counts them."""
         self._required_writer()
         unused = unused_files(self.location, self._table, kept)
-        return report(unused) if dry else vacuum(self.location, self._table, unused)
+        return unused.report if dry else vacuum(self.location, self._table, unused)
 
 
 def _now() -> str:

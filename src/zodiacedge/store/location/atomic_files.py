@@ -26,7 +26,9 @@ class AtomicFiles:
     def add(self, name: str, data: bytes) -> None:
         """Write a file under a temporary name, and create its folders."""
         path = self._root / name
-        self._create(path.parent)
+        if path.parent not in self._created:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._created.add(path.parent)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
         self._temporary[path] = temporary
         try:
@@ -37,7 +39,9 @@ class AtomicFiles:
 
     def sync(self) -> None:
         """Sync all files to disk, and give them their names."""
-        folders = {folder for path in self._temporary for folder in path.parents if self._within(folder)}
+        folders = {
+            folder for path in self._temporary for folder in path.parents if folder.is_relative_to(self._root)
+        }
         try:
             in_threads(sync_file, self._temporary.values(), len(self._temporary) // _FEW)
             for path, temporary in self._temporary.items():
@@ -53,20 +57,6 @@ class AtomicFiles:
         for temporary in self._temporary.values():
             temporary.unlink(missing_ok=True)
         self._temporary = {}
-
-    def _create(self, folder: Path) -> None:
-        """Create a folder and its parents, each once."""
-        if folder in self._created:
-            return
-        if self._within(folder.parent):
-            self._create(folder.parent)
-            folder.mkdir(exist_ok=True)
-        else:
-            folder.mkdir(parents=True, exist_ok=True)
-        self._created.add(folder)
-
-    def _within(self, folder: Path) -> bool:
-        return folder == self._root or self._root in folder.parents
 
 
 def sync_file(path: Path, flags: int = os.O_RDWR) -> None:

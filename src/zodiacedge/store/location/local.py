@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, RELATION_PREFIX, STREAMS
+from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, RELATION_PREFIX, STREAMS, FileInfo
 from zodiacedge.store.location.atomic_files import AtomicFiles, sync_file, sync_folder
-from zodiacedge.store.location.base import FileInfo
 from zodiacedge.store.location.lock import WriterLock
 from zodiacedge.store.problems import leads_elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 _OWN = frozenset({MARKER, LOCK, LOG_FOLDER, DELTA_LOG, STREAMS})
@@ -40,7 +39,7 @@ class LocalLocation:
         return self.root.absolute().as_uri()
 
     @property
-    def options(self) -> Mapping[str, str] | None:
+    def options(self) -> dict[str, str] | None:
         """None: Delta needs only the path."""
         return None
 
@@ -129,11 +128,11 @@ class LocalLocation:
             if folder.name != LOG_FOLDER and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def sync_log(self, folder: str) -> None:
+    def sync_delta_log(self) -> None:
         """Sync Delta's log to disk, which Delta does not do."""
-        newest = max((self.root / folder).glob("*.json"))
-        sync_file(newest, os.O_RDONLY)
-        sync_folder(self.root / folder)
+        folder = self.root / DELTA_LOG
+        sync_file(max(folder.glob("*.json")), os.O_RDONLY)
+        sync_folder(folder)
 
     def lock(self) -> WriterLock:
         """Acquire the lock, or raise and name its holder."""

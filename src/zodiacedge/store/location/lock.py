@@ -16,8 +16,9 @@ import os
 import socket
 import stat
 import sys
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from zodiacedge.store.problems import leads_elsewhere, locked, unwritable
@@ -25,22 +26,23 @@ from zodiacedge.store.problems import leads_elsewhere, locked, unwritable
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-    from types import TracebackType
 
 _MOST = 4096
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-class WriterLock:
+class WriterLock(AbstractContextManager["WriterLock"]):
     """The lock of a store, held from its construction until it is released."""
 
     def __init__(self, path: Path, display_name: Callable[[Path], str] = str) -> None:
         """Acquire the lock, or raise and name its holder; `display_name` returns a path for messages."""
         self._file = _open(path, display_name)
-        if not _acquire(self._file):
+        try:
+            _lock(self._file)
+        except OSError as error:
             holder = _description(os.pread(self._file, _MOST, 0))
             os.close(self._file)
-            raise locked(display_name(path.parent), holder)
+            raise locked(display_name(path.parent), holder) from error
         _HELD.add(self)
         contents = os.pread(self._file, _MOST, 0)
         self._is_writable = not contents.strip(b"\0") or _holder(contents) is not None
@@ -51,13 +53,7 @@ class WriterLock:
         }
         self._write(json.dumps(holder_info).encode() + b"\n")
 
-    def __enter__(self) -> Self:
-        """Return the lock, which is held."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Release the lock."""
         self.release()
 
@@ -152,19 +148,11 @@ def _has_ended(process: int) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _acquire(file: int) -> bool:
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
+    def _lock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _acquire(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,12 +17,12 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from zodiacedge.store.location.base import FileInfo
+from zodiacedge.store.layout import FileInfo
 from zodiacedge.store.location.parallel import in_threads
 from zodiacedge.store.problems import no_address, no_library, unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from obstore.store import ClientConfig, RetryConfig
@@ -69,7 +69,7 @@ class ObjectStoreLocation:
         return f"{self.scheme}://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
 
     @property
-    def options(self) -> Mapping[str, str] | None:
+    def options(self) -> dict[str, str] | None:
         """The options whose defaults differ between Delta and this module."""
         options = {"allow_http": str(_plain_http()).lower()}
         if self.scheme == "s3":
@@ -169,7 +169,7 @@ class ObjectStoreLocation:
             with suppress(FileNotFoundError), self._client_of(name) as (obstore, client):
                 obstore.delete(client, name)
 
-    def sync_log(self, folder: str) -> None:
+    def sync_delta_log(self) -> None:
         """Do nothing: an object that was put is durable."""
 
     def lock(self) -> Unlocked:

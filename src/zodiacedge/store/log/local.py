@@ -72,7 +72,7 @@ class FileLog:
 
     @property
     def size(self) -> int:
-        """The bytes of the current file."""
+        """The bytes of the current file: a flush begins a new one."""
         return self._end.size
 
     @property

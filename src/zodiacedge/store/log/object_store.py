@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING
 
 from zodiacedge.store.layout import LOG_FOLDER
@@ -118,21 +119,15 @@ class ObjectLog:
 
 def _put_in_background(put: Callable[[], bool], meanwhile: Callable[[], None]) -> bool:
     """Put an object in another thread; call `meanwhile` repeatedly until it is put."""
-    results: list[bool] = []
-    problems: list[Exception] = []
-    done = threading.Event()
+    done: Future[bool] = Future()
 
     def run() -> None:
         try:
-            results.append(put())
-        except Exception as problem:  # noqa: BLE001 - it is raised below
-            problems.append(problem)
-        finally:
-            done.set()
+            done.set_result(put())
+        except Exception as problem:  # noqa: BLE001 - `result` raises it
+            done.set_exception(problem)
 
     threading.Thread(target=run, name="zodiac-put").start()
-    while not done.wait(_POLL_SECONDS):
+    while not wait([done], _POLL_SECONDS).done:
         meanwhile()
-    if problems:
-        raise problems[0]
-    return results[0]
+    return done.result()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.store.layout import LOG_FOLDER
 from zodiacedge.store.location.local import LocalLocation
-from zodiacedge.store.location.object_store import ObjectStoreLocation
 from zodiacedge.store.log.local import FileLog
 from zodiacedge.store.log.object_store import ObjectLog
 
@@ -14,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zodiacedge.store.location.base import Location
-    from zodiacedge.store.log.record_format import Log, Scan, UnflushedLog
+    from zodiacedge.store.log.record_format import Scan, UnflushedLog
+
+Log = FileLog | ObjectLog
+"""A log that is open for writing; both have the same methods."""
 
 
 def open_log(location: Location, scan: Scan, unflushed: UnflushedLog, flushed: Callable[[], int]) -> Log:
@@ -26,11 +28,8 @@ def open_log(location: Location, scan: Scan, unflushed: UnflushedLog, flushed: C
         unflushed: The files of the log that the table lacks.
         flushed: Returns the version of the table.
     """
-    match location:
-        case LocalLocation():
-            # No other process writes while the lock is held, so `flushed` is not needed.
-            last = location.root / unflushed.last if unflushed.last else None
-            return FileLog(location.root / LOG_FOLDER, scan, last, location.display_path)
-        case ObjectStoreLocation():
-            return ObjectLog(location, scan, unflushed, flushed)
-    raise TypeError(f"no log for {type(location).__name__}")
+    if isinstance(location, LocalLocation):
+        # No other process writes while the lock is held, so `flushed` is not needed.
+        last = location.root / unflushed.last if unflushed.last else None
+        return FileLog(location.root / LOG_FOLDER, scan, last, location.display_path)
+    return ObjectLog(location, scan, unflushed, flushed)

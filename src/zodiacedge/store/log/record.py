@@ -11,6 +11,7 @@ import io
 import json
 import re
 import struct
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -86,34 +87,26 @@ def encode_record(entry: Entry, changes: Iterable[FactChange]) -> bytes:
     return b"".join((_LENGTH.pack(len(document)), document, *streams))
 
 
-def read_entry(record: Record) -> Entry:
-    """Decode the entry of a record, or raise if it is malformed, though its checksum holds."""
-    try:
-        entry = entry_of(record.payload)
-    except ValueError as error:
-        raise _malformed(record, f"it does not say what a record says: {error}") from error
-    if entry.version != record.version:
-        raise _malformed(record, f"it is of version {entry.version} instead of {record.version}")
-    return entry
-
-
-def needed_files(record: Record) -> set[str]:
-    """Return the names of the files beside the log that a record needs."""
-    try:
-        return set(files_of(record.payload))
-    except ValueError as error:
-        raise _malformed(record, f"it does not say what a record says: {error}") from error
-
-
-def _malformed(record: Record, why: str) -> StoreProblem:
+def malformed(record: Record, why: str) -> StoreProblem:
+    """Return the problem of a malformed record, whose checksum holds."""
     return damaged_log(record.path, record.number, record.offset, why, record.version - 1)
 
 
-def entry_of(payload: bytes) -> Entry:
-    """Decode the entry of a payload; raise ValueError if it is malformed."""
-    document = _document(payload)
+@contextmanager
+def _decoding(record: Record) -> Iterator[dict[str, Any]]:
+    """Yield the document of a record; raise if it is not what a record has."""
     try:
-        return Entry(
+        yield _document(record.payload)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise malformed(record, f"it does not say what a record says: the record lacks {error}") from error
+    except ValueError as error:
+        raise malformed(record, f"it does not say what a record says: {error}") from error
+
+
+def read_entry(record: Record) -> Entry:
+    """Decode the entry of a record, or raise if it is malformed."""
+    with _decoding(record) as document:
+        entry = Entry(
             _count(document["version"]),
             str(document["moment"]),
             str(document["author"]),
@@ -128,16 +121,15 @@ def entry_of(payload: bytes) -> Entry:
             str(document.get("stream", "")),
             int(document.get("batch", -1)),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"the record lacks {error}") from error
+    if entry.version != record.version:
+        raise malformed(record, f"it is of version {entry.version} instead of {record.version}")
+    return entry
 
 
-def files_of(payload: bytes) -> list[str]:
-    """Return the files beside the log that a payload names; raise ValueError if it is malformed."""
-    try:
-        return [_file_name(item["file"]) for item in _document(payload)["facts"] if "file" in item]
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"the record lacks {error}") from error
+def needed_files(record: Record) -> set[str]:
+    """Return the names of the files beside the log that a record needs."""
+    with _decoding(record) as document:
+        return {_file_name(item["file"]) for item in document["facts"] if "file" in item}
 
 
 def facts_of(payload: bytes) -> Iterator[tuple[bool, PartitionKey, pa.Table | str]]:

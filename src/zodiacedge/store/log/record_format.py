@@ -16,13 +16,13 @@ import struct
 import zlib
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from zodiacedge.store.layout import LOG_FOLDER
 from zodiacedge.store.problems import damaged_log, newer_format, torn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from zodiacedge.errors import Diagnostic
     from zodiacedge.store.location.base import Location
@@ -77,43 +77,6 @@ class UnflushedLog:
     last: str = ""
     files: int = 0
     bytes: int = 0
-
-
-class Log(Protocol):
-    """A log that is open for writing."""
-
-    @property
-    def version(self) -> int:
-        """The version of the last record."""
-
-    @property
-    def chain(self) -> bytes:
-        """The chain of the last record."""
-
-    @property
-    def size(self) -> int:
-        """The bytes of the unflushed records, with the latency of reading them."""
-
-    def append(self, payload: bytes, meanwhile: Callable[[], None]) -> int:
-        """Write the record of the next version, or nothing; return a ticket for `sync`.
-
-        Only one thread may append at a time; it calls `meanwhile` repeatedly while it waits.
-        """
-
-    def withdraw(self, version: int) -> None:
-        """Remove the record after a version, if there is one: its change failed."""
-
-    def sync(self, ticket: int) -> None:
-        """Wait until a record is durable."""
-
-    def sync_all(self) -> None:
-        """Wait until all records are durable."""
-
-    def rotate(self) -> None:
-        """Let the next record begin a new file: a flush takes the records so far."""
-
-    def close(self) -> None:
-        """Refuse further records."""
 
 
 def file_name(version: int) -> str:

@@ -15,6 +15,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -104,12 +105,12 @@ class FactTable:
                 partition_by=_PARTITIONS,
                 name="zodiac",
                 description="A knowledge base of ZodiacEdge",
-                storage_options=_options(self._location),
+                storage_options=self._location.options,
                 commit_properties=_properties(digested(snapshot, ())),
             )
         except (DeltaError, OSError) as error:
             raise self._refused("first commit", error) from error
-        self._location.sync_log(DELTA_LOG)
+        self._location.sync_delta_log()
 
     def commits(self) -> Iterator[Commit]:
         """Yield the commits of the store, the newest first."""
@@ -276,11 +277,7 @@ class FactTable:
 
     def _slices(self, name: str) -> list[FileSlice]:
         path = self._location.display_name(name)
-        try:
-            data = self._location.read(name)
-        except OSError as error:
-            raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
-        return slices_of(path, checked(path, name, data))
+        return slices_of(path, checked(path, name, partial(self._location.read, name)))
 
     def _committed(
         self,
@@ -318,7 +315,7 @@ class FactTable:
                 raise self._refused("commit", error) from error
         # If the commit does not reach the disk, the log still has its changes.
         with suppress(OSError):
-            self._location.sync_log(DELTA_LOG)
+            self._location.sync_delta_log()
         number = self._number(snapshot, files)
         if number is None:
             raise damaged_table(self._log, "has lost a commit that was just made")
@@ -370,7 +367,7 @@ class FactTable:
     def _delta(self, number: int | None = None) -> DeltaTable:
         from deltalake import DeltaTable  # noqa: PLC0415
 
-        return DeltaTable(self._location.uri, version=number, storage_options=_options(self._location))
+        return DeltaTable(self._location.uri, version=number, storage_options=self._location.options)
 
     def _unread(self, error: BaseException) -> StoreProblem:
         match = _NETWORK_ERROR.search(str(error)) if self._location.shared else None
@@ -424,11 +421,7 @@ class StoredPartitions:
         """Yield the partitions file by file."""
         for name, read in self.location.read_all(self.files):
             path = self.location.display_name(name)
-            try:
-                data = read()
-            except OSError as error:
-                raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
-            yield from read_partitions(path, name, checked(path, name, data), self.owners)
+            yield from read_partitions(path, name, checked(path, name, read), self.owners)
 
 
 def _summary(error: BaseException) -> str:
@@ -458,10 +451,6 @@ def _schema(arity: int) -> pa.Schema:
             *((name, pa.string()) for name in column_names(arity)),
         ]
     )
-
-
-def _options(location: Location) -> dict[str, str] | None:
-    return dict(location.options) if location.options else None
 
 
 def _properties(document: Mapping[str, object], *, exclusive: bool = True) -> Any:  # noqa: ANN401 - a type of a library loaded late

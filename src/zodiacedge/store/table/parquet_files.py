@@ -24,7 +24,7 @@ from zodiacedge.store.layout import RELATION_PREFIX, folder_name, short_hash
 from zodiacedge.store.problems import damaged_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.store.location.base import Location, Staging
 
@@ -125,8 +125,12 @@ def _stage(location: Location, folder: str, rows: pa.Table, staging: Staging) ->
 # Reading
 
 
-def checked(path: str, name: str, data: bytes) -> bytes:
-    """Return the bytes of a file, or raise if its name is not their checksum."""
+def checked(path: str, name: str, read: Callable[[], bytes]) -> bytes:
+    """Read a file, or raise if that fails or its name is not its checksum."""
+    try:
+        data = read()
+    except OSError as error:
+        raise damaged_table(path, f"cannot be read: {error.strerror or error}") from error
     if f"{sha256(data).hexdigest()}.parquet" != name.rsplit("/", 1)[-1]:
         raise damaged_table(path, "is damaged: its checksum is not its name")
     return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from zodiacedge.kb.report import per_predicate
 from zodiacedge.language.printer import format_atom, format_rule
@@ -12,24 +12,8 @@ from zodiacedge.language.printer import format_atom, format_rule
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zodiacedge.engine.api import State
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Fact, Rule
-
-
-class OpenVersion(Protocol):
-    """A version that is open."""
-
-    @property
-    def version(self) -> int:
-        """The number of the version."""
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules in force."""
-
-    @property
-    def state(self) -> State:
-        """The engine's state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +30,7 @@ class VersionDiff:
     """The facts that are visible in the first version only."""
 
     @classmethod
-    def between(cls, before: OpenVersion, after: OpenVersion) -> VersionDiff:
+    def between(cls, before: KnowledgeBase, after: KnowledgeBase) -> VersionDiff:
         """Compare two versions."""
         old, new = set(before.rules), set(after.rules)
         return cls(

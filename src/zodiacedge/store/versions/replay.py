@@ -16,8 +16,7 @@ from zodiacedge.kb.change import Change
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
 from zodiacedge.store.log.large_facts import LogPartitions
-from zodiacedge.store.log.record import facts_in, facts_of, needed_files, read_entry
-from zodiacedge.store.problems import damaged_log, not_reproduced
+from zodiacedge.store.log.record import facts_in, facts_of, malformed, needed_files, read_entry
 from zodiacedge.store.versions.restore import rules_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import State
     from zodiacedge.engine.persistence import AnyPersistence, PartitionKey
     from zodiacedge.language.ast import Fact, Rule
-    from zodiacedge.store.location.base import Location
     from zodiacedge.store.log.record import Entry
     from zodiacedge.store.log.record_format import Record
 
@@ -104,14 +102,6 @@ def _change(
     return Change(added, removed, loaded=loaded, unloaded=unloaded)
 
 
-def check(location: Location, entry: Entry, counts: tuple[int, int]) -> None:
-    """Raise if the counts of a state differ from those of a log entry."""
-    explicit, derived = counts
-    if counts != (entry.explicit, entry.derived):
-        why = f"{explicit:,} and {derived:,} facts instead of {entry.explicit:,} and {entry.derived:,}"
-        raise not_reproduced(location, entry.version, why)
-
-
 def change_back(records: Sequence[Record], state: State, persistence: AnyPersistence) -> Change:
     """Return the change that undoes the last records.
 
@@ -160,5 +150,4 @@ def _reading(record: Record) -> Iterator[None]:
         # The record is not damaged: Java may be missing, for example.
         raise
     except (ValueError, KeyError, pa.ArrowException, ZodiacError) as error:
-        why = f"its facts cannot be read: {error}"
-        raise damaged_log(record.path, record.number, record.offset, why, record.version - 1) from error
+        raise malformed(record, f"its facts cannot be read: {error}") from error

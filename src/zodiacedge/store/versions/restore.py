@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
     from zodiacedge.language.checks import Host
     from zodiacedge.store.location.base import Location
+    from zodiacedge.store.log.record import Entry
     from zodiacedge.store.table.commit_info import Snapshot
 
 _UNREGISTERED = "C009"
@@ -95,8 +96,13 @@ def state_of(
         raise damaged_table(location, f"holds a partition that cannot be read: {error}") from error
     except KeyError as error:
         raise damaged_table(location, f"holds a partition of rules that are not there: {error}") from error
-    explicit, derived = persistence.counts(state)
-    if (explicit, derived) != (snapshot.explicit, snapshot.derived):
-        why = f"{explicit:,} and {derived:,} facts instead of {snapshot.explicit:,} and {snapshot.derived:,}"
-        raise not_reproduced(location, snapshot.version, why)
+    check_counts(location, snapshot, persistence.counts(state))
     return state
+
+
+def check_counts(location: Location, recorded: Snapshot | Entry, counts: tuple[int, int]) -> None:
+    """Raise if the numbers of explicit and derived facts differ from those of a commit or a log entry."""
+    explicit, derived = counts
+    if counts != (recorded.explicit, recorded.derived):
+        why = f"{explicit:,} and {derived:,} facts instead of {recorded.explicit:,} and {recorded.derived:,}"
+        raise not_reproduced(location, recorded.version, why)

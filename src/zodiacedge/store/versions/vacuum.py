@@ -24,7 +24,8 @@ from zodiacedge.store.problems import unwritable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from zodiacedge.store.location.base import FileInfo, Location
+    from zodiacedge.store.layout import FileInfo
+    from zodiacedge.store.location.base import Location
     from zodiacedge.store.table.commit_info import Commit
     from zodiacedge.store.table.delta_table import FactTable
 
@@ -50,9 +51,11 @@ class UnusedFiles:
     oldest: Commit
 
     @property
-    def files(self) -> tuple[FileInfo, ...]:
-        """All files to remove."""
-        return (*self.entries, *self.facts)
+    def report(self) -> VacuumReport:
+        """The report of removing them."""
+        files = (*self.entries, *self.facts)
+        size = sum(file.bytes for file in files)
+        return VacuumReport(len(files), size, self.oldest.snapshot.version)
 
 
 def unused_files(location: Location, table: FactTable, kept: timedelta) -> UnusedFiles:
@@ -85,12 +88,6 @@ def unused_files(location: Location, table: FactTable, kept: timedelta) -> Unuse
     return UnusedFiles(tuple(files[name] for name in removed), tuple(facts), oldest)
 
 
-def report(unused: UnusedFiles) -> VacuumReport:
-    """Return the report of removing files."""
-    size = sum(file.bytes for file in unused.files)
-    return VacuumReport(len(unused.files), size, unused.oldest.snapshot.version)
-
-
 def vacuum(location: Location, table: FactTable, unused: UnusedFiles) -> VacuumReport:
     """Remove files, and the folders that become empty."""
     try:
@@ -100,7 +97,7 @@ def vacuum(location: Location, table: FactTable, unused: UnusedFiles) -> VacuumR
         location.remove([file.name for file in unused.facts], in_order=False)
     except OSError as error:
         raise unwritable(location, error) from error
-    return report(unused)
+    return unused.report
 
 
 class _Clock:
