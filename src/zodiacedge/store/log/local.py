@@ -66,11 +66,6 @@ class FileLog:
             self._end = replace(self._end, size=scan.end)
 
     @property
-    def version(self) -> int:
-        """The version of the last record."""
-        return self._end.version
-
-    @property
     def size(self) -> int:
         """The bytes of the current file: a flush begins a new one."""
         return self._end.size

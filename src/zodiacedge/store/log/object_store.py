@@ -46,11 +46,6 @@ class ObjectLog:
         self._checked_at = time.monotonic(), time.time()
 
     @property
-    def version(self) -> int:
-        """The version of the last record."""
-        return self._version
-
-    @property
     def chain(self) -> bytes:
         """The chain of the last record."""
         return self._chain
