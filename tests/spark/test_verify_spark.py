@@ -79,8 +79,7 @@ def damage(
     (node,) = (
         rules
         for rules, segment in state.segments.items()
-        if part.classes.keys() <= segment.content(relation).classes().keys()
-        and segment.content(relation).rows
+        if part.classes.keys() <= segment.content(relation).classes.keys() and segment.content(relation).rows
     )
     segment = state.segments[node]
     content = segment.content(relation).then((part,) if inserted else (), () if inserted else (part,))

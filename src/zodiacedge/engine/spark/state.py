@@ -11,6 +11,7 @@ from zodiacedge.engine.spark.compare.diff import diff
 from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.evaluate.inputs import inputs_of
 from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate, predicate_counts
+from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.propagate import propagate
 from zodiacedge.engine.spark.query import one_task
@@ -21,7 +22,7 @@ from zodiacedge.engine.spark.storage.version import SparkVersion
 from zodiacedge.language.ast import Predicate, body_atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
@@ -71,7 +72,7 @@ class SparkState(SparkVersion):
 
     def derived(self) -> frozenset[Fact]:
         """Return the derived facts (IDB), the union of all segments; they may be explicit too."""
-        return frozenset(f for _, facts in self._each(tuple(self.segments.values())) for f in facts)
+        return frozenset(f for _, facts in self._each(self.segments.values()) for f in facts)
 
     def explicit(self) -> frozenset[Fact]:
         """Return the explicit facts (EDB)."""
@@ -83,10 +84,9 @@ class SparkState(SparkVersion):
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
-        owners = (self.explicit_files, *self.segments.values()) if rules is None else (self.segments[rules],)
-        return self._each(owners)
+        return self._each(self.owners.values() if rules is None else (self.segments[rules],))
 
-    def _each(self, owners: Sequence[Segment]) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
+    def _each(self, owners: Iterable[Segment]) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         lookup = self.lookup
         for relation, contents in held(owners).items():
             facts = lookup.facts(relation, contents)
@@ -104,7 +104,7 @@ class SparkState(SparkVersion):
 
     def derived_counts(self) -> Mapping[Predicate, int]:
         """Count the derived facts of each predicate, without listing them."""
-        return self._counts(tuple(self.segments.values()), self.counted)
+        return self._counts(self.segments.values(), self.counted)
 
     def explicit_predicates(self, names: Collection[str]) -> frozenset[Predicate]:
         """Return the predicates of explicit facts that have one of these names."""
@@ -121,9 +121,9 @@ class SparkState(SparkVersion):
     def predicates(self) -> frozenset[Predicate]:
         """Return the predicates of all visible facts."""
         predicates: set[Predicate] = set()
-        for relation, contents in held((self.explicit_files, *self.segments.values())).items():
+        for relation, contents in held(self.owners.values()).items():
             if relation.typed:
-                keys = {key for content in contents for key in content.classes()}
+                keys = {key for content in contents for key in content.classes}
                 names = self.named(keys)
                 predicates.update(class_predicate(names[key]) for key in keys)
             else:
@@ -131,13 +131,13 @@ class SparkState(SparkVersion):
         return frozenset(predicates)
 
     def _counts(
-        self, owners: Sequence[Segment], known: Mapping[Relation, Mapping[int, int]] | None = None
+        self, owners: Iterable[Segment], known: Mapping[Relation, Mapping[int, int]] | None = None
     ) -> dict[Predicate, int]:
         totals: dict[Predicate, int] = {}
         for relation, contents in held(owners).items():
-            counts = (known or {}).get(relation) or self.lookup.count(relation, contents)
-            for predicate, count in predicate_counts(relation, counts, self.named).items():
-                totals[predicate] = totals.get(predicate, 0) + count
+            counts = (known or {}).get(relation) or count(self.workspace, relation, contents)
+            for predicate, facts in predicate_counts(relation, counts, self.named).items():
+                totals[predicate] = totals.get(predicate, 0) + facts
         return totals
 
     # Queries.
@@ -155,7 +155,7 @@ class SparkState(SparkVersion):
     ) -> Callable[[Mapping[Variable, Term]], Answer]:
         """Return a function that answers a resolved query, given values for its parameters."""
         atoms = list(body_atoms(query.body))
-        owners = (self.explicit_files, *self.segments.values())
+        owners = self.owners.values()
         terms = [*mentioned(query.body), *mentioned(query.columns)]
         keys = self.workspace.keys(terms)
         inputs = inputs_of(atoms, keys, owners, owners)
@@ -215,8 +215,7 @@ class SparkState(SparkVersion):
 
     def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
-        visible = held((self.explicit_files, *self.segments.values()))
-        return digest(self.workspace, visible, self.terms, yield_point)
+        return digest(self.workspace, held(self.owners.values()), self.terms, yield_point)
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible in this version only, and those in the other only."""

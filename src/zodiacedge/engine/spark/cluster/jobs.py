@@ -15,7 +15,7 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakSet
 
-from zodiacedge.engine.spark.cluster.session import Cluster, cores
+from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.cluster.task_files import JOB
 from zodiacedge.engine.spark.cluster.task_result import ROWS, BatchTask, InputTask, decoded, values_of
 from zodiacedge.engine.yield_point import ALONE, YieldPoint
@@ -76,7 +76,7 @@ class Jobs:
     @cached_property
     def cores(self) -> int:
         """The number of tasks that run at the same time."""
-        return cores(self.session)
+        return max(int(self.session.sparkContext.defaultParallelism), 1)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -75,11 +75,6 @@ class Cluster:
         return _is_here(_running() or self.master or _submitted_to() or DEFAULT_MASTER)
 
 
-def cores(session: SparkSession) -> int:
-    """Return the number of tasks that run at the same time."""
-    return max(int(session.sparkContext.defaultParallelism), 1)
-
-
 def _running() -> str:
     """Return the master that Spark runs on in this process; empty if it does not run."""
     # Importing pyspark is slow, and a process that has not imported it cannot have started Spark.

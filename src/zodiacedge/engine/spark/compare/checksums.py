@@ -15,7 +15,6 @@ import numpy as np
 
 from zodiacedge.engine.api import Mismatch
 from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
-from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.partition.shuffle import (
@@ -29,14 +28,12 @@ from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.compaction import consolidated
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles, held, read_file
-from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Fact, Predicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.types import Keys
-    from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
@@ -81,18 +78,15 @@ def mismatches(
 ) -> Iterator[Mismatch]:
     """Yield the differences of two versions of one workspace, in visible facts and in segments."""
     workspace = ours.workspace
-    mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
-    different = _different_owners(workspace, mine, others, yield_point)
+    different = _different_owners(ours, theirs, yield_point)
     wanted = set(nodes)
-    all_of_ours, all_of_theirs = (
-        held((state.explicit_files, *state.segments.values())) for state in (ours, theirs)
-    )
+    all_of_ours, all_of_theirs = (held(state.owners.values()) for state in (ours, theirs))
     visible = [
         _Pair(None, relation, tuple(all_of_ours.get(relation, ())), tuple(all_of_theirs.get(relation, ())))
         for relation in dict.fromkeys(pair.relation for pair in different)
     ]
     pairs = [*visible, *(pair for pair in different if pair.node in wanted)]
-    lookup = Lookup(workspace, TermFiles(tuple(dict.fromkeys((*ours.terms.parts, *theirs.terms.parts)))))
+    lookup = Lookup(workspace, ours.terms.with_files(*theirs.terms.parts))
     for pair, differences in zip(pairs, _compare_rows(workspace, pairs, yield_point), strict=True):
         yield from _named(pair, differences, lookup)
 
@@ -101,22 +95,20 @@ def mismatched_relations(
     ours: SparkVersion, theirs: SparkVersion, yield_point: YieldPoint
 ) -> tuple[Relation, ...]:
     """Return the relations in which any owner differs: visible facts differ in no other relation."""
-    mine, others = (owners_of(state.explicit_files, state.segments) for state in (ours, theirs))
-    different = _different_owners(ours.workspace, mine, others, yield_point)
+    different = _different_owners(ours, theirs, yield_point)
     return tuple(dict.fromkeys(pair.relation for pair in different))
 
 
-def _different_owners(
-    workspace: Workspace, mine: Owners, others: Owners, yield_point: YieldPoint
-) -> list[_Pair]:
+def _different_owners(ours: SparkVersion, theirs: SparkVersion, yield_point: YieldPoint) -> list[_Pair]:
     """Return the owners and relations that differ between two versions."""
+    mine, others = ours.owners, theirs.owners
     pairs = [
         _Pair(owner, relation, (has.content(relation),), (should.content(relation),))
         for owner in {**mine, **others}
         for has, should in [(mine.get(owner, Segment()), others.get(owner, Segment()))]
         for relation in {**has.contents, **should.contents}
     ]
-    return _different(workspace, pairs, yield_point)
+    return _different(ours.workspace, pairs, yield_point)
 
 
 def _named(pair: _Pair, differences: Mapping[int, _Difference], lookup: Lookup) -> Iterator[Mismatch]:

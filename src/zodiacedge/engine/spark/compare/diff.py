@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.compare.checksums import mismatched_relations
-from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.net_change import changes_between
 from zodiacedge.engine.spark.storage.files import SignedFiles
-from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
@@ -23,9 +21,9 @@ def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], fr
     if not relations:
         return frozenset(), frozenset()
     # Either version may have terms of its own.
-    terms = TermFiles(tuple(dict.fromkeys((*before.terms.parts, *after.terms.parts))))
-    old, new = (owners_of(state.explicit_files, state.segments) for state in (before, after))
-    sides = changes_between(after.workspace, old, new, dict.fromkeys(relations), terms)
+    terms = before.terms.with_files(*after.terms.parts)
+    wanted = dict.fromkeys(relations)
+    sides = changes_between(after.workspace, before.owners, after.owners, wanted, terms)
     lookup = Lookup(after.workspace, terms)
     inserted, deleted = (
         frozenset(

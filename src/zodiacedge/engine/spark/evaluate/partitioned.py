@@ -21,7 +21,6 @@ from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import Result
 from zodiacedge.engine.spark.partition.shuffle import PartitionInput, ShuffleInput, partition_count, shuffle
 from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
-from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.printer import format_rule
 from zodiacedge.plan.partition import reads
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.evaluate.embedded_task import RegionResult
     from zodiacedge.engine.spark.evaluate.seminaive import Setting
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
     from zodiacedge.plan.partition import Partitioning
@@ -79,10 +79,8 @@ def evaluate(
     results = [Result(terms=terms) for _ in nodes]
     for result, node in zip(results, nodes, strict=True):
         _merge(workspace, node, partitions, result)
-    files = [partition.segments.terms for partition in partitions]
-    new = [workspace.adopt(file) for file in files if file.rows]
-    if new:
-        results[-1].terms = TermFiles((*terms.parts, *new))
+    new_terms = [workspace.adopt(partition.segments.terms) for partition in partitions]
+    results[-1].terms = terms.with_files(*new_terms)
     return results
 
 

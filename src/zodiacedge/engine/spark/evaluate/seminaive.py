@@ -7,22 +7,22 @@ rounds; the job that writes a round also counts its new rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import expressions
 from zodiacedge.engine.spark.evaluate.expressions import AggregateTask, ExpressionTask, Negated, with_more
 from zodiacedge.engine.spark.evaluate.rule_plan import Sources, bindings, column, order_of
-from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
-from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.compaction import compacted
+from zodiacedge.engine.spark.storage.dataframes import Frames, names, together
+from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, SignedFiles
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.variants import can_fail, recursive_atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -30,18 +30,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Argument, Conjunct
     from zodiacedge.terms import Term
-
-# Segments by owner: explicit facts under None, nodes under the keys of their rules.
-Owners = Mapping["frozenset[str] | None", Segment]
 # A growing relation with more files than this is compacted.
 _MOST_FILES = 12
-
-
-def owners_of(
-    explicit_files: Segment, segments: Mapping[frozenset[str], Segment], but: frozenset[str] = frozenset()
-) -> Owners:
-    """Return explicit facts and segments by owner, without the segment of one node."""
-    return {None: explicit_files, **{keys: segment for keys, segment in segments.items() if keys != but}}
 
 
 @dataclass(frozen=True)
@@ -114,12 +104,15 @@ class Node:
         """Grow the segment to the fixpoint, from given contents and the heads of the first round."""
         result = self.result
         result.contents = dict(start)
+        yield_point = self._setting.settings.yield_point
         new = self._write_new(list(first()))
-        while any(new.values()):
+        while new:
             result.rounds += 1
             for relation, files in new.items():
-                result.contents[relation] = result.contents.get(relation, SignedFiles()).then(files)
-                self._compact(relation)
+                content = result.contents.get(relation, SignedFiles()).then(files)
+                result.contents[relation] = compacted(
+                    self._setting.workspace, relation, content, yield_point, _MOST_FILES
+                )
             facts = sum(content.rows for content in result.contents.values())
             self._setting.watch(result.rounds, facts)
             if not self.recursive:
@@ -130,7 +123,7 @@ class Node:
                 for position in self._own_positions[key]
                 if (delta := self._delta_at(rule.body[position], new)) is not None
             ]
-            new = self._write_new(heads) if heads else {}
+            new = self._write_new(heads)
         result.rounds = max(result.rounds, 1)
 
     def _delta_at(self, conjunct: Conjunct, new: Mapping[Relation, list[DataFile]]) -> DataFrame | None:
@@ -141,37 +134,18 @@ class Node:
 
     def _write_new(self, heads: Sequence[tuple[Relation, DataFrame]]) -> dict[Relation, list[DataFile]]:
         """Write the distinct heads that are not in the segment, in one job."""
-        width = max(relation.width for relation in self._relations)
-        pieces = []
-        for tag, relation in enumerate(self._relations):
-            frames = [frame for head, frame in heads if head == relation]
-            if not frames:
-                continue
-            new = together(frames).distinct()
+        by_relation: dict[Relation, list[DataFrame]] = {}
+        for relation, frame in heads:
+            by_relation.setdefault(relation, []).append(frame)
+        new = []
+        for relation, frames in by_relation.items():
+            rows = together(frames).distinct()
             known = self.result.contents.get(relation, SignedFiles())
             if known.rows:
-                new = new.join(self._frames.content(relation, known), names(relation.width), "left_anti")
-            pieces.append(tagged(new, tag, width))
-        written = self._frames.write(
-            together(pieces), self._relations, "deriving facts", self._setting.settings.yield_point
-        )
-        return {self._relations[tag]: files for tag, files in written.items()}
-
-    def _compact(self, relation: Relation) -> None:
-        """Merge the files of a relation if there are many; the largest file is kept."""
-        content = self.result.contents[relation]
-        if len(content.layers) <= _MOST_FILES or not content.plain:
-            return
-        largest = max(content.parts, key=lambda file: file.rows)
-        small = [file for file in content.parts if file is not largest]
-        frame = self._frames.parts(small, relation.width).coalesce(1)
-        written = self._frames.write(
-            tagged(frame, 0, relation.width),
-            [relation],
-            "compacting small files",
-            self._setting.settings.yield_point,
-        )
-        self.result.contents[relation] = SignedFiles.of(largest, *written.get(0, ()))
+                rows = rows.join(self._frames.content(relation, known), names(relation.width), "left_anti")
+            new.append((relation, rows))
+        written = self._frames.write(new, "deriving facts", self._setting.settings.yield_point)
+        return {relation: files for (relation, _), files in zip(new, written, strict=True) if files}
 
     def _heads(
         self, key: str, sources: Callable[[], Sources], delta: tuple[int, DataFrame] | None, *, counts: bool
@@ -237,9 +211,7 @@ class Node:
         )
 
     def _add_terms(self, files: Sequence[DataFile]) -> None:
-        if files:
-            self._terms = TermFiles((*self._terms.parts, *files))
-            self.result.terms = self._terms
+        self._terms = self.result.terms = self._terms.with_files(*files)
 
     def _projected(self, frame: DataFrame, head: Sequence[Argument], order: Sequence[Variable]) -> DataFrame:
         from pyspark.sql import functions  # noqa: PLC0415 - heavy
@@ -305,7 +277,7 @@ class Node:
             files.append(own.get(relation, SignedFiles()))
             if relation.typed and not isinstance(atom.args[1], Variable):
                 key = self._setting.keys[atom.args[1]]
-                files = [content for content in files if key in content.classes()]
+                files = [content for content in files if key in content.classes]
             return files
 
         def rows(atom: Atom) -> DataFrame:

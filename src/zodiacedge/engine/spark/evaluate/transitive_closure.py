@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import partitioned
-from zodiacedge.engine.spark.storage.files import Relation, Segment
+from zodiacedge.engine.spark.storage.files import Owners, Relation, Segment
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.plan.partition import Partitioning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from zodiacedge.engine.spark.evaluate.seminaive import Owners, Result, Setting
+    from zodiacedge.engine.spark.evaluate.seminaive import Result, Setting
     from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.language.ast import Rule
 

@@ -22,7 +22,7 @@ from zodiacedge.engine.spark.lookup.row_filter import RowFilter
 from zodiacedge.engine.spark.storage.compaction import compacted, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import TermFiles, columns_of, write_terms
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
@@ -46,17 +46,23 @@ class BatchFiles:
 
     files: Mapping[Relation, tuple[DataFile, ...]] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
-    names: ClassNames = field(default_factory=lambda: ClassNames({}))
+    names: Mapping[int, Term] = field(default_factory=dict)
     by_tasks: bool = False
     """Whether tasks wrote them; if not, the driver did."""
+
+    def adopted(self, workspace: Workspace) -> BatchFiles:
+        """Adopt the files, which a task or the driver wrote."""
+        for file in (*(file for files in self.files.values() for file in files), *self.terms.parts):
+            workspace.adopt(file)
+        return self
 
     def merged(self, other: BatchFiles) -> BatchFiles:
         """Return the files of both batches."""
         files = dict(self.files)
         for relation, more in other.files.items():
             files[relation] = (*files.get(relation, ()), *more)
-        terms = TermFiles((*self.terms.parts, *other.terms.parts))
-        names = self.names.with_terms(other.names.known)
+        terms = self.terms.with_files(*other.terms.parts)
+        names = {**self.names, **other.names}
         return BatchFiles(files, terms, names, self.by_tasks or other.by_tasks)
 
     @property
@@ -71,7 +77,7 @@ class BatchFiles:
                 yield Predicate(*relation)
                 continue
             for key in {key for file in files for key in file.classes}:
-                yield class_predicate(self.names.known[key])
+                yield class_predicate(self.names[key])
 
 
 def class_predicate(name: Term) -> Predicate:
@@ -113,9 +119,9 @@ class SparkBatch:
 
         self._files = self._files.merged(ingest(self.workspace, load))
 
-    def take(self, files: Mapping[Relation, DataFile], terms: DataFile, names: Mapping[int, Term]) -> None:
-        """Add the files of rows that a task wrote, of the terms in them, and the names of their classes."""
-        self._files = self._files.merged(adopted(self.workspace, files, terms, names, by_tasks=True))
+    def take(self, files: BatchFiles) -> None:
+        """Add the files that a task wrote."""
+        self._files = self._files.merged(files.adopted(self.workspace))
 
     def merge(self, other: SparkBatch) -> None:
         """Add the facts of another batch."""
@@ -130,33 +136,17 @@ class SparkBatch:
         segment = self.values.distinct()
         if not segment.tables:
             return self._files
-        dictionary, workspace = self.values.store.dictionary, self.workspace
-        folder = workspace.scratch.folder
-        files, names = write_tables(segment, dictionary, folder, workspace.hashing)
-        terms = write_terms(folder, columns_of(dictionary, workspace.hashing))
-        return self._files.merged(adopted(workspace, files, terms, names, by_tasks=False))
-
-
-def adopted(
-    workspace: Workspace,
-    files: Mapping[Relation, DataFile],
-    terms: DataFile,
-    names: Mapping[int, Term],
-    *,
-    by_tasks: bool,
-) -> BatchFiles:
-    """Adopt the files of rows and terms that a task or the driver wrote."""
-    rows = {relation: (workspace.adopt(file),) for relation, file in files.items()}
-    term_files = TermFiles((workspace.adopt(terms),) if terms.rows else ())
-    return BatchFiles(rows, term_files, ClassNames(names), by_tasks)
+        folder, hashing = self.workspace.scratch.folder, self.workspace.hashing
+        written = write_tables(segment, self.values.store.dictionary, folder, hashing, by_tasks=False)
+        return self._files.merged(written.adopted(self.workspace))
 
 
 def write_tables(
-    segment: Tables, dictionary: Dictionary, folder: Folder, hashing: Hashing
-) -> tuple[dict[Relation, DataFile], dict[int, Term]]:
-    """Write tables of the embedded engine; return their files, and the names of the classes among them."""
+    segment: Tables, dictionary: Dictionary, folder: Folder, hashing: Hashing, *, by_tasks: bool
+) -> BatchFiles:
+    """Write tables of the embedded engine, and the terms of a dictionary."""
     keys = hashing.keys(dictionary)
-    files: dict[Relation, DataFile] = {}
+    files: dict[Relation, tuple[DataFile, ...]] = {}
     names: dict[int, Term] = {}
     members = []
     for name, table in segment.tables.items():
@@ -167,11 +157,12 @@ def write_tables(
             continue
         relation = Relation(name.name, name.arity)
         columns = [keys[table.rows[:, n]] for n in range(name.arity)] or [np.zeros(len(table), np.int64)]
-        files[relation] = folder.write_rows(relation, columns)
+        files[relation] = (folder.write_rows(relation, columns),)
     if members:
         columns = [np.concatenate(column) for column in zip(*members, strict=True)]
-        files[TYPED] = folder.write_rows(TYPED, columns)
-    return files, names
+        files[TYPED] = (folder.write_rows(TYPED, columns),)
+    terms = TermFiles().with_files(write_terms(folder, columns_of(dictionary, hashing)))
+    return BatchFiles(files, terms, names, by_tasks)
 
 
 @dataclass(frozen=True)
@@ -191,7 +182,7 @@ class SparkFactDelta:
         if not relations:
             return ExplicitDelta({}, {}, 0, 0, None, ())
         explicit = {r: self.before.contents[r] for r in relations if r in self.before.contents}
-        new_terms = TermFiles((*self.add.terms.parts, *self.remove.terms.parts))
+        new_terms = self.add.terms.with_files(*self.remove.terms.parts)
         task = DeltaTask(
             self.add.files,
             self.remove.files,
@@ -217,9 +208,9 @@ class SparkFactDelta:
         return delta
 
     @property
-    def names(self) -> ClassNames:
+    def names(self) -> Mapping[int, Term]:
         """The names of the classes among the facts."""
-        return self.add.names.with_terms(self.remove.names.known)
+        return {**self.add.names, **self.remove.names}
 
     @cached_property
     def after(self) -> Segment:

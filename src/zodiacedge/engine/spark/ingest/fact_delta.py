@@ -194,7 +194,7 @@ def _example(task: DeltaTask, absent: Mapping[Relation, Ids], translation: Trans
         for relation, rows in absent.items()
         if len(rows)
     }
-    known = TermFiles((*task.terms.parts, *task.new_terms.parts))
+    known = task.terms.with_files(*task.new_terms.parts)
     used = [column for relation, columns in keys.items() if relation.arity for column in columns]
     terms = known.decode(np.concatenate(used)) if used else {}
     facts = [

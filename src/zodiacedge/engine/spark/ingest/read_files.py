@@ -20,9 +20,8 @@ from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
-from zodiacedge.engine.spark.ingest.batch import BatchFiles, adopted, write_tables
-from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_batches
-from zodiacedge.engine.spark.storage.terms import Hashing, columns_of, write_terms
+from zodiacedge.engine.spark.ingest.batch import BatchFiles, write_tables
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_batches
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import reading
 from zodiacedge.io.read import fact_batches
@@ -32,12 +31,12 @@ from zodiacedge.io.streams import BLOCK, ByteCounter, open_source
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import IO
 
+    from zodiacedge.engine.spark.storage.terms import Hashing
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.io import Load
-    from zodiacedge.terms import Term
 
 _BY_LINES = frozenset({Format.NTRIPLES, Format.NQUADS})
 # A file has at most so many splits per core.
@@ -93,16 +92,6 @@ class FileRead(NamedTuple):
     bad_lines: DataFile
 
 
-@dataclass(frozen=True)
-class BundleResult:
-    """The result of a task: files of rows and terms, names of classes, and the result of each split."""
-
-    files: Mapping[Relation, DataFile]
-    terms: DataFile
-    names: Mapping[int, Term]
-    reads: tuple[FileRead, ...]
-
-
 def ingest(workspace: Workspace, load: Load) -> BatchFiles:
     """Read the files of a load on the cluster, and report on each of them."""
     started = time.monotonic()
@@ -119,9 +108,9 @@ def ingest(workspace: Workspace, load: Load) -> BatchFiles:
     )
     rows = BatchFiles()
     reads: list[FileRead] = []
-    for result in results:
-        rows = rows.merged(adopted(workspace, result.files, result.terms, result.names, by_tasks=True))
-        reads += result.reads
+    for written, split_reads in results:
+        rows = rows.merged(written.adopted(workspace))
+        reads += split_reads
     for read in reads:
         # An adopted file is deleted when its result is released.
         workspace.adopt(read.bad_lines)
@@ -190,14 +179,12 @@ def _bad_lines(name: str, bad_lines: DataFile, lines: int, batch_rows: int) -> I
             yield BadLine(name, row["line"] + lines, row["reason"], row["offset"], row["text"], unit)
 
 
-def read_bundle(bundle: Bundle) -> BundleResult:
-    """Read the splits of one task."""
+def read_bundle(bundle: Bundle) -> tuple[BatchFiles, list[FileRead]]:
+    """Read the splits of one task; return the files of their facts, and the result of each split."""
     batch = EmbeddedBatch(Database())
-    reads = tuple(_read_split(split, batch, bundle.folder) for split in bundle.splits)
-    dictionary = batch.store.dictionary
-    files, names = write_tables(batch.distinct(), dictionary, bundle.folder, bundle.hashing)
-    terms = write_terms(bundle.folder, columns_of(dictionary, bundle.hashing))
-    return BundleResult(files, terms, names, reads)
+    reads = [_read_split(split, batch, bundle.folder) for split in bundle.splits]
+    segment, dictionary = batch.distinct(), batch.store.dictionary
+    return write_tables(segment, dictionary, bundle.folder, bundle.hashing, by_tasks=True), reads
 
 
 def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> FileRead:

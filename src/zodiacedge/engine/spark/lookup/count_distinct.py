@@ -51,7 +51,7 @@ def count(workspace: Workspace, relation: Relation, contents: Sequence[SignedFil
     if not filled:
         return {}
     if len(filled) == 1:
-        return dict(filled[0].classes()) if relation.typed else {0: filled[0].rows}
+        return dict(filled[0].classes) if relation.typed else {0: filled[0].rows}
     task = _CountTask(relation, tuple(filled), workspace.hashing)
     stored = sum(content.stored for content in filled)
     if stored <= workspace.options.driver_rows:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
-from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
@@ -82,10 +81,6 @@ class Lookup:
         terms = self.decode(key for row in rows for key in row)
         for row in rows:
             yield Fact(relation.name, tuple(terms[key] for key in row))
-
-    def count(self, relation: Relation, contents: Iterable[SignedFiles]) -> dict[int, int]:
-        """Count the distinct rows of several owners, by class or under 0."""
-        return count(self.workspace, relation, tuple(contents))
 
     def holds(self, term: Term, segment: Segment) -> bool:
         """Whether a fact of a segment has a term as an argument."""

@@ -49,7 +49,7 @@ class RowFilter:
 
     def held(self, content: SignedFiles) -> bool:
         """Whether files may have matching rows, judged by their counts."""
-        return content.rows > 0 and (self.classes is None or not self.classes.isdisjoint(content.classes()))
+        return content.rows > 0 and (self.classes is None or not self.classes.isdisjoint(content.classes))
 
     def stored(self, content: SignedFiles) -> int:
         """Return the number of stored rows of the filter's classes."""

@@ -36,7 +36,7 @@ def changed_relations(explicit: ExplicitDelta, deleted: Iterable[Segment]) -> Wa
     for segment in deleted:
         for relation, content in segment.contents.items():
             if content.rows:
-                want(changed, relation, frozenset(content.classes()) if relation.typed else None)
+                want(changed, relation, frozenset(content.classes) if relation.typed else None)
     return changed
 
 

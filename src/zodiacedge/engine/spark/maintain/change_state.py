@@ -16,11 +16,11 @@ from zodiacedge.engine.spark.storage.embedded_tables import constants
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from zodiacedge.engine.api import Settings
     from zodiacedge.engine.spark.ingest.batch import SparkFactDelta
-    from zodiacedge.engine.spark.storage.files import DataFile, Segment
+    from zodiacedge.engine.spark.storage.files import DataFile, Owners
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.graph.draft import HyperNode
@@ -90,12 +90,18 @@ class ChangeState:
         """Whether a node has had no evaluation errors."""
         return not any(key in self.dropped for key in node.rules)
 
-    def outside(self, own: Iterable[frozenset[str]]) -> tuple[list[Segment], list[Segment]]:
+    @property
+    def owners(self) -> Owners:
+        """The explicit facts after the change and the segments so far, by owner."""
+        return {None: self.explicit_files, **dict(self.segments.items())}
+
+    def outside(self, own: Collection[frozenset[str]]) -> tuple[Owners, Owners]:
         """Return the segments of the owners outside these nodes, before the change and after it."""
-        inside = set(own)
-        before = [segment for keys, segment in self.before.segments.items() if keys not in inside]
-        after = [segment for keys, segment in self.segments.items() if keys not in inside]
-        return [self.before.explicit_files, *before], [self.explicit_files, *after]
+        before, after = (
+            {owner: segment for owner, segment in owners.items() if owner not in own}
+            for owners in (self.before.owners, self.owners)
+        )
+        return before, after
 
     def moved(self, keys: frozenset[str]) -> SegmentChange | None:
         """Count the rows that a node gained and lost; None if that takes a comparison of rows."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.spark.evaluate.rule_plan import Sources, left_over
 from zodiacedge.engine.spark.evaluate.seminaive import Node
 from zodiacedge.engine.spark.storage.compaction import compacted
-from zodiacedge.engine.spark.storage.dataframes import names, tagged, together
+from zodiacedge.engine.spark.storage.dataframes import names, together
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Negation, Variable
 from zodiacedge.plan.variants import can_fail
@@ -170,12 +170,9 @@ class MaintainedNode(Node):
             # Where a group is computed from a binding, unchanged groups were folded too.
             shared = names(len(aggregate.groups))
             was, now = (frame.join(groups, shared, "left_semi") for frame in (was, now))
-        columns = names(relation.width)
-        changed = [tagged(now.join(was, columns, "left_anti"), 0, relation.width)]
-        changed.append(tagged(was.join(now, columns, "left_anti"), 1, relation.width))
         workspace, yield_point = self._setting.workspace, self._setting.settings.yield_point
-        written = self._frames.write(together(changed), [relation] * 2, "comparing groups", yield_point)
-        plus, minus = (written.get(tag, []) for tag in (0, 1))
+        changes = [(relation, was, now)]
+        ((plus, minus),) = self._frames.write_changes(changes, "comparing groups", yield_point)
         self.result.aggregate_rows[key] = compacted(
             workspace, relation, before.then(plus, minus), yield_point
         )
@@ -200,9 +197,9 @@ class MaintainedNode(Node):
         if not frames:
             return None
         relation = Relation.of(head)
-        groups = tagged(together(frames).distinct(), 0, relation.width)
+        groups = together(frames).distinct()
         yield_point = self._setting.settings.yield_point
-        files = self._frames.write(groups, [relation], "finding groups", yield_point).get(0, [])
+        (files,) = self._frames.write([(relation, groups)], "finding groups", yield_point)
         self._held += files
         return self._frames.parts(files, relation.width) if files else None
 
@@ -212,9 +209,8 @@ class MaintainedNode(Node):
         self, start: Mapping[Relation, SignedFiles], lost: Sequence[Change]
     ) -> dict[Relation, SignedFiles]:
         """Return the segment without the facts that no rule instance supports any more: one job."""
-        pieces = []
-        width = max(relation.width for relation in self._relations)
-        for tag, relation in enumerate(self._relations):
+        unsupported = []
+        for relation in self._relations:
             content = start.get(relation, SignedFiles())
             candidates = [
                 self._heads(key, self._old, (position, rows), counts=False)
@@ -231,16 +227,12 @@ class MaintainedNode(Node):
                 for key, rule in self._rules.items()
                 if Relation.of(rule.head) == relation
             ]
-            pieces.append(tagged(doubtful.join(together(supported), columns, "left_anti"), tag, width))
+            unsupported.append((relation, doubtful.join(together(supported), columns, "left_anti")))
         contents = dict(start)
-        if pieces:
-            yield_point = self._setting.settings.yield_point
-            written = self._frames.write(
-                together(pieces), self._relations, "looking for lost facts", yield_point
-            )
-            for tag, files in written.items():
-                relation = self._relations[tag]
-                contents[relation] = contents[relation].then((), files)
+        yield_point = self._setting.settings.yield_point
+        written = self._frames.write(unsupported, "looking for lost facts", yield_point)
+        for (relation, _), files in zip(unsupported, written, strict=True):
+            contents[relation] = contents[relation].then((), files)
         return contents
 
     def _supported(self, key: str, doubtful: DataFrame) -> DataFrame:

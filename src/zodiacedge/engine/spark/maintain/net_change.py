@@ -19,14 +19,13 @@ from zodiacedge.engine.spark.evaluate.embedded_task import (
     TaskSettings,
 )
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
-from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.ingest.batch import class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.maintain import slice_search
 from zodiacedge.engine.spark.maintain.slice_search import RelationFiles, Scope
-from zodiacedge.engine.spark.storage.dataframes import Frames, names, tagged, together
-from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.dataframes import Frames, names, together
+from zodiacedge.engine.spark.storage.files import Owners, Relation, Segment, SignedFiles
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Predicate
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from zodiacedge.engine.spark.evaluate.embedded_task import NetFiles
-    from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
     from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
@@ -79,7 +77,7 @@ class SparkNetChange:
         counts: dict[Predicate, int] = {}
         for relation, files in side.items():
             content = SignedFiles.of(*files)
-            rows = content.classes() if relation.typed else {0: content.rows}
+            rows = content.classes if relation.typed else {0: content.rows}
             counts |= predicate_counts(relation, rows, self.after.named)
         return counts
 
@@ -106,7 +104,7 @@ class SparkNetChange:
         """Return the filter for wanted predicates: for `rdf:type`, the wanted classes."""
         if wanted is None or not relation.typed:
             return ALL
-        classes = content.classes()
+        classes = content.classes
         terms = self.after.named(classes)
         return RowFilter(frozenset(key for key in classes if wanted(class_predicate(terms[key]))))
 
@@ -114,7 +112,7 @@ class SparkNetChange:
 def rows_of(wanted: Wanted, owners: Iterable[Segment]) -> int:
     """Count the rows that all owners have of relations, or of classes of them."""
     return sum(
-        content.rows if classes is None else sum(content.classes().get(key, 0) for key in classes)
+        content.rows if classes is None else sum(content.classes.get(key, 0) for key in classes)
         for owner in owners
         for relation, classes in wanted.items()
         for content in (owner.content(relation),)
@@ -134,8 +132,7 @@ def net_of(
     unclear: Wanted = {}
     for relation, classes in changed.items():
         was, will = (
-            [owner.content(relation) for owner in (version.explicit_files, *version.segments.values())]
-            for version in (before, after)
+            [owner.content(relation) for owner in version.owners.values()] for version in (before, after)
         )
         explicit_only = (was[0], will[0])
         was, will = ([content for content in side if content.rows] for side in (was, will))
@@ -159,7 +156,7 @@ def net_of(
 def _compared(before: SparkVersion, after: SparkVersion, wanted: Wanted, keys: Mapping[Term, int]) -> Net:
     workspace = before.workspace
     options = workspace.options
-    old, new = (owners_of(version.explicit_files, version.segments) for version in (before, after))
+    old, new = before.owners, after.owners
     large = rows_of(wanted, new.values()) > min(options.look_up_from, options.gather_rows)
     if options.strategy == "choose" and large:
         net = slice_search.visible_changes(Scope(workspace, ALONE, (), keys, old, new, tuple(wanted)))
@@ -195,9 +192,9 @@ def _changes_by_plan(
 ) -> Net:
     """Compare the visible rows of relations in two versions: one job."""
     frames = Frames(workspace)
-    pieces: list[DataFrame] = []
-    width = max(r.width for r in relations)
-    for tag, relation in enumerate(relations):
+    pieces: list[tuple[Relation, DataFrame]] = []
+    sides: list[int] = []
+    for relation in relations:
         deltas = [
             frames.delta(relation, _content(before, owner, relation), _content(after, owner, relation))
             for owner in {**before, **after}
@@ -208,16 +205,14 @@ def _changes_by_plan(
             if rows:
                 visible = frames.union(relation, [owner.content(relation) for owner in owners.values()])
                 changed = together(rows).distinct().join(visible, names(relation.width), "left_anti")
-                pieces.append(tagged(changed, 2 * tag + side, width))
-    if not pieces:
-        return {}, {}
-    listed = [relation for relation in relations for _ in range(2)]
-    written = frames.write(together(pieces), listed, "comparing what is visible", ALONE)
-    inserted, deleted = (
-        {relations[tag // 2]: tuple(files) for tag, files in written.items() if tag % 2 == side}
-        for side in (0, 1)
-    )
-    return inserted, deleted
+                pieces.append((relation, changed))
+                sides.append(side)
+    net: Net = ({}, {})
+    written = frames.write(pieces, "comparing what is visible", ALONE)
+    for (relation, _), side, files in zip(pieces, sides, written, strict=True):
+        if files:
+            net[side][relation] = tuple(files)
+    return net
 
 
 def layered(
@@ -230,19 +225,9 @@ def layered(
     frames = Frames(workspace)
     contents = dict.fromkeys(before, SignedFiles()) | dict(after)
     both = [r for r, content in contents.items() if content.rows and before.get(r, SignedFiles()).rows]
-    if not both:
-        return contents
-    pieces: list[DataFrame] = []
-    width = max(r.width for r in contents)
-    for tag, relation in enumerate(both):
-        old, new = (frames.content(relation, side[relation]) for side in (before, after))
-        columns = names(relation.width)
-        pieces.append(tagged(new.join(old, columns, "left_anti"), 2 * tag, width))
-        pieces.append(tagged(old.join(new, columns, "left_anti"), 2 * tag + 1, width))
-    listed = [relation for relation in both for _ in range(2)]
-    written = frames.write(together(pieces), listed, "comparing with the version before", yield_point)
-    for tag, relation in enumerate(both):
-        plus, minus = written.get(2 * tag, []), written.get(2 * tag + 1, [])
+    changes = [(r, frames.content(r, before[r]), frames.content(r, after[r])) for r in both]
+    written = frames.write_changes(changes, "comparing with the version before", yield_point)
+    for relation, (plus, minus) in zip(both, written, strict=True):
         rows = sum(file.rows for file in (*plus, *minus))
         layers = len(before[relation].layers)
         if not rows:

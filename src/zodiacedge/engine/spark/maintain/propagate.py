@@ -23,7 +23,7 @@ from zodiacedge.engine.spark.evaluate.embedded_task import (
     TaskSettings,
 )
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want, wanted_by
-from zodiacedge.engine.spark.evaluate.seminaive import Setting, owners_of
+from zodiacedge.engine.spark.evaluate.seminaive import Setting
 from zodiacedge.engine.spark.evaluate.strategy import (
     MAINTAINED,
     STRATEGIES,
@@ -107,7 +107,7 @@ class _Propagation:
         self.runs: list[NodeRun] = []
         self.net: Net | None = None
         self.terms = state.fact_delta.terms
-        self.names = state.before.names.with_terms(state.fact_delta.names.known)
+        self.names = {**state.before.names, **state.fact_delta.names}
         self.introduced = set(state.before.introduced)
         self.meter = Meter(state.settings.limits)
         self.changed: Wanted = dict(state.changed_at_first)
@@ -149,7 +149,7 @@ class _Propagation:
             explicit_files=state.explicit_files,
             segments=state.segments,
             terms=self.terms,
-            names=self.names.with_terms({key: term for term, key in state.keys.items()}),
+            names={**self.names, **{key: term for term, key in state.keys.items()}},
             introduced=frozenset(self.introduced),
             runs=tuple(self.runs),
             dropped=state.dropped,
@@ -183,10 +183,7 @@ class _Propagation:
         self._want_net(wanted, rules, state.keys)
         return all(
             rows_of(wanted, owners) <= _NET_AT_ONCE
-            for owners in (
-                (state.before.explicit_files, *state.before.segments.values()),
-                (state.explicit_files, *state.segments.values()),
-            )
+            for owners in (state.before.owners.values(), state.owners.values())
         )
 
     def _delta(self, nodes: Sequence[HyperNode]) -> Wanted:
@@ -198,7 +195,7 @@ class _Propagation:
             for relation in {**old.contents, **new.contents}:
                 was, will = old.content(relation), new.content(relation)
                 if was != will and (was.rows or will.rows):
-                    classes = frozenset({**was.classes(), **will.classes()}) if relation.typed else None
+                    classes = frozenset({**was.classes, **will.classes}) if relation.typed else None
                     want(delta, relation, classes)
                     want(self.changed, relation, classes)
         return delta
@@ -254,7 +251,7 @@ class _Propagation:
             self._want_net(wanted, region.rules.values(), region.keys)
         before, after = self.state.outside(region.own | region.parents)
         return RegionInputs(
-            relations=inputs_for(wanted, before, after),
+            relations=inputs_for(wanted, before.values(), after.values()),
             terms=self.terms,
             segments=region.segments,
             slice_rows=step.looked_up.rows if step.looked_up else None,
@@ -293,8 +290,7 @@ class _Propagation:
             state.segments[keys] = self._compacted(segment) if step.looked_up else segment
         for node in step.nodes:
             state.segments.setdefault(frozenset(node.rules), Segment())
-        if result.terms.rows:
-            self.terms = TermFiles((*self.terms.parts, workspace.adopt(result.terms)))
+        self.terms = self.terms.with_files(workspace.adopt(result.terms))
         if len(step.nodes) == len(state.nodes):
             self.counted = result.counts
 
@@ -336,8 +332,7 @@ class _Propagation:
             raise AssertionError(strategy)
         self._introduce()
         own = {frozenset(node.rules) for node in nodes}
-        others = {keys: segment for keys, segment in state.segments.items() if keys not in own}
-        after = owners_of(state.explicit_files, others)
+        _, after = state.outside(own)
         setting = Setting(self.workspace, self.settings, state.keys, after, after, _unwatched)
         rules = [state.rules_of(node) for node in nodes]
         results = partitioned.evaluate(rules, strategy.by, setting, self.terms, rows)
@@ -389,10 +384,7 @@ class _Propagation:
             self._watch(node, rounds, others + facts)
             self._tell((node,), rounds, facts)
 
-        parents = state.merged_in(keys)
-        old = {k: segment for k, segment in state.before.segments.items() if k not in parents}
-        before = owners_of(state.before.explicit_files, old, keys)
-        after = owners_of(state.explicit_files, state.segments, keys)
+        before, after = state.outside({keys, *state.merged_in(keys)})
         return Setting(self.workspace, self.settings, state.keys, before, after, watch)
 
     def _maintained(self, node: HyperNode, setting: Setting) -> Result | None:

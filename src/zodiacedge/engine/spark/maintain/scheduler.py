@@ -14,7 +14,6 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate.inputs import wanted_by
-from zodiacedge.engine.spark.evaluate.seminaive import owners_of
 from zodiacedge.engine.spark.evaluate.strategy import NodeStrategy, is_recursive, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
 from zodiacedge.engine.spark.storage.files import Relation, Segment
@@ -60,7 +59,7 @@ class Scheduler:
         """Return the step for the first of the waiting nodes, given in topological order."""
         options, before = self.state.workspace.options, self.state.before
         # One task maintains nodes from the old version.
-        estimates = self._estimates((before.explicit_files, *before.segments.values()))
+        estimates = self._estimates(before.owners.values())
         fitting = rows = 0
         for node in nodes[:1] if options.strategy in {"partitioned", "rounds"} else nodes:
             estimates.add(self._rules(node), self.state.segments.get(frozenset(node.rules)))
@@ -120,8 +119,7 @@ class Scheduler:
             atom for node in rules for rule in node.values() for atom in (rule.head, *body_atoms(rule.body))
         ]
         relations = {*wanted_by(atoms, state.keys), *state.changed_at_first}
-        before = owners_of(state.before.explicit_files, state.before.segments)
-        after = owners_of(state.explicit_files, state.segments)
+        before, after = state.before.owners, state.owners
         yield_point = state.settings.yield_point
         looked_up = look_up(Scope(state.workspace, yield_point, rules, state.keys, before, after, relations))
         if looked_up is None or looked_up.nodes < len(kept):
@@ -206,6 +204,6 @@ def _counted(owners: Iterable[Segment]) -> Counter[_Source]:
     for owner in owners:
         for relation, content in owner.contents.items():
             counts[relation, None] += content.rows
-            for key, count in content.classes().items():
+            for key, count in content.classes.items():
                 counts[relation, key] += count
     return counts

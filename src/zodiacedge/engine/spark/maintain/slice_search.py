@@ -16,13 +16,12 @@ import numpy as np
 from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
 from zodiacedge.engine.spark.maintain.demand import demands_of
 from zodiacedge.engine.spark.storage.compaction import consolidated
-from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.spark.evaluate.seminaive import Owners
     from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
     from zodiacedge.engine.spark.storage.workspace import Workspace
@@ -239,7 +238,7 @@ class _SliceRows:
         contents = self._scope.contents(relation)
         if relation.typed and not isinstance(atom.args[1], Variable):
             key = self._scope.keys[atom.args[1]]
-            return sum(content.classes().get(key, 0) for content in contents)
+            return sum(content.classes.get(key, 0) for content in contents)
         return sum(content.rows for content in contents)
 
     def _union(self, source: Source, contents: Iterable[SignedFiles]) -> set[Row]:

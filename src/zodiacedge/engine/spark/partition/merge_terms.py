@@ -44,7 +44,7 @@ def merged(workspace: Workspace, new: TermFiles, known: TermFiles, yield_point: 
         ranges = workspace.hashing.ranges(partition_count(workspace, rows))
         tasks = [replace(task, within=range_) for range_ in ranges]
         written = workspace.jobs.each(_write_new, tasks, "comparing terms", yield_point)
-    return TermFiles((*known.parts, *(workspace.adopt(file) for file in written if file.rows)))
+    return known.with_files(*map(workspace.adopt, written))
 
 
 def _write_new(task: _MergeTask) -> DataFile:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, PartitionKey
-from zodiacedge.engine.spark.ingest.batch import class_predicate
+from zodiacedge.engine.spark.ingest.batch import BatchFiles, class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
 from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, ReadableRows, Writing
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles
+from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.files import DataFile
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.language.ast import Rule
+    from zodiacedge.terms import Term
 
     Layers = tuple[tuple[bool, DataFile], ...]
 
@@ -59,12 +60,12 @@ class SparkPersistence:
         workspace = empty.workspace
         loaded = _checked(_loaded(workspace, partitions))
         contents: dict[frozenset[str], dict[Holder, list[DataFile]]] = {}
-        names = ClassNames({})
+        names: dict[int, Term] = {}
         for result in loaded:
-            names = names.with_terms(result.names)
+            names |= result.names
             for holder, file in result.rows.items():
                 contents.setdefault(holder.owner, {}).setdefault(holder, []).append(workspace.adopt(file))
-        terms = TermFiles(tuple(workspace.adopt(result.terms) for result in loaded if result.terms.rows))
+        terms = TermFiles().with_files(*(workspace.adopt(result.terms) for result in loaded))
         if len(terms.parts) > 1:
             terms = merged(workspace, terms, TermFiles(), ALONE)
         segments = {keys: _segment(keys, info.rules, contents.pop(keys, {})) for keys in _owners(info)}
@@ -88,8 +89,8 @@ class SparkPersistence:
     def add_partitions(self, batch: SparkBatch, partitions: Partitions) -> None:
         """Add the facts of files to a batch: tasks read them, however few they are."""
         for result in _checked(_loaded_by_tasks(batch.workspace, partitions)):
-            rows = {holder.relation: file for holder, file in result.rows.items()}
-            batch.take(rows, result.terms, result.names)
+            rows = {holder.relation: (file,) for holder, file in result.rows.items()}
+            batch.take(BatchFiles(rows, TermFiles().with_files(result.terms), result.names, by_tasks=True))
 
     # Counts.
 
@@ -268,9 +269,9 @@ def _by_class(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
     """Return a partition for each class that is an IRI, and one for all other classes."""
     kind, owner, _ = held.holder
     content = held.content
-    names = state.named(content.classes())
+    names = state.named(content.classes)
     grouped: dict[PartitionKey, set[int]] = {}
-    for class_ in content.classes():
+    for class_ in content.classes:
         grouped.setdefault(PartitionKey(kind, owner, *class_predicate(names[class_])), set()).add(class_)
     signatures = {}
     for key, classes in grouped.items():

@@ -76,7 +76,7 @@ class Held:
         """The number of rows after the minus files are applied."""
         if self.classes is None:
             return self.content.rows
-        return sum(count for key, count in self.content.classes().items() if key in self.classes)
+        return sum(count for key, count in self.content.classes.items() if key in self.classes)
 
 
 # Reading a store.

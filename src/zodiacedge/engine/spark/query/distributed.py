@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import Answer
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
-from zodiacedge.engine.spark.evaluate.seminaive import Node, Setting, owners_of
+from zodiacedge.engine.spark.evaluate.seminaive import Node, Setting
 from zodiacedge.engine.spark.ingest.batch import SparkBatch
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.partition.merge_terms import merged
@@ -47,7 +47,7 @@ class DistributedQuery:
         query, state = self._query, self._state
         workspace, meter = state.workspace, Meter(self._settings.limits)
         body = query.body
-        owners = owners_of(state.explicit_files, state.segments)
+        owners = state.owners
         terms = state.terms
         if self._parameters:
             batch = SparkBatch(workspace)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from zodiacedge.engine.spark.storage.dataframes import Frames, tagged
+from zodiacedge.engine.spark.storage.dataframes import Frames
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
     from zodiacedge.engine.yield_point import YieldPoint
 
-# Signed files with more layers than this are compacted.
+# Signed files with more layers than this are compacted, unless a caller names another number.
 _MOST_LAYERS = 32
 # A file with more rows than this is kept, unless there are more than `_MANY_LARGE` of them.
 _LARGE = 1_000_000
@@ -41,10 +41,14 @@ class _CompactionTask:
 
 
 def compacted(
-    workspace: Workspace, relation: Relation, content: SignedFiles, yield_point: YieldPoint
+    workspace: Workspace,
+    relation: Relation,
+    content: SignedFiles,
+    yield_point: YieldPoint,
+    most: int = _MOST_LAYERS,
 ) -> SignedFiles:
-    """Merge small files if there are many, in one job; large files are kept."""
-    if len(content.layers) <= _MOST_LAYERS:
+    """Merge small files if there are more than `most`, in one job; large files are kept."""
+    if len(content.layers) <= most:
         return content
     # Order matters: small files are merged only with those between the same large files.
     runs = [(kind, tuple(run)) for kind, run in groupby(content.layers, lambda layer: layer[1].rows > _LARGE)]
@@ -52,9 +56,9 @@ def compacted(
     small = sum(file.rows for kind, run in runs if not kind for _, file in run)
     if large > _MANY_LARGE or small > workspace.options.gather_rows:
         frames = Frames(workspace)
-        rows = tagged(frames.content(relation, content), 0, relation.width).coalesce(workspace.jobs.cores)
-        written = frames.write(rows, [relation], "compacting small files", yield_point)
-        return SignedFiles.of(*written.get(0, ()))
+        rows = frames.content(relation, content).coalesce(workspace.jobs.cores)
+        (written,) = frames.write([(relation, rows)], "compacting small files", yield_point)
+        return SignedFiles.of(*written)
     tasks = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
     merged = iter(workspace.jobs.each(_compacted, tasks, "compacting small files", yield_point))
     files = SignedFiles()

@@ -1,8 +1,8 @@
 """Conversion of relations from files to Spark DataFrames, and back.
 
-A frame of a relation has columns `c0`, `c1`, … of fingerprints. The rows that one job derives for several
-relations are one frame, tagged by relation; the tasks of its last stage write the files and return paths and
-counts, so that no further job counts or collects rows.
+A frame of a relation has columns `c0`, `c1`, … of fingerprints. One job writes several frames: their rows are
+tagged by frame, and the tasks of its last stage write the files and return paths and counts, so that no
+further job counts or collects rows.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
+    from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
 
-TAG = "tag"
+_TAG = "tag"
 _SIGN = "sign"
 _ROWS_PER_FILE = 4_000_000
 _MOST_CACHED_FRAMES = 1000
@@ -134,30 +133,39 @@ class Frames:
         return plus, minus
 
     def write(
-        self,
-        tagged: DataFrame,
-        relations: Sequence[Relation],
-        why: str,
-        yield_point: YieldPoint,
-        counted: frozenset[int] = frozenset(),
-    ) -> dict[int, list[DataFile]]:
-        """Write tagged rows in one job; a tag is the position of the row's relation in `relations`.
-
-        Rows with a tag in `counted` are counted, not written.
-        """
-        writer = _Writer(self._workspace.scratch.folder, tuple(relations), counted)
-        written: dict[int, list[DataFile]] = {}
-        for tag, file in self._workspace.jobs.each_partition(writer, tagged, why, yield_point):
-            written.setdefault(tag, []).append(self._workspace.adopt(file))
+        self, rows: Sequence[tuple[Relation, DataFrame]], why: str, yield_point: YieldPoint
+    ) -> list[list[DataFile]]:
+        """Write the rows of frames, each of a relation, in one job; return the files of each frame."""
+        written: list[list[DataFile]] = [[] for _ in rows]
+        if not rows:
+            return written
+        relations = tuple(relation for relation, _ in rows)
+        width = max(relation.width for relation in relations)
+        frame = together([_tagged(frame, tag, width) for tag, (_, frame) in enumerate(rows)])
+        writer = _Writer(self._workspace.scratch.folder, relations)
+        for tag, file in self._workspace.jobs.each_partition(writer, frame, why, yield_point):
+            written[tag].append(self._workspace.adopt(file))
         return written
 
+    def write_changes(
+        self, changes: Sequence[tuple[Relation, DataFrame, DataFrame]], why: str, yield_point: YieldPoint
+    ) -> list[tuple[list[DataFile], list[DataFile]]]:
+        """Write the rows that only the second of two frames has, and those that only the first has."""
+        sides = []
+        for relation, old, new in changes:
+            columns = names(relation.width)
+            sides.append((relation, new.join(old, columns, "left_anti")))
+            sides.append((relation, old.join(new, columns, "left_anti")))
+        written = self.write(sides, why, yield_point)
+        return list(zip(written[::2], written[1::2], strict=True))
 
-def tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
+
+def _tagged(frame: DataFrame, tag: int, width: int) -> DataFrame:
     """Return a frame with a tag, padded to `width` columns."""
     from pyspark.sql import functions  # noqa: PLC0415 - heavy
 
     padding = [functions.lit(0).cast("long").alias(f"c{n}") for n in range(len(frame.columns), width)]
-    return frame.select(functions.lit(tag).alias(TAG), *frame.columns, *padding)
+    return frame.select(functions.lit(tag).alias(_TAG), *frame.columns, *padding)
 
 
 def together(frames: Sequence[DataFrame]) -> DataFrame:
@@ -182,19 +190,14 @@ class _Writer:
 
     folder: Folder
     relations: tuple[Relation, ...]
-    counted: frozenset[int] = frozenset()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
         waiting: dict[int, list[list[NDArray[np.int64]]]] = {}
         rows: dict[int, int] = {}
-        counts = dict.fromkeys(self.counted, 0)
         for batch in batches:
             tags = batch.column(0).to_numpy()
             for tag in np.unique(tags).tolist():
                 chosen = tags == tag
-                if tag in counts:
-                    counts[tag] += int(chosen.sum())
-                    continue
                 width = self.relations[tag].width
                 columns = [batch.column(n + 1).to_numpy()[chosen] for n in range(width)]
                 waiting.setdefault(tag, []).append(columns)
@@ -204,9 +207,6 @@ class _Writer:
                     rows[tag] = 0
         for tag, pieces in waiting.items():
             yield tag, self._write(tag, pieces)
-        for tag, count in counts.items():
-            if count:
-                yield tag, DataFile("", count)
 
     def _write(self, tag: int, pieces: list[list[NDArray[np.int64]]]) -> DataFile:
         columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]

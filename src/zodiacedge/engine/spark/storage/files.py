@@ -15,6 +15,7 @@ import sys
 import tempfile
 import uuid
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +39,7 @@ from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.language.ast import Aggregate, Atom
@@ -128,12 +129,9 @@ class SignedFiles:
         """All files."""
         return (file for _, file in self.layers)
 
-    def classes(self) -> Mapping[int, int]:
-        """Count the members of each class."""
-        return self._classes
-
     @cached_property
-    def _classes(self) -> dict[int, int]:
+    def classes(self) -> Mapping[int, int]:
+        """The number of members of each class."""
         counts: dict[int, int] = {}
         for plus, file in self.layers:
             for name, count in file.classes.items():
@@ -168,9 +166,6 @@ class SignedFiles:
         return SignedFiles((*self.layers, *deletes, *inserts))
 
 
-NOTHING = SignedFiles()
-
-
 @dataclass(frozen=True)
 class Segment:
     """The files of one owner: explicit facts, or a node's facts and its aggregate rows by rule."""
@@ -185,13 +180,17 @@ class Segment:
 
     def content(self, relation: Relation) -> SignedFiles:
         """Return the files of a relation."""
-        return self.contents.get(relation, NOTHING)
+        return self.contents.get(relation, SignedFiles())
 
     @property
     def parts(self) -> Iterator[DataFile]:
         """All files."""
         for content in (*self.contents.values(), *self.aggregate_rows.values()):
             yield from content.parts
+
+
+# Segments by owner: explicit facts under None, nodes under the keys of their rules.
+Owners = Mapping["frozenset[str] | None", Segment]
 
 
 def held(owners: Iterable[Segment]) -> dict[Relation, list[SignedFiles]]:

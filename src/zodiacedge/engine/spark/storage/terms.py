@@ -80,6 +80,10 @@ class TermFiles:
         """The number of entries in all files."""
         return sum(file.rows for file in self.parts)
 
+    def with_files(self, *files: DataFile) -> TermFiles:
+        """Return these files and others, each once; a file without entries is left out."""
+        return TermFiles(tuple(dict.fromkeys((*self.parts, *(file for file in files if file.rows)))))
+
     def read(self, keys: Keys | None = None, within: FingerprintRange | None = None) -> pa.Table:
         """Return the entries of the given fingerprints, or all, with duplicates across files.
 
@@ -222,18 +226,3 @@ def _entries(file: DataFile, keys: Keys | None, within: FingerprintRange | None)
     pieces = read_groups(file.path) if within is None else [read_table(file.path, filters=bounds)]
     matching = [piece.filter(pa.array(np.isin(piece["id"].to_numpy(), keys))) for piece in pieces]
     return pa.concat_tables(matching).cast(SCHEMA)
-
-
-@dataclass(frozen=True)
-class ClassNames:
-    """A cache of the names of classes by fingerprint."""
-
-    known: Mapping[int, Term]
-
-    def with_terms(self, terms: Mapping[int, Term]) -> ClassNames:
-        """Return these names with additional ones."""
-        return ClassNames({**self.known, **terms}) if terms.keys() - self.known.keys() else self
-
-    def missing(self, keys: Iterable[int]) -> list[int]:
-        """Return the fingerprints without a known name."""
-        return [key for key in keys if key not in self.known]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.engine.spark.storage.terms import ClassNames, TermFiles
+from zodiacedge.engine.spark.storage.files import Owners, Relation, Segment
+from zodiacedge.engine.spark.storage.terms import TermFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,8 @@ class SparkVersion:
     explicit_files: Segment = field(default_factory=Segment)
     segments: Mapping[frozenset[str], Segment] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
-    names: ClassNames = field(default_factory=lambda: ClassNames({}))
+    names: Mapping[int, Term] = field(default_factory=dict)
+    """The known names of classes, by fingerprint."""
     introduced: frozenset[Term] = frozenset()
     """Terms of rules that are known to be in the term files."""
     runs: tuple[NodeRun, ...] = ()
@@ -41,9 +42,12 @@ class SparkVersion:
     counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
     """The number of distinct derived rows of a relation, by class or under 0, where a task counted them."""
 
+    @property
+    def owners(self) -> Owners:
+        """The explicit facts and the segments, by owner."""
+        return {None: self.explicit_files, **dict(self.segments.items())}
+
     def named(self, keys: Iterable[int]) -> Mapping[int, Term]:
         """Return the names of classes."""
-        missing = self.names.missing(keys)
-        if missing:
-            return self.names.with_terms(self.terms.decode(np.array(missing, np.int64))).known
-        return self.names.known
+        missing = [key for key in keys if key not in self.names]
+        return {**self.names, **self.terms.decode(np.array(missing, np.int64))} if missing else self.names

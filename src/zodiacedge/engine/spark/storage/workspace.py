@@ -12,7 +12,7 @@ from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pyspark.sql import DataFrame
 
@@ -97,18 +97,12 @@ class Workspace:
 
     def adopt_segment(self, segment: Segment, kept: Iterable[DataFile] = ()) -> Segment:
         """Take over the files of a segment that a task returned; files in `kept` keep their `DataFile`."""
-        adopt = _Adoption({file.path: file for file in kept}, self.scratch)
+        known = {file.path: file for file in kept}
+
+        def adopt(file: DataFile) -> DataFile:
+            return known[file.path] if file.path in known else self.adopt(file)
+
         return Segment(
             {relation: content.adopted(adopt) for relation, content in segment.contents.items()},
             {key: content.adopted(adopt) for key, content in segment.aggregate_rows.items()},
         )
-
-
-@dataclass(frozen=True)
-class _Adoption:
-    known: Mapping[str, DataFile]
-    scratch: ScratchFolder
-
-    def __call__(self, file: DataFile) -> DataFile:
-        known = self.known.get(file.path)
-        return known if known is not None else self.scratch.adopt(file)
