@@ -28,7 +28,7 @@ EDGE = Relation("edge", 2)
 
 def rows_of(content: SignedFiles) -> list[list[int]]:
     translation = Translation({}, Hashing())
-    table = SignedFileReader().read(EDGE, content).table(translation)
+    table = SignedFileReader().read(EDGE, [content]).table(translation)
     return sorted(translation.keys(table.rows.ravel()).reshape(-1, 2).tolist())
 
 

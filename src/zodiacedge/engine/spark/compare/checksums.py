@@ -19,14 +19,12 @@ from zodiacedge.engine.spark.ingest.batch import class_predicate
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
-    PartitionReader,
     ShuffleInput,
-    partition_count,
+    reader_of,
     shuffle,
 )
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
-from zodiacedge.engine.spark.storage.compaction import consolidated
-from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
+from zodiacedge.engine.spark.storage.compaction import consolidated, signed_rows
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, Segment, SignedFiles, held, read_file
 from zodiacedge.language.ast import Fact, Predicate
 
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.types import Keys
-    from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns
+    from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns, SignedFileReader
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
@@ -203,8 +201,7 @@ def _compare_rows(
         return _compare(task)
     if workspace.options.gathers(rows):
         return workspace.jobs.one(_compare, task, _WHY, yield_point)
-    shuffled = shuffle(workspace, inputs, partition_count(workspace, rows), yield_point)
-    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    tasks = [replace(task, partition=part) for part in shuffle(workspace, inputs, rows, yield_point)]
     merged: list[dict[int, _Difference]] = [{} for _ in pairs]
     for result in workspace.jobs.each(_compare, tasks, _WHY, yield_point):
         for total, differences in zip(merged, result, strict=True):
@@ -214,16 +211,13 @@ def _compare_rows(
 
 
 def _compare(task: _CompareTask) -> list[dict[int, _Difference]]:
-    reader = SignedFileReader() if task.partition is None else PartitionReader(task.partition)
+    reader = reader_of(task.partition)
     return [_compared(reader, pair) for pair in task.pairs]
 
 
 def _compared(reader: SignedFileReader, pair: _Pair) -> dict[int, _Difference]:
     relation = pair.relation
-    ours, theirs = (
-        _signed([reader.read(relation, content) for content in side], relation)
-        for side in (pair.ours, pair.theirs)
-    )
+    ours, theirs = (_signed(reader.read(relation, side)) for side in (pair.ours, pair.theirs))
     rows, counts = consolidated(np.concatenate((ours[0], theirs[0])), np.concatenate((ours[1], -theirs[1])))
     if not len(rows):
         return {}
@@ -238,19 +232,12 @@ def _compared(reader: SignedFileReader, pair: _Pair) -> dict[int, _Difference]:
     return differences
 
 
-def _signed(reads: Sequence[SignedColumns], relation: Relation) -> tuple[Keys, Keys]:
+def _signed(read: SignedColumns) -> tuple[Keys, Keys]:
     """Return rows and their counts; a row that several owners have counts once."""
-    owners = [_layers(read, relation) for read in reads if read.layers]
+    owners = [signed_rows(layers) for layers in read.owners if layers]
     if len(owners) == 1:
         return owners[0]
-    empty = np.zeros((0, relation.width), np.int64)
+    empty = np.zeros((0, read.relation.width), np.int64)
     existing = [rows[counts > 0] for rows, counts in (consolidated(*owner) for owner in owners)]
     rows = np.unique(np.concatenate((empty, *existing)), axis=0)
     return rows, np.ones(len(rows), np.int64)
-
-
-def _layers(read: SignedColumns, relation: Relation) -> tuple[Keys, Keys]:
-    rows = [np.stack(columns, axis=1) for _, columns in read.layers]
-    signs = [1 if plus else -1 for plus, _ in read.layers]
-    nothing = np.zeros((0, relation.width), np.int64)
-    return np.concatenate((nothing, *rows)), np.repeat(signs, [len(piece) for piece in rows])

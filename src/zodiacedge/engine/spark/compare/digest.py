@@ -13,7 +13,7 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
-from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, union
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
 from zodiacedge.engine.state_compare import added, summed
 
@@ -82,13 +82,12 @@ def digest(
 
 def _sum(task: _SumTask) -> Sum:
     reader, translation = SignedFileReader(), Translation({}, task.hashing)
-    owned = [(o.relation, [reader.read(o.relation, content) for content in o.contents]) for o in task.owned]
-    seen = [keys for keys in reader.seen() if len(keys)]
-    if seen:
-        translation.load_values(seen, task.terms)
+    reads = [reader.read(o.relation, o.contents) for o in task.owned]
+    translation.load_values(reader.seen(), task.terms)
     store = Database(translation.terms)
-    tables = ((r, union([read.table(translation) for read in reads], r.arity)) for r, reads in owned)
-    return added(summed(store.facts_of(TableName(*r), table.rows)) for r, table in tables)
+    return added(
+        summed(store.facts_of(TableName(*read.relation), read.table(translation).rows)) for read in reads
+    )
 
 
 @dataclass(frozen=True)

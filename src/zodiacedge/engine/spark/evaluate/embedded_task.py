@@ -11,28 +11,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.engine.embedded.maintain.strategy import Policy
 from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.database import Database
-from zodiacedge.engine.embedded.storage.relation import NO_CLASS, in_pairs
 from zodiacedge.engine.embedded.storage.relation import TYPED as ALL_CLASSES
+from zodiacedge.engine.embedded.storage.relation import in_pairs
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.evaluate.task_output import SegmentWriter
 from zodiacedge.engine.spark.lookup.by_key import SliceReader
-from zodiacedge.engine.spark.partition.shuffle import PartitionInput, PartitionReader
+from zodiacedge.engine.spark.partition.shuffle import PartitionInput, reader_of
 from zodiacedge.engine.spark.storage.embedded_tables import (
     SignedFileReader,
     Translation,
     needs_values,
     segment_of,
-    union,
 )
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, Segment
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, columns_of, unseen, write_terms
@@ -42,6 +40,7 @@ from zodiacedge.terms import RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
@@ -77,15 +76,11 @@ class RegionProgram:
 
     def rule(self, key: str) -> Rule:
         """Return the rule of a key, in the new or the old version."""
-        rule = self.rules.get(key)
-        return rule if rule is not None else self.old_rules[key]
+        return self.rules[key] if key in self.rules else self.old_rules[key]
 
     def rows_of(self, key: str) -> Relation:
         """Return the relation of a rule's aggregate rows."""
-        aggregate = self.rule(key).aggregate
-        if aggregate is None:
-            raise AssertionError(key)
-        return Relation.of_rows(aggregate)
+        return Relation.of_rows(self.rule(key).aggregate)
 
 
 @dataclass(frozen=True)
@@ -102,9 +97,7 @@ class RegionInputs:
 
     def reader(self) -> SignedFileReader:
         """Return the reader of the region's files."""
-        if self.partition is not None:
-            return PartitionReader(self.partition)
-        return SignedFileReader() if self.slice_rows is None else SliceReader(self.slice_rows)
+        return reader_of(self.partition) if self.slice_rows is None else SliceReader(self.slice_rows)
 
 
 @dataclass(frozen=True)
@@ -134,8 +127,8 @@ class RegionTask:
 
 
 @dataclass(frozen=True)
-class RegionSegments:
-    """The segments of a region's nodes after a change."""
+class RegionResult:
+    """The result of a task: the segments of a region's nodes after a change, and a report."""
 
     changed: NodeFiles
     """The changed segments, with their changed contents only."""
@@ -145,25 +138,12 @@ class RegionSegments:
     """The terms that were in no file before."""
     counts: Mapping[Relation, Mapping[int, int]]
     """The number of distinct derived rows of a relation, by class or under 0, where the task knows it."""
-
-
-@dataclass(frozen=True)
-class RegionReport:
-    """A report on the maintenance of a region's nodes."""
-
     runs: tuple[NodeRun, ...]
     dropped: Mapping[str, Dropped]
     seconds: Mapping[frozenset[str], float]
     """Seconds of evaluating from scratch, of the nodes where that was done."""
-
-
-@dataclass(frozen=True)
-class RegionResult:
-    """The result of a task: files, report, and the net change if it is wanted and small."""
-
-    segments: RegionSegments
-    report: RegionReport
     net: NetFiles | None
+    """The net change, if it is wanted and small."""
 
 
 def run(task: RegionTask) -> RegionResult | None:
@@ -199,17 +179,13 @@ class _Task:
         with_net = bool(settings.net_rows) and writer.changed_rows <= settings.net_rows
         inserted, deleted = change.net.rows() if with_net else ({}, {})
         return RegionResult(
-            segments=RegionSegments(
-                changed={keys: segment for keys, segment in segments.items() if segment is not None},
-                replaced=replaced,
-                terms=self._new_terms(),
-                counts=self._counts(change.segments.values()) if recomputed else {},
-            ),
-            report=RegionReport(
-                runs=tuple(replace(run, moved=run.counted()) for run in change.runs),
-                dropped={key: dropped for key, dropped in change.dropped.items() if key in program.rules},
-                seconds={keys: segment.seconds for keys, segment in change.segments.items()},
-            ),
+            changed={keys: segment for keys, segment in segments.items() if segment is not None},
+            replaced=replaced,
+            terms=self._new_terms(),
+            counts=self._counts(change.segments.values()) if recomputed else {},
+            runs=tuple(replace(run, moved=run.counted()) for run in change.runs),
+            dropped={key: dropped for key, dropped in change.dropped.items() if key in program.rules},
+            seconds={keys: segment.seconds for keys, segment in change.segments.items()},
             net=(writer.distinct(inserted), writer.distinct(deleted)) if with_net else None,
         )
 
@@ -229,40 +205,33 @@ class _Task:
         for name, same in tables.items():
             key = 0
             relation = Relation(name.name, name.arity)
-            if name.member_of != NO_CLASS:
-                relation = TYPED
-                key = int(self._translation.keys(np.array([name.member_of], np.int32))[0])
+            if name.is_class:
+                relation, key = TYPED, self._translation.key(name.member_of)
             counts.setdefault(relation, {})[key] = count_distinct(same)
         return counts
 
     def _load(self) -> tuple[EmbeddedState, EmbeddedBatch, EmbeddedBatch]:
         """Read the files into a state of the embedded engine, a batch to add and a batch to remove."""
         reader, translation, inputs = self._reader, self._translation, self._inputs
-        before = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in inputs.relations}
-        after = {i: [reader.read(i.relation, c, i.classes) for c in i.after or ()] for i in inputs.relations}
+        before = [reader.read(i.relation, i.before, i.classes) for i in inputs.relations]
+        after = [reader.read(i.relation, i.after, i.classes) for i in inputs.relations if i.after is not None]
         segments = self._read_segments()
         # Values must be loaded before tables are built, because loading assigns new ids.
         if any(needs_values(rule.body) for rule in self._program.rules.values()):
             translation.load_values(reader.seen(), inputs.terms)
-        old = {
-            i.relation: union([read.table(translation) for read in reads], i.relation.arity)
-            for i, reads in before.items()
-        }
+        old = {read.relation: read.table(translation) for read in before}
         database = Database(translation.terms, segment_of(old, translation))
         for keys, (contents, aggregate_rows) in segments.items():
             database.add_segment(keys, self._segment(keys, contents, aggregate_rows))
         state = self._state(database)
         add, remove = state.batch(), state.batch()
-        for i, reads in after.items():
-            if i.after is None:
-                continue
-            was = old[i.relation]
-            will = union([read.table(translation) for read in reads], i.relation.arity)
+        for read in after:
+            was, will = old[read.relation], read.table(translation)
             for batch, rows in (
                 (add, was.filter(will.rows, present=False)),
                 (remove, will.filter(was.rows, present=False)),
             ):
-                for name, piece in translation.tables(i.relation, rows):
+                for name, piece in translation.tables(read.relation, rows):
                     batch.add_rows(name, piece)
         return state, add, remove
 
@@ -272,8 +241,8 @@ class _Task:
         read, rows_of = self._reader.read, self._program.rows_of
         return {
             keys: (
-                {relation: read(relation, files) for relation, files in segment.contents.items()},
-                {key: read(rows_of(key), files) for key, files in segment.aggregate_rows.items()},
+                {relation: read(relation, [files]) for relation, files in segment.contents.items()},
+                {key: read(rows_of(key), [files]) for key, files in segment.aggregate_rows.items()},
             )
             for keys, segment in self._inputs.segments.items()
         }

@@ -21,8 +21,8 @@ from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.dataframes import in_tables
-from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of, union
-from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
 from zodiacedge.language.ast import Atom, Rule
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from zodiacedge.engine.embedded.types import Keys
+    from zodiacedge.engine.spark.evaluate.inputs import Input
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Aggregate, Conjunct, Variable
@@ -56,14 +57,6 @@ class ExpressionResult:
 
 
 @dataclass(frozen=True)
-class Negated:
-    """A relation that is negated on computed values; it is broadcast to every task."""
-
-    relation: Relation
-    contents: tuple[SignedFiles, ...]
-
-
-@dataclass(frozen=True)
 class ExpressionTask:
     """A task that evaluates the rest of a body on bindings, and returns heads."""
 
@@ -75,7 +68,8 @@ class ExpressionTask:
     folder: Folder
     hashing: Hashing = field(default_factory=Hashing)
     registry: Registry = field(default_factory=Registry)
-    negated: tuple[Negated, ...] = ()
+    negated: tuple[Input, ...] = ()
+    """The relations that are negated on computed values; they are broadcast to every task."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[ExpressionResult]:
         """Evaluate the bindings of a partition."""
@@ -84,16 +78,10 @@ class ExpressionTask:
 
     def _evaluated(self, chunk: list[Keys]) -> ExpressionResult:
         reader, translation = SignedFileReader(), Translation(self.keys, self.hashing)
-        reads = {
-            negated.relation: [reader.read(negated.relation, content) for content in negated.contents]
-            for negated in self.negated
-        }
+        reads = [reader.read(i.relation, i.before, i.classes) for i in self.negated]
         bindings = chunk[: len(self.columns)]
         translation.load_values([*bindings, *reader.seen()], self.terms)
-        tables = {
-            relation: union([read.table(translation) for read in contents], relation.arity)
-            for relation, contents in reads.items()
-        }
+        tables = {read.relation: read.table(translation) for read in reads}
         store = Database(translation.terms, segment_of(tables, translation))
         rows = Table.of(_rows(translation, bindings, len(chunk[0])))
         store.show(Tables({TableName(_BINDINGS, len(self.columns)): rows}))

@@ -7,6 +7,7 @@ the segment.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import embedded_task
@@ -16,10 +17,9 @@ from zodiacedge.engine.spark.evaluate.embedded_task import (
     RegionTask,
     TaskSettings,
 )
-from zodiacedge.engine.spark.evaluate.expressions import with_more
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.evaluate.seminaive import Result
-from zodiacedge.engine.spark.partition.shuffle import PartitionInput, ShuffleInput, partition_count, shuffle
+from zodiacedge.engine.spark.partition.shuffle import ShuffleInput, shuffle
 from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
 from zodiacedge.language.printer import format_rule
 from zodiacedge.plan.partition import reads
@@ -55,7 +55,7 @@ def evaluate(
         for file in {file.path: file for owner in owners for file in owner.content(relation).parts}.values()
         if classes is None or not classes.isdisjoint(file.classes)
     ]
-    blocks, held = shuffle(workspace, shuffle_inputs, partition_count(workspace, rows), yield_point)
+    shuffled_inputs = shuffle(workspace, shuffle_inputs, rows, yield_point)
     task_settings = TaskSettings(
         folder=workspace.scratch.folder,
         hashing=workspace.hashing,
@@ -68,18 +68,17 @@ def evaluate(
     tasks = [
         RegionTask(
             program=RegionProgram(rules, setting.keys),
-            inputs=RegionInputs(inputs, terms, partition=PartitionInput(own_blocks, broadcast)),
+            inputs=RegionInputs(inputs, terms, partition=replace(part, broadcast=broadcast)),
             settings=task_settings,
         )
-        for own_blocks in blocks
+        for part in shuffled_inputs
     ]
     task_results = workspace.jobs.each(embedded_task.run, tasks, "deriving facts in partitions", yield_point)
     partitions = [result for result in task_results if result is not None]
-    del held  # kept the blocks until the tasks had read them
     results = [Result(terms=terms) for _ in nodes]
     for result, node in zip(results, nodes, strict=True):
         _merge(workspace, node, partitions, result)
-    new_terms = [workspace.adopt(partition.segments.terms) for partition in partitions]
+    new_terms = [workspace.adopt(partition.terms) for partition in partitions]
     results[-1].terms = terms.with_files(*new_terms)
     return results
 
@@ -109,14 +108,12 @@ def _merge(
     keys = frozenset(rules)
     labels = frozenset(rule.label or format_rule(rule) for rule in rules.values())
     for partition in partitions:
-        segment, report = partition.segments.changed.get(keys), partition.report
+        segment = partition.changed.get(keys)
         if segment is not None:
             for relation, content in workspace.adopt_segment(segment).contents.items():
                 files = result.contents.get(relation, SignedFiles())
-                result.contents[relation] = files.then(tuple(content.parts))
-        for key in keys & report.dropped.keys():
-            known = with_more(result.dropped.get(key), report.dropped[key])
-            if known:
-                result.dropped[key] = known
-        rounds = {frozenset(run.rules): run.rounds for run in report.runs}
+                result.contents[relation] = files.then(content.parts)
+        for key in keys & partition.dropped.keys():
+            result.drop(key, partition.dropped[key])
+        rounds = {frozenset(run.rules): run.rounds for run in partition.runs}
         result.rounds = max(result.rounds, rounds.get(labels, 1))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import expressions
-from zodiacedge.engine.spark.evaluate.expressions import AggregateTask, ExpressionTask, Negated, with_more
+from zodiacedge.engine.spark.evaluate.expressions import AggregateTask, ExpressionTask, with_more
+from zodiacedge.engine.spark.evaluate.inputs import inputs_of
 from zodiacedge.engine.spark.evaluate.rule_plan import Sources, bindings, column, order_of
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, together
@@ -56,6 +57,12 @@ class Result:
     dropped: dict[str, Dropped] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
     rounds: int = 0
+
+    def drop(self, key: str, dropped: Dropped | None) -> None:
+        """Add bindings of a rule that evaluation errors dropped."""
+        total = with_more(self.dropped.get(key), dropped)
+        if total:
+            self.dropped[key] = total
 
 
 class Node:
@@ -153,8 +160,8 @@ class Node:
         """Return the heads of a rule's instances, reading the delta at its position."""
         rule = self._rules[key]
         heads, dropped = self._instances(rule.head, rule.body, sources(), delta)
-        if counts and dropped:
-            self._drop(key, dropped)
+        if counts:
+            self.result.drop(key, dropped)
         return heads
 
     def _instances(
@@ -171,11 +178,6 @@ class Node:
         evaluated = self._evaluate_rest(head, joined.frame, joined.columns, joined.left)
         return self._frames.parts(evaluated.rows, Relation.of(head).width), evaluated.dropped
 
-    def _drop(self, key: str, dropped: Dropped) -> None:
-        known = with_more(self.result.dropped.get(key), dropped)
-        if known:
-            self.result.dropped[key] = known
-
     def _evaluate_rest(
         self,
         head: Atom,
@@ -183,7 +185,8 @@ class Node:
         columns: tuple[Variable, ...],
         left: tuple[Conjunct, ...],
     ) -> expressions.ExpressionResult:
-        workspace = self._setting.workspace
+        workspace, owners = self._setting.workspace, self._setting.after.values()
+        negated = [c.atom for c in left if isinstance(c, Negation)]
         task = ExpressionTask(
             head,
             columns,
@@ -193,7 +196,7 @@ class Node:
             workspace.scratch.folder,
             workspace.hashing,
             self._setting.settings.registry,
-            self._negated(left),
+            inputs_of(negated, self._setting.keys, owners, owners),
         )
         evaluated = expressions.run(
             workspace, frame.distinct(), task, "evaluating expressions", self._setting.settings.yield_point
@@ -201,14 +204,6 @@ class Node:
         self._add_terms(evaluated.terms)
         self._held += evaluated.rows
         return evaluated
-
-    def _negated(self, left: tuple[Conjunct, ...]) -> tuple[Negated, ...]:
-        atoms = [c.atom for c in left if isinstance(c, Negation)]
-        relations = dict.fromkeys(Relation.of(atom) for atom in atoms)
-        return tuple(
-            Negated(relation, tuple(owner.content(relation) for owner in self._setting.after.values()))
-            for relation in relations
-        )
 
     def _add_terms(self, files: Sequence[DataFile]) -> None:
         self._terms = self.result.terms = self._terms.with_files(*files)
@@ -242,8 +237,7 @@ class Node:
         workspace, settings = self._setting.workspace, self._setting.settings
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
         bound_rows, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
-        if errors:
-            self._drop(key, errors)
+        self.result.drop(key, errors)
         frame = bound_rows.distinct()
         named = dict(zip(bound, names(len(bound)), strict=True))
         groups = [named[v] for v in aggregate.groups]
@@ -261,8 +255,7 @@ class Node:
         )
         folded = expressions.run(workspace, grouped, task, "folding groups", settings.yield_point)
         self._add_terms(folded.terms)
-        if folded.dropped:
-            self._drop(key, folded.dropped)
+        self.result.drop(key, folded.dropped)
         return SignedFiles.of(*folded.rows)
 
     def _new(self) -> Sources:

@@ -17,7 +17,6 @@ from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
     PartitionReader,
     ShuffleInput,
-    partition_count,
     shuffle,
 )
 from zodiacedge.engine.spark.storage.compaction import compact, small_files
@@ -96,8 +95,8 @@ class _Reads(NamedTuple):
     """The rows of a relation: explicit facts, facts to insert and facts to delete."""
 
     explicit: SignedColumns
-    insert: list[SignedColumns]
-    delete: list[SignedColumns]
+    insert: SignedColumns
+    delete: SignedColumns
     is_complete: bool
     """Whether all explicit facts were read."""
 
@@ -118,7 +117,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
 
     for relation, read in reads.items():
         table = read.explicit.table(translation)
-        insert, delete = (_distinct(side, relation, translation) for side in (read.insert, read.delete))
+        insert, delete = (_distinct(side, translation) for side in (read.insert, read.delete))
         new = table.filter(insert.rows, present=False)
         old = insert.filter(table.filter(delete.rows, present=True), present=False)
         absent[relation] = table.filter(delete.rows, present=False)
@@ -126,7 +125,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
         for side, rows in ((inserted, new), (deleted, old)):
             if len(rows):
                 side[relation] = (write(relation, rows),)
-        fragmented = len(read.explicit.layers) >= _LAYERS and len(table) <= _REWRITTEN
+        fragmented = len(read.explicit.owners[0]) >= _LAYERS and len(table) <= _REWRITTEN
         if read.is_complete and fragmented and (len(new) or len(old)):
             table.delete(old)
             table.insert(new)
@@ -145,22 +144,21 @@ def run(task: DeltaTask) -> ExplicitDelta:
 def _read(task: DeltaTask, relation: Relation, partition: PartitionReader | None) -> _Reads:
     reader = partition or SignedFileReader()
     insert, delete = (
-        [reader.read(relation, SignedFiles.of(file)) for file in side.get(relation, ())]
-        for side in (task.add, task.remove)
+        reader.read(relation, [SignedFiles.of(*side.get(relation, ()))]) for side in (task.add, task.remove)
     )
     content = task.explicit.get(relation, SignedFiles())
-    rows = sum(len(columns[0]) for read in (*insert, *delete) for _, columns in read.layers)
+    rows = sum(len(columns[0]) for read in (insert, delete) for columns in read.files())
     if partition is None and rows <= FEW and content.stored > max(rows * _SHARE, _REWRITTEN):
-        explicit = _matching(relation, content, (*insert, *delete))
+        explicit = _matching(relation, content, (insert, delete))
         return _Reads(explicit, insert, delete, is_complete=False)
-    return _Reads(reader.read(relation, content), insert, delete, is_complete=partition is None)
+    return _Reads(reader.read(relation, [content]), insert, delete, is_complete=partition is None)
 
 
-def _distinct(reads: Iterable[SignedColumns], relation: Relation, translation: Translation) -> Table:
-    table = Table(relation.arity)
-    for read in reads:
-        for _, columns in read.layers:
-            table.insert(translation.rows(columns, relation.arity))
+def _distinct(read: SignedColumns, translation: Translation) -> Table:
+    """Return the rows of a batch, in whose files a row may occur twice."""
+    table = Table(read.relation.arity)
+    for columns in read.files():
+        table.insert(translation.rows(columns, read.relation.arity))
     return table
 
 
@@ -169,7 +167,7 @@ def _matching(relation: Relation, content: SignedFiles, reads: Sequence[SignedCo
     rows = {
         row
         for read in reads
-        for _, columns in read.layers
+        for columns in read.files()
         for row in zip(*(column.tolist() for column in columns), strict=True)
     }
     wants: Wants = {tuple(range(relation.arity)): rows}
@@ -178,7 +176,7 @@ def _matching(relation: Relation, content: SignedFiles, reads: Sequence[SignedCo
         columns = matching(file.path, relation.width, wants, file.rows)
         if columns is not None:
             matches[file.path] = columns
-    return SliceReader(matches).read(relation, content)
+    return SliceReader(matches).read(relation, [content])
 
 
 def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[NDArray[np.int64]]:
@@ -217,9 +215,8 @@ def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
         )
         for file in files
     ]
-    count = partition_count(workspace, sum(read.file.rows for read in inputs))
-    shuffled = shuffle(workspace, inputs, count, ALONE)
-    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    rows = sum(read.file.rows for read in inputs)
+    tasks = [replace(task, partition=part) for part in shuffle(workspace, inputs, rows, ALONE)]
     deltas = workspace.jobs.each(run, tasks, "comparing facts with those that are there")
     inserted = _adopted(workspace, [delta.inserted for delta in deltas])
     deleted = _adopted(workspace, [delta.deleted for delta in deltas])

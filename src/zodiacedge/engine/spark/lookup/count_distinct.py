@@ -14,12 +14,11 @@ import numpy as np
 
 from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
-    PartitionReader,
     ShuffleInput,
-    partition_count,
+    reader_of,
     shuffle,
 )
-from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, union
+from zodiacedge.engine.spark.storage.embedded_tables import Translation
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.engine.yield_point import ALONE
 
@@ -62,11 +61,12 @@ def count(workspace: Workspace, relation: Relation, contents: Sequence[SignedFil
 
 
 def _count_rows(task: _CountTask) -> Counts:
-    reader = SignedFileReader() if task.partition is None else PartitionReader(task.partition)
-    translation = Translation({}, task.hashing)
+    reader, translation = reader_of(task.partition), Translation({}, task.hashing)
     relation = task.relation
-    *smaller, largest = (reader.read(relation, content).table(translation) for content in task.contents)
-    rest = union(smaller, relation.arity)
+    rest, largest = (
+        reader.read(relation, contents).table(translation)
+        for contents in (task.contents[:-1], task.contents[-1:])
+    )
     both = rest.filter(largest.rows, present=True)
     if not relation.typed:
         return {0: len(largest) + len(rest) - len(both)}
@@ -84,8 +84,7 @@ def _count_partitioned(workspace: Workspace, task: _CountTask, stored: int) -> C
     """Count rows hash-partitioned by their first argument: equal rows are in the same partition."""
     files = {file.path: file for content in task.contents for file in content.parts}
     inputs = [ShuffleInput(file, task.relation, 0) for file in files.values()]
-    shuffled = shuffle(workspace, inputs, partition_count(workspace, stored), ALONE)
-    tasks = [replace(task, partition=PartitionInput(blocks)) for blocks in shuffled.blocks]
+    tasks = [replace(task, partition=part) for part in shuffle(workspace, inputs, stored, ALONE)]
     total: Counter[int] = Counter()
     for counts in workspace.jobs.each(_count_rows, tasks, "counting facts"):
         total.update(counts)

@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.partition.merge_terms import terms_frame
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
-from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, union
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import (
     DataFile,
     Folder,
@@ -114,10 +114,8 @@ class Lookup:
         translation: Translation,
         row_filter: RowFilter = ALL,
     ) -> Ids:
-        reader = SignedFileReader()
-        reads = [reader.read(relation, content, row_filter.classes) for content in contents]
-        rows = union([read.table(translation) for read in reads], relation.arity).rows
-        return row_filter.among(rows, translation)
+        read = SignedFileReader().read(relation, contents, row_filter.classes)
+        return row_filter.among(read.table(translation).rows, translation)
 
     def _has(self, relation: Relation, content: SignedFiles, key: int) -> bool:
         if content.stored > self.workspace.options.driver_rows:

@@ -192,8 +192,7 @@ class MaintainedNode(Node):
                 sources = self._sources(owners, {}, {})
                 frame, dropped = self._instances(head, aggregate.body, sources, (position, rows))
                 frames.append(frame)
-                if dropped:
-                    self._drop(key, dropped)
+                self.result.drop(key, dropped)
         if not frames:
             return None
         relation = Relation.of(head)
@@ -241,8 +240,7 @@ class MaintainedNode(Node):
         guard = Atom("facts in doubt", rule.head.args)
         body = _guarded(guard, rule.body)
         supported, dropped = self._instances(rule.head, body, _with(self._new(), guard, doubtful))
-        if dropped:
-            self._drop(key, dropped)
+        self.result.drop(key, dropped)
         return supported
 
 

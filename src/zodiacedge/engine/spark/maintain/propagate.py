@@ -8,7 +8,7 @@ that fails, or a dry run, leaves nothing behind but files without an owner.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.api import NodeRun, Progress, refuse_errors
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from zodiacedge.engine.api import Dropped, Settings
-    from zodiacedge.engine.spark.evaluate.embedded_task import RegionResult, RegionSegments
+    from zodiacedge.engine.spark.evaluate.embedded_task import NodeFiles, RegionResult
     from zodiacedge.engine.spark.evaluate.seminaive import Result
     from zodiacedge.engine.spark.ingest.batch import SparkFactDelta
     from zodiacedge.engine.spark.maintain.net_change import Net
@@ -80,20 +80,6 @@ def propagate(
     with before.workspace.jobs.telling(propagation.tell_stage):
         propagation.run()
         return propagation.result(before)
-
-
-@dataclass(frozen=True)
-class _Region:
-    """The nodes that one task maintains, and the deleted nodes whose segments they inherit."""
-
-    own: frozenset[frozenset[str]]
-    parents: frozenset[frozenset[str]]
-    rules: Mapping[str, Rule]
-    old_rules: Mapping[str, Rule]
-    """The rules of the segments, where there are parents."""
-    segments: Mapping[frozenset[str], Segment]
-    """The segments of these nodes and of their parents in the old version."""
-    keys: Mapping[Term, int]
 
 
 class _Propagation:
@@ -204,62 +190,65 @@ class _Propagation:
 
     def _in_one_task(self, step: ScheduledStep, *, net: bool) -> bool:
         """Maintain nodes in one task; return False if a slice was not enough."""
-        region = self._region(step)
+        own = {frozenset(node.rules) for node in step.nodes}
+        # The deleted nodes whose segments these nodes inherit.
+        parents = set() if step.looked_up else self.state.parents(own)
+        old = self.state.before.segments
+        segments = {keys: old[keys] for keys in own | parents if keys in old}
+        program = self._region_program(step.nodes, segments, inherits=bool(parents))
         task = RegionTask(
-            program=self._region_program(region),
-            inputs=self._region_inputs(region, step, net=net),
-            settings=self._task_settings(region, step, net=net),
+            program=program,
+            inputs=self._region_inputs(program, segments, step, net=net),
+            settings=self._task_settings(step, segments, net=net),
         )
         why = "bringing rules up to date in one task"
         result = self.workspace.jobs.one(embedded_task.run, task, why, self.settings.yield_point)
         if result is None:
             return False
-        self.introduced |= region.keys.keys()
-        self._take_segments(step, result.segments)
-        self._take_dropped(region.rules, result.report.dropped)
-        self.seconds.update(result.report.seconds)
-        self._report(step, region, result)
+        self.introduced |= program.keys.keys()
+        self._take_segments(step, result)
+        self._take_dropped(program.rules, result.dropped)
+        self.seconds.update(result.seconds)
+        self._report(step, parents, result)
         if result.net is not None:
             self.net = adopted(self.workspace, result.net)
         return True
 
-    def _region(self, step: ScheduledStep) -> _Region:
-        state, before = self.state, self.state.before
-        own = frozenset(frozenset(node.rules) for node in step.nodes)
-        parents = frozenset() if step.looked_up else frozenset(state.parents(own))
-        rules = {key: state.rules[key] for node in step.nodes for key in node.rules}
-        segments = {keys: before.segments[keys] for keys in own | parents if keys in before.segments}
-        old_rules = {key: before.rules[key] for keys in segments for key in keys} if parents else {}
+    def _region_program(
+        self, nodes: Sequence[HyperNode], segments: NodeFiles, *, inherits: bool
+    ) -> RegionProgram:
+        before, dropped = self.state.before, self.state.dropped
+        rules = {key: self.state.rules[key] for node in nodes for key in node.rules}
+        old_rules = {key: before.rules[key] for keys in segments for key in keys} if inherits else {}
         terms = (term for rule in (*rules.values(), *old_rules.values()) for term in constants(rule))
-        return _Region(own, parents, rules, old_rules, segments, self.workspace.keys(terms))
-
-    def _region_program(self, region: _Region) -> RegionProgram:
-        dropped, seconds = self.state.dropped, self.state.before.seconds
+        keys = self.workspace.keys(terms)
         return RegionProgram(
-            rules=region.rules,
-            keys=region.keys,
-            new_terms=tuple(term for term in region.keys if term not in self.introduced),
-            old_rules=region.old_rules,
-            dropped={key: dropped[key] for key in region.rules if key in dropped},
-            seconds={keys: seconds[keys] for keys in region.segments if keys in seconds},
+            rules=rules,
+            keys=keys,
+            new_terms=tuple(term for term in keys if term not in self.introduced),
+            old_rules=old_rules,
+            dropped={key: dropped[key] for key in rules if key in dropped},
+            seconds={keys: before.seconds[keys] for keys in segments if keys in before.seconds},
         )
 
-    def _region_inputs(self, region: _Region, step: ScheduledStep, *, net: bool) -> RegionInputs:
-        rules = (*region.rules.values(), *region.old_rules.values())
-        wanted = wanted_by((atom for rule in rules for atom in body_atoms(rule.body)), region.keys)
+    def _region_inputs(
+        self, program: RegionProgram, segments: NodeFiles, step: ScheduledStep, *, net: bool
+    ) -> RegionInputs:
+        rules = (*program.rules.values(), *program.old_rules.values())
+        wanted = wanted_by((atom for rule in rules for atom in body_atoms(rule.body)), program.keys)
         if net:
-            self._want_net(wanted, region.rules.values(), region.keys)
-        before, after = self.state.outside(region.own | region.parents)
+            self._want_net(wanted, program.rules.values(), program.keys)
+        before, after = self.state.outside(segments)
         return RegionInputs(
             relations=inputs_for(wanted, before.values(), after.values()),
             terms=self.terms,
-            segments=region.segments,
+            segments=segments,
             slice_rows=step.looked_up.rows if step.looked_up else None,
         )
 
-    def _task_settings(self, region: _Region, step: ScheduledStep, *, net: bool) -> TaskSettings:
+    def _task_settings(self, step: ScheduledStep, segments: NodeFiles, *, net: bool) -> TaskSettings:
         workspace, settings = self.workspace, self.settings
-        own_rows = sum(segment.rows for segment in region.segments.values())
+        others = self.state.rows_but(segments)
         return TaskSettings(
             folder=workspace.scratch.folder,
             hashing=workspace.hashing,
@@ -268,7 +257,7 @@ class _Propagation:
             limits=settings.limits,
             strict=settings.strict and step.looked_up is None,
             policy=_ON_A_SLICE if step.looked_up else workspace.options.policy,
-            total=self.state.rows_but(region.own) + own_rows,
+            total=others + sum(segment.rows for segment in segments.values()),
             net_rows=_NET_AT_ONCE if net else 0,
         )
 
@@ -278,7 +267,7 @@ class _Propagation:
         for relation, classes in (*self.state.changed_at_first.items(), *heads.items()):
             want(wanted, relation, classes)
 
-    def _take_segments(self, step: ScheduledStep, result: RegionSegments) -> None:
+    def _take_segments(self, step: ScheduledStep, result: RegionResult) -> None:
         state, workspace = self.state, self.workspace
         for keys, files in result.changed.items():
             segment = workspace.adopt_segment(files, state.known_files(keys))
@@ -297,24 +286,22 @@ class _Propagation:
     def _compacted(self, segment: Segment) -> Segment:
         workspace, yield_point = self.workspace, self.settings.yield_point
         contents = {r: compacted(workspace, r, files, yield_point) for r, files in segment.contents.items()}
-        aggregate_rows = {}
-        for key, files in segment.aggregate_rows.items():
-            aggregate = self.state.rules[key].aggregate
-            if aggregate is None:
-                raise AssertionError(key)
-            aggregate_rows[key] = compacted(workspace, Relation.of_rows(aggregate), files, yield_point)
+        aggregate_rows = {
+            key: compacted(workspace, Relation.of_rows(self.state.rules[key].aggregate), files, yield_point)
+            for key, files in segment.aggregate_rows.items()
+        }
         return Segment(contents, aggregate_rows)
 
-    def _report(self, step: ScheduledStep, region: _Region, result: RegionResult) -> None:
+    def _report(self, step: ScheduledStep, parents: Collection[frozenset[str]], result: RegionResult) -> None:
         """Report the nodes of a region, corrected by facts that the task could not know."""
         state, options = self.state, self.workspace.options
         nodes = {frozenset(state.labels(node)): frozenset(node.rules) for node in step.nodes}
-        for run in result.report.runs:
+        for run in result.runs:
             keys = nodes[frozenset(run.rules)]
             if step.looked_up is None:
                 where = f"{IN_ONE_TASK}: {reason(options.strategy, step.rows, options.gather_rows)}"
                 # The task did not see the segments of rules that were in other nodes.
-                moved = None if state.has_other_parents(keys, region.parents) else run.moved
+                moved = None if state.has_other_parents(keys, parents) else run.moved
                 self.runs.append(replace(run, strategy=f"{run.strategy}, {where}", moved=moved))
             else:
                 rows = f"{step.looked_up.count:,} rows, looked up by key: {step.rows:,} rows in all"

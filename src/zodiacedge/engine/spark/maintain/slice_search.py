@@ -15,7 +15,7 @@ import numpy as np
 
 from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
 from zodiacedge.engine.spark.maintain.demand import demands_of
-from zodiacedge.engine.spark.storage.compaction import consolidated
+from zodiacedge.engine.spark.storage.compaction import consolidated, signed_rows
 from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
@@ -92,8 +92,6 @@ class Scope:
         if isinstance(source, Relation):
             return source.width
         rule = next(rules[source] for rules in self.nodes if source in rules)
-        if rule.aggregate is None:
-            raise AssertionError(source)
         return Relation.of_rows(rule.aggregate).width
 
 
@@ -178,11 +176,14 @@ class _ChangedRows:
     def _difference(
         self, relation: Relation, was: SignedFiles, will: SignedFiles
     ) -> tuple[set[Row], set[Row]]:
-        more, less = was.moved(will)
-        pieces = [np.stack(self._columns(relation, file), axis=1) for file in (*more, *less)]
-        signs = np.repeat([1] * len(more) + [-1] * len(less), [len(rows) for rows in pieces])
-        empty = np.zeros((0, relation.width), np.int64)
-        rows, counts = consolidated(np.concatenate((empty, *pieces)), signs)
+        layers = [
+            (plus, self._columns(relation, file))
+            for plus, files in zip((True, False), was.moved(will), strict=True)
+            for file in files
+        ]
+        if not layers:
+            return set(), set()
+        rows, counts = consolidated(*signed_rows(layers))
         plus, minus = (_as_rows(relation, map(tuple, rows[counts * sign > 0].tolist())) for sign in (1, -1))
         return plus, minus
 

@@ -8,7 +8,7 @@ column by column; their counts are kept by the driver.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,18 +55,12 @@ class _ShuffleTask:
     folder: Folder
 
 
-class _Written(NamedTuple):
-    """A file of blocks: how many rows of each input each partition has."""
-
-    path: str
-    counts: NDArray[np.int64]
-
-
 @dataclass(frozen=True)
 class Block:
-    """The rows that one partition has of the files of one task: file, relation and count, in order."""
+    """The rows that one partition has of the files of one task: path, relation and count, in order."""
 
-    path: str
+    file: DataFile
+    """The file of blocks; it lives as long as the driver refers to one of its blocks."""
     offset: int
     rows: tuple[tuple[str, Relation, int], ...]
 
@@ -79,13 +73,6 @@ class PartitionInput:
     broadcast: Mapping[Relation, Classes] = field(default_factory=dict)
 
 
-class Shuffled(NamedTuple):
-    """The blocks of each partition, and the files that they are in."""
-
-    blocks: tuple[tuple[Block, ...], ...]
-    held: tuple[DataFile, ...]
-
-
 def partition_count(workspace: Workspace, rows: int) -> int:
     """Return the number of partitions for so many rows: each fits one task, and all cores have work."""
     most, cores = workspace.options.gather_rows, workspace.jobs.cores
@@ -96,27 +83,28 @@ def partition_count(workspace: Workspace, rows: int) -> int:
 
 
 def shuffle(
-    workspace: Workspace, inputs: Sequence[ShuffleInput], partitions: int, yield_point: YieldPoint
-) -> Shuffled:
-    """Hash-partition the rows of files: one job."""
-    if not inputs:
-        return Shuffled(((),) * partitions, ())
-    rows = sum(read.file.rows for read in inputs)
-    grouped = groups(inputs, lambda read: read.file.rows, tasks_for(workspace, rows))
+    workspace: Workspace, inputs: Sequence[ShuffleInput], rows: int, yield_point: YieldPoint
+) -> list[PartitionInput]:
+    """Hash-partition the rows of files, in one job; `rows` determines the number of partitions."""
+    partitions = partition_count(workspace, rows)
+    stored = sum(read.file.rows for read in inputs)
+    grouped = groups(inputs, lambda read: read.file.rows, tasks_for(workspace, stored))
     tasks = [_ShuffleTask(tuple(group), partitions, workspace.scratch.folder) for group in grouped]
     written = workspace.jobs.each(_write_blocks, tasks, "shuffling facts", yield_point)
-    held = tuple(workspace.adopt(DataFile(file.path, int(file.counts.sum()))) for file in written)
-    return Shuffled(
-        tuple(
-            tuple(_block(task, file, n) for task, file in zip(tasks, written, strict=True))
-            for n in range(partitions)
-        ),
-        held,
-    )
+    files = [workspace.adopt(DataFile(path, int(counts.sum()))) for path, counts in written]
+    return [
+        PartitionInput(
+            tuple(
+                _block(task, file, counts, n)
+                for task, file, (_, counts) in zip(tasks, files, written, strict=True)
+            )
+        )
+        for n in range(partitions)
+    ]
 
 
-def _write_blocks(task: _ShuffleTask) -> _Written:
-    """Write the rows of files, a block per partition."""
+def _write_blocks(task: _ShuffleTask) -> tuple[str, NDArray[np.int64]]:
+    """Write a block per partition; return the file, and how many rows of each input each partition has."""
     counts = np.zeros((task.partitions, len(task.inputs)), np.int64)
     pieces: list[tuple[Columns, Keys]] = []
     for number, read in enumerate(task.inputs):
@@ -134,18 +122,18 @@ def _write_blocks(task: _ShuffleTask) -> _Written:
             for columns, ends in pieces:
                 for column in columns:
                     stream.write(column[ends[n] : ends[n + 1]])
-    return _Written(path, counts)
+    return path, counts
 
 
-def _block(task: _ShuffleTask, written: _Written, number: int) -> Block:
+def _block(task: _ShuffleTask, file: DataFile, counts: NDArray[np.int64], number: int) -> Block:
     widths = np.array([read.relation.width for read in task.inputs], np.int64)
-    before = int((written.counts[:number] * widths).sum()) * _BYTES
+    before = int((counts[:number] * widths).sum()) * _BYTES
     rows = tuple(
         (read.file.path, read.relation, int(count))
-        for read, count in zip(task.inputs, written.counts[number], strict=True)
+        for read, count in zip(task.inputs, counts[number], strict=True)
         if count
     )
-    return Block(written.path, before, rows)
+    return Block(file, before, rows)
 
 
 class PartitionReader(SignedFileReader):
@@ -170,11 +158,16 @@ class PartitionReader(SignedFileReader):
         return pieces[0] if len(pieces) == 1 else [np.concatenate(c) for c in zip(*pieces, strict=True)]
 
 
+def reader_of(partition: PartitionInput | None) -> SignedFileReader:
+    """Return the reader of one partition, or of all rows."""
+    return SignedFileReader() if partition is None else PartitionReader(partition)
+
+
 def _read(block: Block) -> dict[tuple[str, Relation], Columns]:
     size = sum(relation.width * count for _, relation, count in block.rows)
     if not size:
         return {}
-    system, inner_path = located(block.path)
+    system, inner_path = located(block.file.path)
     with system.open_input_file(inner_path) as source:
         values = np.frombuffer(source.read_at(size * _BYTES, block.offset), np.int64)
     read: dict[tuple[str, Relation], Columns] = {}

@@ -135,7 +135,9 @@ class SparkPersistence:
                 held = Held(Holder(kind, owner, relation), content)
                 signatures |= _by_class(state, held) if relation.typed else _single(held)
             for rule, content in segment.aggregate_rows.items():
-                signatures |= _single(Held(Holder("aggregate", owner, _rows_of(rule, rules)), content))
+                # A store names the rows of an aggregate after its rule.
+                relation = Relation(rule, Relation.of_rows(rules[rule].aggregate).arity)
+                signatures |= _single(Held(Holder("aggregate", owner, relation), content))
         return signatures
 
     def changed_partitions(
@@ -249,13 +251,6 @@ def _segment(
         raise KeyError(next(iter(aggregate_rows.keys() - owner)))
     derived = {h.relation: content for h, content in own.items() if h.kind != "aggregate"}
     return Segment(derived, aggregate_rows)
-
-
-def _rows_of(rule: str, rules: Mapping[str, Rule]) -> Relation:
-    aggregate = rules[rule].aggregate
-    if aggregate is None:
-        raise AssertionError(rule)
-    return Relation(rule, len(aggregate.groups) + len(aggregate.folds))
 
 
 def _single(held: Held) -> dict[PartitionKey, Signature]:

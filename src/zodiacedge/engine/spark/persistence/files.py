@@ -150,11 +150,10 @@ class ReadableRows:
         """Yield the partitions that have rows, each once."""
         reader, translation = SignedFileReader(), Translation({}, self.hashing)
         reads = [
-            (rows.holder, reader.read(rows.holder.relation, rows.content, rows.classes)) for rows in self.held
+            (rows.holder, reader.read(rows.holder.relation, [rows.content], rows.classes))
+            for rows in self.held
         ]
-        seen = [keys for keys in reader.seen() if len(keys)]
-        if seen:
-            translation.load_values(seen, self.terms)
+        translation.load_values(reader.seen(), self.terms)
         for holder, read in reads:
             yield from partitions_of(holder, read.table(translation).rows, translation.terms)
 

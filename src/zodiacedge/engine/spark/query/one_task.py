@@ -17,7 +17,6 @@ from zodiacedge.engine.spark.storage.embedded_tables import (
     Translation,
     needs_values,
     segment_of,
-    union,
 )
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, refuse_clash
 from zodiacedge.terms import order_key, value_of
@@ -48,14 +47,11 @@ def run(task: QueryTask) -> Answer:
     """Answer a query."""
     refuse_clash(task.keys, task.terms)
     reader, translation = SignedFileReader(), Translation(task.keys, task.hashing)
-    reads = {i: [reader.read(i.relation, c, i.classes) for c in i.before] for i in task.inputs}
+    reads = [reader.read(i.relation, i.before, i.classes) for i in task.inputs]
     real = bool(task.values) or needs_values(task.query.body)
     if real:
         translation.load_values(reader.seen(), task.terms)
-    tables = {
-        i.relation: union([columns.table(translation) for columns in read], i.relation.arity)
-        for i, read in reads.items()
-    }
+    tables = {read.relation: read.table(translation) for read in reads}
     store = Database(translation.terms, segment_of(tables, translation))
     settings = Settings(task.registry, task.limits)
     query = EmbeddedQuery(store, task.query, tuple(task.values), settings)

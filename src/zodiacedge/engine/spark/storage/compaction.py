@@ -14,11 +14,10 @@ from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, Si
 from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
+    from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.storage.workspace import Workspace
-
-    Keys = NDArray[np.int64]
     from zodiacedge.engine.yield_point import YieldPoint
 
 # Signed files with more layers than this are compacted, unless a caller names another number.
@@ -73,14 +72,20 @@ def compacted(
 
 def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
     """Write the net deleted and the net inserted rows of the files."""
-    pieces = [np.stack(read_file(file, task.relation.width), axis=1) for _, file in task.layers]
-    signs = np.repeat([1 if plus else -1 for plus, _ in task.layers], [len(rows) for rows in pieces])
-    rows, counts = consolidated(np.concatenate(pieces), signs)
+    layers = [(plus, read_file(file, task.relation.width)) for plus, file in task.layers]
+    rows, counts = consolidated(*signed_rows(layers))
     minus, plus = (
         task.folder.write_rows(task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
         for sign in (-1, 1)
     )
     return minus, plus
+
+
+def signed_rows(layers: Sequence[tuple[bool, list[Keys]]]) -> tuple[Keys, Keys]:
+    """Return the rows of one or more layers, each with the count of its sign: 1 or -1."""
+    pieces = [np.stack(columns, axis=1) for _, columns in layers]
+    signs = [1 if plus else -1 for plus, _ in layers]
+    return np.concatenate(pieces), np.repeat(signs, [len(rows) for rows in pieces])
 
 
 def consolidated(rows: Keys, counts: Keys) -> tuple[Keys, Keys]:

@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, SignedFiles, read_file
-from zodiacedge.engine.spark.storage.terms import columns_of, encode_terms
+from zodiacedge.engine.spark.storage.terms import SCHEMA, columns_of, encode_terms
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
@@ -31,7 +31,7 @@ from zodiacedge.language.ast import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
     Columns = list[Keys]
+    Layers = tuple[tuple[bool, Columns], ...]
 
 
 def needs_values(body: Iterable[Conjunct]) -> bool:
@@ -117,7 +118,7 @@ class Translation:
             self._index.encode_integers(keys)
         mentioned_keys = np.array(list(self._keys.values()), np.int64)
         self._index.encode_integers(mentioned_keys)
-        table = known.read(np.sort(self._index.payloads))
+        table = known.read(np.sort(self._index.payloads)) if len(self._index) else SCHEMA.empty_table()
         self._ids = np.full(len(self._index), -1, np.int32)
         self._ids[self._index.encode_integers(table["id"].to_numpy())] = encode_terms(table, self.dictionary)
         # A term that occurs only in rules is in no file yet.
@@ -191,25 +192,32 @@ class Translation:
 
 @dataclass(frozen=True)
 class SignedColumns:
-    """The rows of signed files: a sign and columns per file."""
+    """The rows of the signed files of several owners: by owner, a sign and columns per file."""
 
     relation: Relation
-    layers: tuple[tuple[bool, Columns], ...]
+    owners: tuple[Layers, ...]
 
-    def columns(self) -> Iterator[Keys]:
-        """Yield all columns of fingerprints."""
-        if self.relation.arity:
-            for _, columns in self.layers:
-                yield from columns
+    def files(self) -> Iterator[Columns]:
+        """Yield the columns of each file."""
+        return (columns for layers in self.owners for _, columns in layers)
 
     def table(self, translation: Translation) -> Table:
-        """Return the net rows as a table."""
+        """Return the union of the owners' net rows as a table."""
+        tables = [self._net(layers, translation) for layers in self.owners]
+        if len(tables) == 1:
+            return tables[0]
+        union = Table(self.relation.arity)
+        for table in tables:
+            union.insert(table.rows)
+        return union
+
+    def _net(self, layers: Layers, translation: Translation) -> Table:
         table = Table(self.relation.arity)
-        for plus, columns in self.layers:
+        for plus, columns in layers:
             rows = translation.rows(columns, self.relation.arity)
             if not plus:
                 table.delete(rows)
-            elif len(self.layers) == 1:
+            elif len(layers) == 1:
                 table.append_distinct(rows)
             else:
                 table.insert(rows)
@@ -225,11 +233,14 @@ class SignedFileReader:
         self._reads: list[SignedColumns] = []
 
     def read(
-        self, relation: Relation, content: SignedFiles, classes: frozenset[int] | None = None
+        self, relation: Relation, contents: Iterable[SignedFiles], classes: frozenset[int] | None = None
     ) -> SignedColumns:
-        """Read signed files; for `rdf:type`, only the rows of given classes."""
-        layers = tuple((plus, self._part(file, relation, classes)) for plus, file in content.layers)
-        read = SignedColumns(relation, layers)
+        """Read the signed files of owners; for `rdf:type`, only the rows of given classes."""
+        owners = (
+            tuple((plus, self._part(file, relation, classes)) for plus, file in content.layers)
+            for content in contents
+        )
+        read = SignedColumns(relation, tuple(owners))
         self._reads.append(read)
         return read
 
@@ -242,17 +253,9 @@ class SignedFileReader:
     def seen(self) -> Iterator[Keys]:
         """Yield all columns of fingerprints read so far."""
         for read in self._reads:
-            yield from read.columns()
-
-
-def union(tables: Sequence[Table], arity: int) -> Table:
-    """Return the union of tables."""
-    if len(tables) == 1:
-        return tables[0]
-    rows = Table(arity)
-    for table in tables:
-        rows.insert(table.rows)
-    return rows
+            if read.relation.arity:
+                for columns in read.files():
+                    yield from columns
 
 
 def segment_of(tables: Mapping[Relation, Table], translation: Translation, *, whole: bool = False) -> Tables:

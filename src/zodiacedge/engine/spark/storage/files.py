@@ -60,8 +60,10 @@ class Relation(NamedTuple):
         return cls(atom.relation, len(atom.args))
 
     @classmethod
-    def of_rows(cls, aggregate: Aggregate) -> Relation:
-        """Return the relation that holds the rows of an aggregate."""
+    def of_rows(cls, aggregate: Aggregate | None) -> Relation:
+        """Return the relation that holds the rows of a rule's aggregate; raise if the rule has none."""
+        if aggregate is None:
+            raise TypeError
         return cls("rows of an aggregate", len(aggregate.groups) + len(aggregate.folds))
 
     @property
