@@ -20,7 +20,6 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import TYPED as ALL_CLASSES
 from zodiacedge.engine.embedded.storage.relation import in_pairs
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
-from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.evaluate.task_output import SegmentWriter
@@ -33,7 +32,7 @@ from zodiacedge.engine.spark.storage.embedded_tables import (
     segment_of,
 )
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, Segment
-from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, columns_of, unseen, write_terms
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, entries_of, unseen, write_terms
 from zodiacedge.graph.hrdg import HyperGraph
 from zodiacedge.terms import RDF_TYPE
 
@@ -276,13 +275,7 @@ class _Task:
 
     def _new_terms(self) -> DataFile:
         """Write the terms that the task created, and those that are new in rules."""
-        settings, mentioned = self._settings, self._program.new_terms
-        computed = self._translation.new_terms()
-        tables = [computed] if computed is not None else []
-        if mentioned:
-            dictionary = Dictionary()
-            dictionary.encode_all(mentioned)
-            tables.append(columns_of(dictionary, settings.hashing))
-        if not tables:
-            return DataFile("", 0)
-        return write_terms(settings.folder, unseen(pa.concat_tables(tables), self._inputs.terms))
+        settings = self._settings
+        mentioned = entries_of(self._program.new_terms, settings.hashing)
+        new = pa.concat_tables([self._translation.new_terms(), mentioned])
+        return write_terms(settings.folder, unseen(new, self._inputs.terms))

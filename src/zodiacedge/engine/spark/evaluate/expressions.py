@@ -81,19 +81,16 @@ class ExpressionTask:
         reads = [reader.read(i.relation, i.before, i.classes) for i in self.negated]
         bindings = chunk[: len(self.columns)]
         translation.load_values([*bindings, *reader.seen()], self.terms)
-        tables = {read.relation: read.table(translation) for read in reads}
-        store = Database(translation.terms, segment_of(tables, translation))
+        negated = {read.relation: read.table(translation) for read in reads}
+        store = Database(translation.terms, segment_of(negated, translation))
         rows = Table.of(_rows(translation, bindings, len(chunk[0])))
         store.show(Tables({TableName(_BINDINGS, len(self.columns)): rows}))
         rule = Rule(self.head, (Atom(_BINDINGS, self.columns), *self.left))
         result = NodeEvaluation(store, {"": rule}, self.registry, _watch).evaluate()
         relation = Relation.of(self.head)
-        pieces = [translation.columns(name, t.rows)[1] for name, t in result.segment.tables.items() if len(t)]
-        file = DataFile("", 0)
-        if pieces:
-            file = self.folder.write_rows(
-                relation, [np.concatenate(column) for column in zip(*pieces, strict=True)]
-            )
+        tables = result.segment.tables.items()
+        pieces = [translation.columns(name, table.rows) for name, table in tables if len(table)]
+        file = self.folder.write_pieces(relation, pieces)
         return _result(file, translation, self.folder, result.dropped.get(""))
 
 
@@ -123,10 +120,7 @@ class AggregateTask:
             store, self.aggregate, translation.rows(columns, len(columns)), self.registry
         )
         relation = Relation.of_rows(self.aggregate)
-        file = DataFile("", 0)
-        if len(rows):
-            _, keys = translation.columns(TableName(*relation), rows)
-            file = self.folder.write_rows(relation, keys)
+        file = self.folder.write_rows(relation, translation.columns(TableName(*relation), rows))
         dropped = Dropped(count, example) if count else None
         return _result(file, translation, self.folder, dropped)
 
@@ -165,10 +159,7 @@ def _rows(translation: Translation, columns: Sequence[Keys], count: int) -> NDAr
 def _result(
     file: DataFile, translation: Translation, folder: Folder, dropped: Dropped | None
 ) -> ExpressionResult:
-    new_terms = translation.new_terms()
-    written = (file, DataFile("", 0) if new_terms is None else write_terms(folder, new_terms))
-    rows, terms = ((each,) if each.rows else () for each in written)
-    return ExpressionResult(rows, terms, dropped)
+    return ExpressionResult((file,), (write_terms(folder, translation.new_terms()),), dropped)
 
 
 def _watch(rounds: int, facts: int) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # The relations to read; of `rdf:type` the classes, None for all.
 Wanted = dict[Relation, "frozenset[int] | None"]
+_Key = TypeVar("_Key", bound=tuple[object, ...])
 
 
 @dataclass(frozen=True)
@@ -29,22 +30,27 @@ class Input:
     """Of `rdf:type`, the classes that are read; None for all."""
 
 
+def read_by(atom: Atom, keys: Mapping[Term, int]) -> tuple[Relation, int | None]:
+    """Return the relation that an atom reads and, if it reads one class of `rdf:type`, that class."""
+    relation = Relation.of(atom)
+    if not relation.typed or isinstance(atom.args[1], Variable):
+        return relation, None
+    return relation, keys[atom.args[1]]
+
+
 def wanted_by(atoms: Iterable[Atom], keys: Mapping[Term, int]) -> Wanted:
     """Return the relations that atoms read, and the classes of `rdf:type`."""
     wanted: Wanted = {}
     for atom in atoms:
-        relation = Relation.of(atom)
-        if relation != TYPED or isinstance(atom.args[1], Variable):
-            wanted[relation] = None
-        else:
-            want(wanted, relation, frozenset({keys[atom.args[1]]}))
+        relation, class_ = read_by(atom, keys)
+        want(wanted, relation, None if class_ is None else frozenset({class_}))
     return wanted
 
 
-def want(wanted: Wanted, relation: Relation, classes: frozenset[int] | None) -> None:
-    """Add a relation and classes to `wanted`."""
-    known = wanted.get(relation, frozenset())
-    wanted[relation] = None if classes is None or known is None else known | classes
+def want(wanted: dict[_Key, frozenset[int] | None], key: _Key, classes: frozenset[int] | None) -> None:
+    """Add a relation and classes to `wanted`, or the relation with something else as a key."""
+    known = wanted.get(key, frozenset())
+    wanted[key] = None if classes is None or known is None else known | classes
 
 
 def inputs_of(

@@ -94,10 +94,8 @@ def _reads(
         classes = None if read.member_of is None else frozenset({setting.keys[read.member_of]})
         if position is None:
             want(broadcast, relation, classes)
-            continue
-        key = (relation, position)
-        known = shuffled.get(key, frozenset())
-        shuffled[key] = None if classes is None or known is None else known | classes
+        else:
+            want(shuffled, (relation, position), classes)
     return shuffled, broadcast
 
 

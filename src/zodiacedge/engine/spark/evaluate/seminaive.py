@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate import expressions
 from zodiacedge.engine.spark.evaluate.expressions import AggregateTask, ExpressionTask, with_more
-from zodiacedge.engine.spark.evaluate.inputs import inputs_of
+from zodiacedge.engine.spark.evaluate.inputs import inputs_of, read_by
 from zodiacedge.engine.spark.evaluate.rule_plan import Sources, bindings, column, order_of
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, together
-from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, Segment, SignedFiles
 from zodiacedge.engine.spark.storage.terms import TermFiles
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable
 from zodiacedge.language.safety import analyse
 from zodiacedge.plan.variants import can_fail, recursive_atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 # A growing relation with more files than this is compacted.
 _MOST_FILES = 12
+_NO_FACTS = Segment()
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Node:
 
     def evaluate(self) -> Result:
         """Evaluate the node from scratch."""
-        self._fold(self._setting.after)
+        self._fold(self._rules)
         self._grow({}, self._all_heads)
         if self.recursive:
             self._count_errors()
@@ -221,14 +222,12 @@ class Node:
         ]
         return frame.select(*(columns or [functions.lit(0).cast("long").alias("c0")]))
 
-    def _fold(self, owners: Owners) -> None:
-        """Fold the aggregates of the node's rules."""
-        for key, rule in self._rules.items():
-            if rule.aggregate:
-                sources = self._sources(owners, {}, {})
-                self.result.aggregate_rows[key] = self._folded(
-                    key, rule.aggregate, rule.aggregate.body, sources
-                )
+    def _fold(self, keys: Iterable[str]) -> None:
+        """Fold the aggregates of rules."""
+        for key in keys:
+            aggregate, sources = self._rules[key].aggregate, self._sources(self._setting.after)
+            if aggregate:
+                self.result.aggregate_rows[key] = self._folded(key, aggregate, aggregate.body, sources)
 
     def _folded(
         self, key: str, aggregate: Aggregate, body: tuple[Conjunct, ...], sources: Sources
@@ -259,19 +258,16 @@ class Node:
         return SignedFiles.of(*folded.rows)
 
     def _new(self) -> Sources:
-        return self._sources(self._setting.after, self.result.contents, self.result.aggregate_rows)
+        own = Segment(self.result.contents, self.result.aggregate_rows)
+        return self._sources(self._setting.after, own)
 
-    def _sources(
-        self, owners: Owners, own: Mapping[Relation, SignedFiles], aggregate_rows: Mapping[str, SignedFiles]
-    ) -> Sources:
+    def _sources(self, owners: Owners, own: Segment = _NO_FACTS) -> Sources:
+        """Return what atoms read: the facts of other owners, and those of the node itself."""
+
         def contents(atom: Atom) -> list[SignedFiles]:
-            relation = Relation.of(atom)
-            files = [*(owner.content(relation) for owner in owners.values())]
-            files.append(own.get(relation, SignedFiles()))
-            if relation.typed and not isinstance(atom.args[1], Variable):
-                key = self._setting.keys[atom.args[1]]
-                files = [content for content in files if key in content.classes]
-            return files
+            relation, class_ = read_by(atom, self._setting.keys)
+            files = [owner.content(relation) for owner in (*owners.values(), own)]
+            return [content for content in files if class_ is None or class_ in content.classes]
 
         def rows(atom: Atom) -> DataFrame:
             return self._frames.union(Relation.of(atom), contents(atom))
@@ -281,6 +277,6 @@ class Node:
 
         def folded(aggregate: Aggregate) -> DataFrame:
             key = next(key for key, rule in self._rules.items() if rule.aggregate == aggregate)
-            return self._frames.content(Relation.of_rows(aggregate), aggregate_rows[key])
+            return self._frames.content(Relation.of_rows(aggregate), own.aggregate_rows[key])
 
         return Sources(self._frames.session, self._setting.keys, rows, rows, size, folded)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
@@ -209,15 +208,12 @@ class SegmentWriter:
         return SignedFiles.of(self._file(relation, ((name, change.after()) for name, change in changes)))
 
     def _file(self, relation: Relation, tables: Iterable[tuple[TableName, Ids]]) -> DataFile:
-        pieces = [self._translation.columns(name, rows)[1] for name, rows in tables if len(rows)]
-        if not pieces:
-            return DataFile("", 0)
-        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-        return self._folder.write_rows(relation, columns)
+        pieces = [self._translation.columns(name, rows) for name, rows in tables if len(rows)]
+        return self._folder.write_pieces(relation, pieces)
 
 
 def _relation_of(name: TableName) -> Relation:
-    return TYPED if name.member_of != NO_CLASS else Relation(name.name, name.arity)
+    return TYPED if name.is_class else Relation(name.name, name.arity)
 
 
 def _replaced(before: Mapping[_Name, Table], after: Mapping[_Name, Table]) -> dict[_Name, _TableChange]:

@@ -159,8 +159,7 @@ def write_tables(
         columns = [keys[table.rows[:, n]] for n in range(name.arity)] or [np.zeros(len(table), np.int64)]
         files[relation] = (folder.write_rows(relation, columns),)
     if members:
-        columns = [np.concatenate(column) for column in zip(*members, strict=True)]
-        files[TYPED] = (folder.write_rows(TYPED, columns),)
+        files[TYPED] = (folder.write_pieces(TYPED, members),)
     terms = TermFiles().with_files(write_terms(folder, columns_of(dictionary, hashing)))
     return BatchFiles(files, terms, names, by_tasks)
 
@@ -233,7 +232,7 @@ class SparkFactDelta:
         if delta.small_terms is not None:
             small = small_files(self.terms_before)
             files = (*(file for file in files if file not in small), delta.small_terms)
-        return TermFiles((*files, *delta.terms))
+        return TermFiles(files).with_files(*delta.terms)
 
     @property
     def added(self) -> int:

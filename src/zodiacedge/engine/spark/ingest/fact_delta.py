@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.spark.lookup.by_key import SliceReader, matching
 from zodiacedge.engine.spark.partition.merge_terms import merged
@@ -22,15 +23,13 @@ from zodiacedge.engine.spark.partition.shuffle import (
 from zodiacedge.engine.spark.storage.compaction import compact, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
-from zodiacedge.engine.spark.storage.terms import SCHEMA, Hashing, TermFiles, unseen, write_terms
+from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, unseen, write_terms
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Fact
 from zodiacedge.language.printer import format_atom
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.lookup.by_key import Wants
@@ -113,7 +112,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
     idle = 0
 
     def write(relation: Relation, rows: Ids) -> DataFile:
-        return task.folder.write_rows(relation, _columns(translation, relation, rows))
+        return task.folder.write_rows(relation, translation.columns(TableName(*relation), rows))
 
     for relation, read in reads.items():
         table = read.explicit.table(translation)
@@ -133,12 +132,10 @@ def run(task: DeltaTask) -> ExplicitDelta:
     missing, example = sum(map(len, absent.values())), _example(task, absent, translation)
     if partition is not None:
         return ExplicitDelta(inserted, deleted, idle, missing, example, ())
-    new_terms = task.new_terms.read() if task.new_terms.parts else SCHEMA.empty_table()
-    terms = write_terms(task.folder, unseen(new_terms, task.terms))
+    terms = write_terms(task.folder, unseen(task.new_terms.read(), task.terms))
     small = small_files(task.terms)
     small_terms = compact(task.folder, small) if small else None
-    fresh = (terms,) if terms.rows else ()
-    return ExplicitDelta(inserted, deleted, idle, missing, example, fresh, small_terms, rewritten)
+    return ExplicitDelta(inserted, deleted, idle, missing, example, (terms,), small_terms, rewritten)
 
 
 def _read(task: DeltaTask, relation: Relation, partition: PartitionReader | None) -> _Reads:
@@ -179,16 +176,10 @@ def _matching(relation: Relation, content: SignedFiles, reads: Sequence[SignedCo
     return SliceReader(matches).read(relation, [content])
 
 
-def _columns(translation: Translation, relation: Relation, rows: Ids) -> list[NDArray[np.int64]]:
-    if not relation.arity:
-        return [np.zeros(len(rows), np.int64)]
-    return [translation.keys(rows[:, n]) for n in range(relation.arity)]
-
-
 def _example(task: DeltaTask, absent: Mapping[Relation, Ids], translation: Translation) -> Fact | None:
     """Return the first, as text, of the facts to delete that do not exist."""
     keys = {
-        relation: _columns(translation, relation, rows[:_MOST_EXAMPLES])
+        relation: translation.columns(TableName(*relation), rows[:_MOST_EXAMPLES])
         for relation, rows in absent.items()
         if len(rows)
     }

@@ -11,11 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from zodiacedge.engine.spark.cluster.task_files import located
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
-from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles, parquet_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,9 +89,7 @@ def matching(
     tested = sorted({n for columns in wants for n in columns})
     untested = [n for n in range(width) if n not in tested]
     pieces: list[Columns] = []
-    system, inner_path = located(path)
-    with system.open_input_file(inner_path) as source:
-        file = pq.ParquetFile(source)
+    with parquet_file(path) as file:
 
         def read(number: int, selected: Sequence[int]) -> dict[int, Keys]:
             table = file.read_row_group(number, [names[n] for n in selected])
@@ -297,7 +293,8 @@ class RowSlice:
         rows = 0
         for file, wants in pairs:
             if file.rows > _ROWS_AT_ONCE:
-                count = _count_row_groups(file)
+                with parquet_file(file.path) as opened:
+                    count = opened.num_row_groups
                 for first in range(0, count, _GROUPS_AT_ONCE):
                     groups = (first, min(first + _GROUPS_AT_ONCE, count))
                     yield new_task((_FileLookup(file.path, width, groups, wants),))
@@ -323,12 +320,6 @@ class RowSlice:
         self.count += len(columns[0]) - before
         if self.count > self.most:
             raise TooManyError(source)
-
-
-def _count_row_groups(file: DataFile) -> int:
-    system, inner_path = located(file.path)
-    with system.open_input_file(inner_path) as source:
-        return int(pq.ParquetFile(source).num_row_groups)
 
 
 def _narrowed(file: DataFile, wants: Wants) -> Wants:

@@ -14,7 +14,7 @@ import numpy as np
 
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
-from zodiacedge.engine.spark.partition.merge_terms import terms_frame
+from zodiacedge.engine.spark.partition.merge_terms import with_terms
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import (
@@ -133,11 +133,7 @@ class Lookup:
     ) -> DataFrame:
         """Return the distinct rows of several owners as columns of terms, which `facts_of` decodes."""
         frame = self._distinct(relation, contents, row_filter)
-        terms = terms_frame(self.workspace, self.terms).dropDuplicates(["id"])
-        for n in range(relation.arity):
-            named = terms.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}")
-            frame = frame.join(named, f"c{n}")
-        return frame.select(*(f"{kind}{n}" for n in range(relation.arity) for kind in "kbt"))
+        return with_terms(self.workspace, frame, relation.arity, self.terms)
 
     def _distinct(
         self, relation: Relation, contents: Iterable[SignedFiles], row_filter: RowFilter

@@ -75,12 +75,9 @@ class MaintainedNode(Node):
         self.result.contents = dict(own.contents)
         self.result.aggregate_rows = dict(own.aggregate_rows)
         gained, lost = (list(self._changes(lost=lost)) for lost in (False, True))
+        self._fold(own.added)
         for key, rule in self._rules.items():
-            if rule.aggregate and key in own.added:
-                self.result.aggregate_rows[key] = self._folded(
-                    key, rule.aggregate, rule.aggregate.body, self._sources(self._setting.after, {}, {})
-                )
-            elif rule.aggregate:
+            if rule.aggregate and key not in own.added:
                 plus, minus = self._fold_again(key, rule.aggregate)
                 gained += plus
                 lost += minus
@@ -111,7 +108,7 @@ class MaintainedNode(Node):
         return not negates_values and not (self.recursive and (fails or rule.aggregate))
 
     def _old(self) -> Sources:
-        return self._sources(self._setting.before, self._own.contents, self._own.aggregate_rows)
+        return self._sources(self._setting.before, Segment(self._own.contents, self._own.aggregate_rows))
 
     def _first_heads(self, gained: Sequence[Change]) -> Iterator[tuple[Relation, DataFrame]]:
         """Yield the heads of new rule instances, all heads of added rules, and further inherited facts."""
@@ -162,7 +159,7 @@ class MaintainedNode(Node):
         if groups is None:
             return [], []
         guard = Atom("groups to fold", aggregate.groups)
-        sources = _with(self._sources(self._setting.after, {}, {}), guard, groups)
+        sources = _with(self._sources(self._setting.after), guard, groups)
         after = self._folded(key, aggregate, _guarded(guard, aggregate.body), sources)
         relation, before = Relation.of_rows(aggregate), self._own.aggregate_rows.get(key, SignedFiles())
         was, now = (self._frames.content(relation, content) for content in (before, after))
@@ -189,7 +186,7 @@ class MaintainedNode(Node):
         frames = []
         for lost, owners in ((True, self._setting.before), (False, self._setting.after)):
             for position, rows in self._deltas(aggregate.body, lost=lost):
-                sources = self._sources(owners, {}, {})
+                sources = self._sources(owners)
                 frame, dropped = self._instances(head, aggregate.body, sources, (position, rows))
                 frames.append(frame)
                 self.result.drop(key, dropped)

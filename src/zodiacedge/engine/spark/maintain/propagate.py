@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.api import NodeRun, Progress, refuse_errors
 from zodiacedge.engine.embedded.maintain.strategy import Policy
-from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.spark.evaluate import embedded_task, partitioned
 from zodiacedge.engine.spark.evaluate.embedded_task import (
@@ -41,7 +40,7 @@ from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import constants
 from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.engine.spark.storage.terms import TermFiles, columns_of, write_terms
+from zodiacedge.engine.spark.storage.terms import TermFiles, entries_of, write_terms
 from zodiacedge.language.ast import body_atoms
 
 if TYPE_CHECKING:
@@ -421,9 +420,7 @@ class _Propagation:
         workspace = self.workspace
         new = [term for term in self.state.keys if term not in self.introduced]
         if new:
-            dictionary = Dictionary()
-            dictionary.encode_all(new)
-            file = write_terms(workspace.scratch.folder, columns_of(dictionary, workspace.hashing))
+            file = write_terms(workspace.scratch.folder, entries_of(new, workspace.hashing))
             files = TermFiles((workspace.adopt(file),))
             self.terms = merged(workspace, files, self.terms, self.settings.yield_point)
             self.introduced.update(new)

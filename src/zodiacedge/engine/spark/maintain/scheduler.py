@@ -13,11 +13,11 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.evaluate.inputs import wanted_by
+from zodiacedge.engine.spark.evaluate.inputs import read_by, wanted_by
 from zodiacedge.engine.spark.evaluate.strategy import NodeStrategy, is_recursive, reason, strategy_alone
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
 from zodiacedge.engine.spark.storage.files import Relation, Segment
-from zodiacedge.language.ast import Atom, Variable, body_atoms
+from zodiacedge.language.ast import Atom, body_atoms
 from zodiacedge.plan.partition import CoPartitionedNodes
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Estimates:
     def add(self, rules: Sequence[Rule], kept: Segment | None) -> None:
         """Add a node, with its segment if it was evaluated before."""
         for atom in (atom for rule in rules for atom in body_atoms(rule.body)):
-            source = self._source(atom)
+            source = read_by(atom, self._keys)
             if source not in self._read:
                 self._read.add(source)
                 self.total += self._existing[source]
@@ -176,7 +176,7 @@ class Estimates:
         )
         derived = sum(smallest) * (_GROWTH if is_recursive(rules) else 1)
         self.total += derived
-        for relation, member_of in {self._source(rule.head) for rule in rules}:
+        for relation, member_of in {read_by(rule.head, self._keys) for rule in rules}:
             self._expected[relation, member_of] += derived
             if member_of is not None:
                 self._expected[relation, None] += derived
@@ -188,15 +188,9 @@ class Estimates:
         return self._existing[relation, member_of]
 
     def _size(self, atom: Atom) -> int:
-        source = self._source(atom)
+        source = read_by(atom, self._keys)
         of_any = self._expected_of_any_class if source[1] is not None else 0
         return self._existing[source] + self._expected[source] + of_any
-
-    def _source(self, atom: Atom) -> _Source:
-        relation = Relation.of(atom)
-        if relation.typed and not isinstance(atom.args[1], Variable):
-            return relation, self._keys[atom.args[1]]
-        return relation, None
 
 
 def _counted(owners: Iterable[Segment]) -> Counter[_Source]:

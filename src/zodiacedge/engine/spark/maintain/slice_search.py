@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.spark.evaluate.inputs import read_by
 from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
 from zodiacedge.engine.spark.maintain.demand import demands_of
 from zodiacedge.engine.spark.storage.compaction import consolidated, signed_rows
 from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, Segment, SignedFiles
-from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -235,12 +235,11 @@ class _SliceRows:
 
     def size(self, atom: Atom) -> int:
         """Estimate how many rows an atom reads."""
-        relation = Relation.of(atom)
-        contents = self._scope.contents(relation)
-        if relation.typed and not isinstance(atom.args[1], Variable):
-            key = self._scope.keys[atom.args[1]]
-            return sum(content.classes.get(key, 0) for content in contents)
-        return sum(content.rows for content in contents)
+        relation, class_ = read_by(atom, self._scope.keys)
+        return sum(
+            content.rows if class_ is None else content.classes.get(class_, 0)
+            for content in self._scope.contents(relation)
+        )
 
     def _union(self, source: Source, contents: Iterable[SignedFiles]) -> set[Row]:
         return _as_rows(source, set().union(*(self._slice.held(content) for content in contents)))

@@ -1,4 +1,7 @@
-"""Merges new terms into the known ones: each term once, and no two terms with the same fingerprint."""
+"""Merges new terms into the known ones, and joins rows with their terms.
+
+Each term is known once, and no two terms have the same fingerprint.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,10 @@ def _write_new(task: _MergeTask) -> DataFile:
     return write_terms(task.folder, unseen(new, task.known, task.within))
 
 
-def terms_frame(workspace: Workspace, terms: TermFiles) -> DataFrame:
-    """Return the entries of terms as a DataFrame."""
+def with_terms(workspace: Workspace, frame: DataFrame, arity: int, terms: TermFiles) -> DataFrame:
+    """Join rows of fingerprints with their terms: the kind, bits and text of each argument in turn."""
     paths = [spark_path(file.path) for file in terms.parts]
-    return workspace.jobs.session.read.schema(_ENTRIES).parquet(*paths)
+    entries = workspace.jobs.session.read.schema(_ENTRIES).parquet(*paths).dropDuplicates(["id"])
+    for n in range(arity):
+        frame = frame.join(entries.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
+    return frame.select(*(f"{part}{n}" for n in range(arity) for part in "kbt"))

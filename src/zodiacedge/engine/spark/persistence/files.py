@@ -22,7 +22,7 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
 from zodiacedge.engine.persistence import BadPartitionError, PartitionFile, PartitionKey
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter
-from zodiacedge.engine.spark.partition.merge_terms import terms_frame
+from zodiacedge.engine.spark.partition.merge_terms import with_terms
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, SignedFiles
@@ -195,12 +195,8 @@ def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: Par
     frame = Frames(workspace).content(relation, held.content)
     if held.classes is not None:
         frame = frame.where(RowFilter(held.classes).condition)
-    named = terms_frame(workspace, terms).dropDuplicates(["id"])
-    for n in range(relation.arity):
-        frame = frame.join(named.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
-    chosen = frame.select(*(f"{column}{n}" for n in range(relation.arity) for column in "kbt"))
-    task = _PlanWriter(held.holder, write)
-    written = workspace.jobs.each_partition(task, chosen, "writing a store")
+    readable = with_terms(workspace, frame, relation.arity, terms)
+    written = workspace.jobs.each_partition(_PlanWriter(held.holder, write), readable, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:
         # The join drops a row with a fingerprint without a term.
         raise AssertionError("a fingerprint has no term")

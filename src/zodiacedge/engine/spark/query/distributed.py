@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Answer
-from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.spark.evaluate.seminaive import Node, Setting
 from zodiacedge.engine.spark.ingest.batch import SparkBatch
@@ -13,7 +12,7 @@ from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.terms import TermFiles, columns_of, refuse_clash, write_terms
+from zodiacedge.engine.spark.storage.terms import TermFiles, entries_of, refuse_clash, write_terms
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.terms import order_key
 
@@ -55,15 +54,12 @@ class DistributedQuery:
             rows = batch.rows()
             contents = {relation: SignedFiles.of(*files) for relation, files in rows.files.items()}
             owners = {**owners, frozenset({_PARAMETERS}): Segment(contents)}
-            terms = TermFiles((*terms.parts, *rows.terms.parts))
+            terms = terms.with_files(*rows.terms.parts)
             body = (Atom(_PARAMETERS, self._parameters, query.span), *body)
         named = [*mentioned(body), *mentioned(query.columns)]
         refuse_clash(workspace.keys(named) | workspace.hashing.keys_of(values.values()), state.terms)
-        if named:
-            dictionary = Dictionary()
-            dictionary.encode_all(dict.fromkeys(named))
-            file = write_terms(workspace.scratch.folder, columns_of(dictionary, workspace.hashing))
-            terms = TermFiles((*terms.parts, workspace.adopt(file)))
+        file = write_terms(workspace.scratch.folder, entries_of(named, workspace.hashing))
+        terms = terms.with_files(workspace.adopt(file))
 
         def watch(rounds: int, facts: int) -> None:
             del rounds, facts

@@ -203,11 +203,7 @@ class _Writer:
                 waiting.setdefault(tag, []).append(columns)
                 rows[tag] = rows.get(tag, 0) + int(chosen.sum())
                 if rows[tag] >= _ROWS_PER_FILE:
-                    yield tag, self._write(tag, waiting.pop(tag))
+                    yield tag, self.folder.write_pieces(self.relations[tag], waiting.pop(tag))
                     rows[tag] = 0
         for tag, pieces in waiting.items():
-            yield tag, self._write(tag, pieces)
-
-    def _write(self, tag: int, pieces: list[list[NDArray[np.int64]]]) -> DataFile:
-        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-        return self.folder.write_rows(self.relations[tag], columns)
+            yield tag, self.folder.write_pieces(self.relations[tag], pieces)

@@ -16,7 +16,7 @@ from zodiacedge.engine.embedded.storage.segment import Segment as Tables
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.term_space import TermSpace as TableTerms
-from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, SignedFiles, read_file
+from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.terms import SCHEMA, columns_of, encode_terms
 from zodiacedge.language.ast import (
     Aggregate,
@@ -152,10 +152,10 @@ class Translation:
         """Return the fingerprint of an id."""
         return int(self.keys(np.array([number], np.int32))[0])
 
-    def new_terms(self) -> pa.Table | None:
-        """Return the terms that this task created, None if there are none."""
+    def new_terms(self) -> pa.Table:
+        """Return the terms that this task created."""
         if self._ids is None or len(self.dictionary) == self._loaded:
-            return None
+            return SCHEMA.empty_table()
         return columns_of(self.dictionary, self._hashing, self._loaded)
 
     def rows(self, columns: Columns, arity: int) -> Ids:
@@ -164,15 +164,15 @@ class Translation:
             return np.zeros((len(columns[0]), 0), np.int32)
         return np.stack([self.ids(column) for column in columns], axis=1)
 
-    def columns(self, name: TableName, rows: Ids) -> tuple[Relation, Columns]:
-        """Return rows of a table as columns of fingerprints."""
+    def columns(self, name: TableName, rows: Ids) -> Columns:
+        """Return rows of a table as columns of fingerprints; those of a class get a column for it."""
         if name.is_class:
             classes = np.full(len(rows), self.key(name.member_of), np.int64)
-            return TYPED, [self.keys(rows[:, 0]), classes]
+            return [self.keys(rows[:, 0]), classes]
         if not name.arity:
-            return Relation(name.name, 0), [np.zeros(len(rows), np.int64)]
+            return [np.zeros(len(rows), np.int64)]
         keys = self.keys(np.ascontiguousarray(rows).ravel()).reshape(rows.shape)
-        return Relation(name.name, name.arity), [keys[:, n] for n in range(name.arity)]
+        return [keys[:, n] for n in range(name.arity)]
 
     def tables(
         self, relation: Relation, rows: Ids, *, whole: bool = False

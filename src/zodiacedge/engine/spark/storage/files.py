@@ -16,6 +16,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -244,6 +245,12 @@ class Folder(NamedTuple):
             classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
         return DataFile(self.write(table_of(columns), "rows"), rows, classes)
 
+    def write_pieces(self, relation: Relation, pieces: Sequence[Sequence[Keys]]) -> DataFile:
+        """Write rows of a relation, given in pieces of columns."""
+        if not pieces:
+            return DataFile("", 0)
+        return self.write_rows(relation, [np.concatenate(column) for column in zip(*pieces, strict=True)])
+
 
 class ScratchFolder:
     """The engine's folder of working files; a file lives as long as its `DataFile` in the driver."""
@@ -294,6 +301,14 @@ def table_of(columns: Sequence[Keys]) -> pa.Table:
     return pa.table({f"c{n}": pa.array(column, pa.int64()) for n, column in enumerate(columns)})
 
 
+@contextmanager
+def parquet_file(path: str) -> Iterator[pq.ParquetFile]:
+    """Open a working file, and close it after a `with` block."""
+    system, inner_path = located(path)
+    with system.open_input_file(inner_path) as source:
+        yield pq.ParquetFile(source)
+
+
 def read_file(file: DataFile, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
     """Read the columns of a file; for `rdf:type`, only the rows of given classes."""
     names = [f"c{n}" for n in range(width)]
@@ -309,27 +324,24 @@ def read_file(file: DataFile, width: int, classes: frozenset[int] | None = None)
 
 def read_table(path: str, columns: Sequence[str] | None = None, filters: object = None) -> pa.Table:
     """Read a working file."""
-    system, inner_path = located(path)
     if filters is None:
-        with system.open_input_file(inner_path) as source:
-            return pq.ParquetFile(source).read(columns)
+        with parquet_file(path) as file:
+            return file.read(columns)
+    system, inner_path = located(path)
     return pq.read_table(inner_path, columns=columns, filters=filters, filesystem=system)
 
 
 def read_groups(path: str) -> Iterator[pa.Table]:
     """Yield the row groups of a file."""
-    system, inner_path = located(path)
-    with system.open_input_file(inner_path) as source:
-        file = pq.ParquetFile(source)
+    with parquet_file(path) as file:
         for number in range(file.num_row_groups):
             yield file.read_row_group(number)
 
 
 def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file in batches of `rows`."""
-    system, inner_path = located(path)
-    with system.open_input_file(inner_path) as source:
-        yield from pq.ParquetFile(source).iter_batches(rows)
+    with parquet_file(path) as file:
+        yield from file.iter_batches(rows)
 
 
 def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:

@@ -116,6 +116,13 @@ def columns_of(dictionary: Dictionary, hashing: Hashing, first: int = 0) -> pa.T
     return pa.table([pa.array(keys), pa.array(kinds), pa.array(bits), text], schema=SCHEMA)
 
 
+def entries_of(terms: Iterable[Term], hashing: Hashing) -> pa.Table:
+    """Return terms as a table, each once."""
+    dictionary = Dictionary()
+    dictionary.encode_all(list(dict.fromkeys(terms)))
+    return columns_of(dictionary, hashing)
+
+
 def encode_terms(table: pa.Table, dictionary: Dictionary) -> Ids:
     """Encode the terms of a table in a dictionary; return their ids."""
     kinds = table["kind"].to_numpy()
@@ -164,7 +171,9 @@ def write_terms(folder: Folder, table: pa.Table) -> DataFile:
 def unseen(new: pa.Table, known: TermFiles, within: FingerprintRange | None = None) -> pa.Table:
     """Return the terms that are not known yet; raise if two share a fingerprint."""
     new = distinct(new)
-    existing = known.read(new["id"].to_numpy(), within) if known.parts else SCHEMA.empty_table()
+    if not len(new):
+        return new
+    existing = known.read(new["id"].to_numpy(), within)
     if not len(existing):
         return new
     kept = distinct(pa.concat_tables([existing, new]))
