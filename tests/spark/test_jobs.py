@@ -96,9 +96,9 @@ def listen_to_plans(monkeypatch: pytest.MonkeyPatch) -> Planned:
     write, collect = Frames.write, DataFrame.collect
     reasons: list[str] = []
 
-    def told(self: Frames, rows: Any, why: str, yield_point: Any) -> Any:  # noqa: ANN401
+    def told(self: Frames, rows: Any, why: str) -> Any:  # noqa: ANN401
         reasons.append(why)
-        return write(self, rows, why, yield_point)
+        return write(self, rows, why)
 
     def noted(self: DataFrame) -> list[Row]:
         rows = collect(self)

@@ -7,6 +7,7 @@ tasks sum the relations that fit one task, and larger relations are joined with 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.storage.database import Database
@@ -76,7 +77,7 @@ def digest(
     lookup = Lookup(workspace, terms)
     for o in large:
         frame = lookup.readable(o.relation, o.contents)
-        sums += workspace.jobs.each_partition(_SumPartition(o.relation), frame, _WHY, yield_point)
+        sums += workspace.jobs.each_partition(partial(_sum_partition, o.relation), frame, _WHY, yield_point)
     return added(sums)
 
 
@@ -90,11 +91,6 @@ def _sum(task: _SumTask) -> Sum:
     )
 
 
-@dataclass(frozen=True)
-class _SumPartition:
-    """The last stage of a plan: sums the facts of a partition."""
-
-    relation: Relation
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Sum]:
-        yield added(summed(facts_of(self.relation, batch)) for batch in batches)
+def _sum_partition(relation: Relation, batches: Iterator[pa.RecordBatch]) -> Iterator[Sum]:
+    """Sum the facts of a partition: the last stage of a plan."""
+    yield added(summed(facts_of(relation, batch)) for batch in batches)

@@ -73,7 +73,8 @@ class Node:
         """Take the node's rules by key."""
         self._rules = rules
         self._setting = setting
-        self._frames = Frames(setting.workspace)
+        self._workspace, self._yield_point = setting.workspace, setting.settings.yield_point
+        self._frames = Frames(self._workspace, self._yield_point)
         self._terms = terms
         heads = [rule.head for rule in rules.values()]
         self._own_positions = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
@@ -112,14 +113,13 @@ class Node:
         """Grow the segment to the fixpoint, from given contents and the heads of the first round."""
         result = self.result
         result.contents = dict(start)
-        yield_point = self._setting.settings.yield_point
         new = self._write_new(list(first()))
         while new:
             result.rounds += 1
             for relation, files in new.items():
                 content = result.contents.get(relation, SignedFiles()).then(files)
                 result.contents[relation] = compacted(
-                    self._setting.workspace, relation, content, yield_point, _MOST_FILES
+                    self._workspace, relation, content, self._yield_point, _MOST_FILES
                 )
             facts = sum(content.rows for content in result.contents.values())
             self._setting.watch(result.rounds, facts)
@@ -152,7 +152,7 @@ class Node:
             if known.rows:
                 rows = rows.join(self._frames.content(relation, known), names(relation.width), "left_anti")
             new.append((relation, rows))
-        written = self._frames.write(new, "deriving facts", self._setting.settings.yield_point)
+        written = self._frames.write(new, "deriving facts")
         return {relation: files for (relation, _), files in zip(new, written, strict=True) if files}
 
     def _heads(
@@ -186,7 +186,7 @@ class Node:
         columns: tuple[Variable, ...],
         left: tuple[Conjunct, ...],
     ) -> expressions.ExpressionResult:
-        workspace, owners = self._setting.workspace, self._setting.after.values()
+        workspace, owners = self._workspace, self._setting.after.values()
         negated = [c.atom for c in left if isinstance(c, Negation)]
         task = ExpressionTask(
             head,
@@ -200,7 +200,7 @@ class Node:
             inputs_of(negated, self._setting.keys, owners, owners),
         )
         evaluated = expressions.run(
-            workspace, frame.distinct(), task, "evaluating expressions", self._setting.settings.yield_point
+            workspace, frame.distinct(), task, "evaluating expressions", self._yield_point
         )
         self._add_terms(evaluated.terms)
         self._held += evaluated.rows
@@ -233,7 +233,7 @@ class Node:
         self, key: str, aggregate: Aggregate, body: tuple[Conjunct, ...], sources: Sources
     ) -> SignedFiles:
         """Fold the bindings of an aggregate's body, which may be extended by conjuncts."""
-        workspace, settings = self._setting.workspace, self._setting.settings
+        workspace, registry = self._workspace, self._setting.settings.registry
         bound = tuple(v for v in order_of(aggregate.body) if v in analyse(aggregate.body).bound)
         bound_rows, errors = self._instances(Atom("bindings of an aggregate", bound), body, sources)
         self.result.drop(key, errors)
@@ -249,10 +249,8 @@ class Node:
             if groups
             else chosen.coalesce(1)
         )
-        task = AggregateTask(
-            aggregate, self._terms, workspace.scratch.folder, workspace.hashing, settings.registry
-        )
-        folded = expressions.run(workspace, grouped, task, "folding groups", settings.yield_point)
+        task = AggregateTask(aggregate, self._terms, workspace.scratch.folder, workspace.hashing, registry)
+        folded = expressions.run(workspace, grouped, task, "folding groups", self._yield_point)
         self._add_terms(folded.terms)
         self.result.drop(key, folded.dropped)
         return SignedFiles.of(*folded.rows)

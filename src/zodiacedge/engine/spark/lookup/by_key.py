@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
 from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles, parquet_file
@@ -117,22 +119,19 @@ class _Test:
 
     columns: tuple[int, ...]
     values: set[tuple[int, ...]]
-    sorted: tuple[Keys, ...]
+    each: tuple[pa.Array, ...]
+    """The values of each column."""
 
     @classmethod
     def of(cls, columns: tuple[int, ...], values: set[tuple[int, ...]]) -> _Test:
-        each = tuple(np.unique(np.array([v[n] for v in values], np.int64)) for n in range(len(columns)))
-        return cls(columns, values, each)
+        each = (pa.array({row[n] for row in values}, pa.int64()) for n in range(len(columns)))
+        return cls(columns, values, tuple(each))
 
     def mask(self, data: Mapping[int, Keys], rows: int) -> NDArray[np.bool_]:
         """Return for each row whether it has one of the values."""
         mask = np.ones(rows, np.bool_)
-        for number, (column, values) in enumerate(zip(self.columns, self.sorted, strict=True)):
-            if not number:
-                mask = _among(data[column], values)
-                continue
-            positions = np.flatnonzero(mask)
-            mask[positions] = _among(data[column][positions], values)
+        for column, values in zip(self.columns, self.each, strict=True):
+            mask &= _among(data[column], values)
         if len(self.columns) > 1 and len(self.values) > 1:
             positions = np.flatnonzero(mask)
             listed = zip(*(data[column][positions].tolist() for column in self.columns), strict=True)
@@ -140,13 +139,8 @@ class _Test:
         return mask
 
 
-def _among(column: Keys, values: Keys) -> NDArray[np.bool_]:
-    if len(values) == 1:
-        same: NDArray[np.bool_] = column == values[0]
-        return same
-    positions = np.searchsorted(values, column)
-    positions[positions == len(values)] = 0
-    mask: NDArray[np.bool_] = values[positions] == column
+def _among(column: Keys, values: pa.Array) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = pc.is_in(pa.array(column), values).to_numpy(zero_copy_only=False)
     return mask
 
 
@@ -163,7 +157,7 @@ class SliceReader(SignedFileReader):
         if columns is None:
             return [np.zeros(0, np.int64) for _ in range(relation.width)]
         if classes is not None:
-            chosen = _among(columns[1], np.array(sorted(classes), np.int64))
+            chosen = _among(columns[1], pa.array(classes, pa.int64()))
             return [column[chosen] for column in columns]
         return columns
 

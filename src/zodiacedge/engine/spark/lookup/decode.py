@@ -6,8 +6,8 @@ term files, and the driver reads the result in batches, so that it never holds a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # The number of rows that are decoded at once.
 _ROWS_AT_ONCE = 65_536
 _ROWS_PER_FILE = 1 << 19
-# The size of the cache of decoded terms.
+# The maximum size of the cache of decoded terms.
 _MOST_TERMS = 200_000
 
 
@@ -52,6 +52,8 @@ class Lookup:
 
     workspace: Workspace
     terms: TermFiles
+    _known: dict[int, Term] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """A cache of decoded terms."""
 
     def facts(
         self,
@@ -103,10 +105,6 @@ class Lookup:
             known |= self.terms.decode(new)
         return known
 
-    @cached_property
-    def _known(self) -> dict[int, Term]:
-        return {}
-
     def _rows(
         self,
         relation: Relation,
@@ -146,22 +144,17 @@ class Lookup:
     ) -> Iterator[Fact]:
         workspace = self.workspace
         frame = self.readable(relation, contents, row_filter)
-        writer = _Writer(workspace.scratch.folder)
+        writer = partial(_write_rows, workspace.scratch.folder)
         written = workspace.jobs.each_partition(writer, frame, "decoding facts")
         for file in [workspace.adopt(file) for file in written]:
             for batch in read_batches(file.path, _ROWS_AT_ONCE):
                 yield from facts_of(relation, batch)
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """The last stage of a job: writes rows to files of limited size."""
-
-    folder: Folder
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[DataFile]:
-        for table in in_tables(batches, _ROWS_PER_FILE):
-            yield DataFile(self.folder.write(table, "facts"), len(table))
+def _write_rows(folder: Folder, batches: Iterator[pa.RecordBatch]) -> Iterator[DataFile]:
+    """Write rows to files of limited size: the last stage of a job."""
+    for table in in_tables(batches, _ROWS_PER_FILE):
+        yield DataFile(folder.write(table, "facts"), len(table))
 
 
 def facts_of(relation: Relation, batch: pa.RecordBatch) -> Iterator[Fact]:

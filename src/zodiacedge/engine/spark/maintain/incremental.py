@@ -8,7 +8,7 @@ error, because only recomputing counts the dropped bindings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate.rule_plan import Sources, left_over
@@ -36,13 +36,11 @@ if TYPE_CHECKING:
 class Inherited:
     """The facts that a node starts from: its own, or those of the old nodes that merged into it."""
 
-    contents: Mapping[Relation, SignedFiles]
+    segment: Segment
     added: tuple[str, ...] = ()
     """The keys of new rules."""
     further: tuple[tuple[Relation, SignedFiles], ...] = ()
-    """The files of further old nodes; their rows may be among the contents as well."""
-    aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
-    """The rows of its aggregates, by rule."""
+    """The files of further old nodes; their rows may be in the segment as well."""
 
     @classmethod
     def of(cls, parents: Sequence[Segment], added: tuple[str, ...]) -> Inherited:
@@ -56,7 +54,7 @@ class Inherited:
                 else:
                     contents[relation] = content
         aggregate_rows = {key: rows for parent in parents for key, rows in parent.aggregate_rows.items()}
-        return cls(contents, added, tuple(further), aggregate_rows)
+        return cls(Segment(contents, aggregate_rows), added, tuple(further))
 
 
 class MaintainedNode(Node):
@@ -72,8 +70,8 @@ class MaintainedNode(Node):
         own = self._own
         if not all(map(self._can_be_maintained, self._rules.values())):
             return None
-        self.result.contents = dict(own.contents)
-        self.result.aggregate_rows = dict(own.aggregate_rows)
+        self.result.contents = dict(own.segment.contents)
+        self.result.aggregate_rows = dict(own.segment.aggregate_rows)
         gained, lost = (list(self._changes(lost=lost)) for lost in (False, True))
         self._fold(own.added)
         for key, rule in self._rules.items():
@@ -83,7 +81,7 @@ class MaintainedNode(Node):
                 lost += minus
         if self.result.dropped or (lost and self.recursive):
             return None
-        start = dict(own.contents)
+        start = dict(own.segment.contents)
         if lost:
             start = self._without_lost(start, lost)
         if gained or own.added or own.further:
@@ -92,9 +90,8 @@ class MaintainedNode(Node):
             self.result.contents = start
         if self.result.dropped:
             return None
-        workspace, yield_point = self._setting.workspace, self._setting.settings.yield_point
         self.result.contents = {
-            relation: compacted(workspace, relation, content, yield_point)
+            relation: compacted(self._workspace, relation, content, self._yield_point)
             for relation, content in self.result.contents.items()
         }
         return self.result
@@ -108,7 +105,7 @@ class MaintainedNode(Node):
         return not negates_values and not (self.recursive and (fails or rule.aggregate))
 
     def _old(self) -> Sources:
-        return self._sources(self._setting.before, Segment(self._own.contents, self._own.aggregate_rows))
+        return self._sources(self._setting.before, self._own.segment)
 
     def _first_heads(self, gained: Sequence[Change]) -> Iterator[tuple[Relation, DataFrame]]:
         """Yield the heads of new rule instances, all heads of added rules, and further inherited facts."""
@@ -161,17 +158,18 @@ class MaintainedNode(Node):
         guard = Atom("groups to fold", aggregate.groups)
         sources = _with(self._sources(self._setting.after), guard, groups)
         after = self._folded(key, aggregate, _guarded(guard, aggregate.body), sources)
-        relation, before = Relation.of_rows(aggregate), self._own.aggregate_rows.get(key, SignedFiles())
+        relation, before = (
+            Relation.of_rows(aggregate),
+            self._own.segment.aggregate_rows.get(key, SignedFiles()),
+        )
         was, now = (self._frames.content(relation, content) for content in (before, after))
         if aggregate.groups:
             # Where a group is computed from a binding, unchanged groups were folded too.
             shared = names(len(aggregate.groups))
             was, now = (frame.join(groups, shared, "left_semi") for frame in (was, now))
-        workspace, yield_point = self._setting.workspace, self._setting.settings.yield_point
-        changes = [(relation, was, now)]
-        ((plus, minus),) = self._frames.write_changes(changes, "comparing groups", yield_point)
+        ((plus, minus),) = self._frames.write_changes([(relation, was, now)], "comparing groups")
         self.result.aggregate_rows[key] = compacted(
-            workspace, relation, before.then(plus, minus), yield_point
+            self._workspace, relation, before.then(plus, minus), self._yield_point
         )
         position = self._rules[key].body.index(aggregate)
         inserted, deleted = (
@@ -194,8 +192,7 @@ class MaintainedNode(Node):
             return None
         relation = Relation.of(head)
         groups = together(frames).distinct()
-        yield_point = self._setting.settings.yield_point
-        (files,) = self._frames.write([(relation, groups)], "finding groups", yield_point)
+        (files,) = self._frames.write([(relation, groups)], "finding groups")
         self._held += files
         return self._frames.parts(files, relation.width) if files else None
 
@@ -225,8 +222,7 @@ class MaintainedNode(Node):
             ]
             unsupported.append((relation, doubtful.join(together(supported), columns, "left_anti")))
         contents = dict(start)
-        yield_point = self._setting.settings.yield_point
-        written = self._frames.write(unsupported, "looking for lost facts", yield_point)
+        written = self._frames.write(unsupported, "looking for lost facts")
         for (relation, _), files in zip(unsupported, written, strict=True):
             contents[relation] = contents[relation].then((), files)
         return contents

@@ -208,7 +208,7 @@ def _changes_by_plan(
                 pieces.append((relation, changed))
                 sides.append(side)
     net: Net = ({}, {})
-    written = frames.write(pieces, "comparing what is visible", ALONE)
+    written = frames.write(pieces, "comparing what is visible")
     for (relation, _), side, files in zip(pieces, sides, written, strict=True):
         if files:
             net[side][relation] = tuple(files)
@@ -222,11 +222,11 @@ def layered(
     yield_point: YieldPoint,
 ) -> dict[Relation, SignedFiles]:
     """Compare a recomputed segment with the old one; where few rows changed, put a layer on the old files."""
-    frames = Frames(workspace)
+    frames = Frames(workspace, yield_point)
     contents = dict.fromkeys(before, SignedFiles()) | dict(after)
     both = [r for r, content in contents.items() if content.rows and before.get(r, SignedFiles()).rows]
     changes = [(r, frames.content(r, before[r]), frames.content(r, after[r])) for r in both]
-    written = frames.write_changes(changes, "comparing with the version before", yield_point)
+    written = frames.write_changes(changes, "comparing with the version before")
     for relation, (plus, minus) in zip(both, written, strict=True):
         rows = sum(file.rows for file in (*plus, *minus))
         layers = len(before[relation].layers)

@@ -326,10 +326,9 @@ class _Propagation:
         self._take_new_terms(results[-1].terms)
         seconds = (time.perf_counter() - start) / len(nodes)
         for node, result in zip(nodes, results, strict=True):
-            keys = frozenset(node.rules)
             self._take_result(node, result, Segment(result.contents))
-            self.seconds[keys] = seconds
-            self._watch(node, result.rounds, self.state.rows)
+            self.seconds[frozenset(node.rules)] = seconds
+            self._watch(node, result.rounds, state.rows)
             why = strategy.why(state.rules_of(node).values())
             self._add_run(node, result.rounds, seconds, f"{STRATEGIES[strategy.name]}: {why}")
 
@@ -359,7 +358,7 @@ class _Propagation:
         seconds = time.perf_counter() - start
         if name != MAINTAINED:
             self.seconds[keys] = seconds
-        name = f"{name}: {strategy.why(list(rules.values()))}{because}"
+        name = f"{name}: {strategy.why(rules.values())}{because}"
         self._add_run(node, result.rounds, seconds, name, known or 0.0)
 
     def _setting(self, node: HyperNode) -> Setting:
@@ -380,7 +379,7 @@ class _Propagation:
         if (kept is None and not parents) or not state.same_functions or not state.is_exact(node):
             return None
         if kept is not None:
-            own = Inherited(kept.contents, aggregate_rows=kept.aggregate_rows)
+            own = Inherited(kept)
         else:
             added = tuple(key for key in rules if not any(key in old for old in parents))
             own = Inherited.of([state.before.segments[old] for old in parents], added)

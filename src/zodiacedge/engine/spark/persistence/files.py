@@ -8,6 +8,7 @@ many for a task are joined with their terms by a plan.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -196,23 +197,20 @@ def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: Par
     if held.classes is not None:
         frame = frame.where(RowFilter(held.classes).condition)
     readable = with_terms(workspace, frame, relation.arity, terms)
-    written = workspace.jobs.each_partition(_PlanWriter(held.holder, write), readable, "writing a store")
+    last = partial(_write_terms, held.holder, write)
+    written = workspace.jobs.each_partition(last, readable, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:
         # The join drops a row with a fingerprint without a term.
         raise AssertionError("a fingerprint has no term")
     return written
 
 
-@dataclass(frozen=True)
-class _PlanWriter:
-    """The last stage of a plan: writes rows of terms, as kinds, bits and texts, to files of a store."""
-
-    holder: Holder
-    write: PartitionWriter
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[PartitionKey, PartitionFile]]:
-        for rows in in_tables(batches, _ROWS_PER_FILE):
-            terms = TableTerms()
-            ids = enter_rows(rows, self.holder.relation.arity, terms.dictionary)
-            for key, table in partitions_of(self.holder, np.stack(ids, axis=1), terms):
-                yield key, self.write(key, table)
+def _write_terms(
+    holder: Holder, write: PartitionWriter, batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[PartitionKey, PartitionFile]]:
+    """Write rows of terms, as kinds, bits and texts, to files of a store: the last stage of a plan."""
+    for rows in in_tables(batches, _ROWS_PER_FILE):
+        terms = TableTerms()
+        ids = enter_rows(rows, holder.relation.arity, terms.dictionary)
+        for key, table in partitions_of(holder, np.stack(ids, axis=1), terms):
+            yield key, write(key, table)

@@ -54,9 +54,9 @@ def compacted(
     large = sum(len(run) for kind, run in runs if kind)
     small = sum(file.rows for kind, run in runs if not kind for _, file in run)
     if large > _MANY_LARGE or small > workspace.options.gather_rows:
-        frames = Frames(workspace)
+        frames = Frames(workspace, yield_point)
         rows = frames.content(relation, content).coalesce(workspace.jobs.cores)
-        (written,) = frames.write([(relation, rows)], "compacting small files", yield_point)
+        (written,) = frames.write([(relation, rows)], "compacting small files")
         return SignedFiles.of(*written)
     tasks = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
     merged = iter(workspace.jobs.each(_compacted, tasks, "compacting small files", yield_point))

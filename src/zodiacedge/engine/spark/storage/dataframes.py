@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from zodiacedge.engine.yield_point import ALONE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -58,9 +60,10 @@ def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 class Frames:
     """Converter between files and DataFrames."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Take the workspace that files are written in."""
+    def __init__(self, workspace: Workspace, yield_point: YieldPoint = ALONE) -> None:
+        """Take the workspace that files are written in, by jobs that let other threads run meanwhile."""
         self._workspace = workspace
+        self._yield_point = yield_point
 
     @property
     def session(self) -> SparkSession:
@@ -132,9 +135,7 @@ class Frames:
         plus, minus = (net.where(f"{_SIGN} {sign} 0").select(*names(width)) for sign in "><")
         return plus, minus
 
-    def write(
-        self, rows: Sequence[tuple[Relation, DataFrame]], why: str, yield_point: YieldPoint
-    ) -> list[list[DataFile]]:
+    def write(self, rows: Sequence[tuple[Relation, DataFrame]], why: str) -> list[list[DataFile]]:
         """Write the rows of frames, each of a relation, in one job; return the files of each frame."""
         written: list[list[DataFile]] = [[] for _ in rows]
         if not rows:
@@ -143,12 +144,12 @@ class Frames:
         width = max(relation.width for relation in relations)
         frame = together([_tagged(frame, tag, width) for tag, (_, frame) in enumerate(rows)])
         writer = _Writer(self._workspace.scratch.folder, relations)
-        for tag, file in self._workspace.jobs.each_partition(writer, frame, why, yield_point):
+        for tag, file in self._workspace.jobs.each_partition(writer, frame, why, self._yield_point):
             written[tag].append(self._workspace.adopt(file))
         return written
 
     def write_changes(
-        self, changes: Sequence[tuple[Relation, DataFrame, DataFrame]], why: str, yield_point: YieldPoint
+        self, changes: Sequence[tuple[Relation, DataFrame, DataFrame]], why: str
     ) -> list[tuple[list[DataFile], list[DataFile]]]:
         """Write the rows that only the second of two frames has, and those that only the first has."""
         sides = []
@@ -156,7 +157,7 @@ class Frames:
             columns = names(relation.width)
             sides.append((relation, new.join(old, columns, "left_anti")))
             sides.append((relation, old.join(new, columns, "left_anti")))
-        written = self.write(sides, why, yield_point)
+        written = self.write(sides, why)
         return list(zip(written[::2], written[1::2], strict=True))
 
 

@@ -65,6 +65,9 @@ class Workspace:
     scratch_uri: str = ""
     hashing: Hashing = field(default_factory=Hashing)
     options: Options = field(default_factory=Options)
+    frames: dict[tuple[object, ...], DataFrame] = field(default_factory=dict, init=False, compare=False)
+    """A cache of DataFrames by the paths of their files."""
+    _keys: dict[Term, int] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def scratch(self) -> ScratchFolder:
@@ -81,15 +84,6 @@ class Workspace:
         if new:
             known |= self.hashing.keys_of(new)
         return {term: known[term] for term in wanted}
-
-    @cached_property
-    def frames(self) -> dict[tuple[object, ...], DataFrame]:
-        """A cache of DataFrames by the paths of their files."""
-        return {}
-
-    @cached_property
-    def _keys(self) -> dict[Term, int]:
-        return {}
 
     def adopt(self, file: DataFile) -> DataFile:
         """Take over a file that a task wrote: it is removed when its `DataFile` is garbage-collected."""
