@@ -232,10 +232,20 @@ class RowSlice:
             lookups[source] = [
                 (file, narrowed) for file in self._files(source) if (narrowed := _narrowed(file, requested))
             ]
+        tasks = [(source, task) for source, pairs in lookups.items() for task in self._tasks(source, pairs)]
         total = sum(file.rows for pairs in lookups.values() for file, _ in pairs)
-        small = total <= min(self.workspace.options.whole_rows, self.most - self.count)
-        for source, path, columns in self._by_driver(lookups) if small else self._by_tasks(lookups):
-            self._add_rows(source, path, columns)
+        if total <= min(self.workspace.options.whole_rows, self.most - self.count):
+            results = [look_up(task) for _, task in tasks]
+        else:
+            self.jobs += 1
+            why = "looking up rows that a change may affect"
+            inputs = [task for _, task in tasks]
+            results = self.workspace.jobs.each(look_up, inputs, why, self.yield_point)
+        for (source, _), rows in zip(tasks, results, strict=True):
+            if rows is None:
+                raise TooManyError(source)
+            for path, columns in rows:
+                self._add_rows(source, path, columns)
 
     def _request(self, source: Source, wants: Wants) -> Wants:
         """Record and return the values to look up; of a small relation, all rows."""
@@ -253,32 +263,6 @@ class RowSlice:
     def _files(self, source: Source) -> Iterable[DataFile]:
         files = (file for content in self.contents(source) for file in content.parts)
         return {file.path: file for file in files if file.rows}.values()
-
-    def _by_driver(
-        self, lookups: Mapping[Source, list[tuple[DataFile, Wants]]]
-    ) -> Iterator[tuple[Source, str, Columns]]:
-        for source, pairs in lookups.items():
-            for file, wants in pairs:
-                columns = matching(file.path, self.width(source), wants, self.most - self.count)
-                if columns is None:
-                    raise TooManyError(source)
-                yield source, file.path, columns
-
-    def _by_tasks(
-        self, lookups: Mapping[Source, list[tuple[DataFile, Wants]]]
-    ) -> Iterator[tuple[Source, str, Columns]]:
-        tasks = [(source, task) for source, pairs in lookups.items() for task in self._tasks(source, pairs)]
-        if not tasks:
-            return
-        self.jobs += 1
-        results = self.workspace.jobs.each(
-            look_up, [task for _, task in tasks], "looking up rows that a change may affect", self.yield_point
-        )
-        for (source, _), rows in zip(tasks, results, strict=True):
-            if rows is None:
-                raise TooManyError(source)
-            for path, columns in rows:
-                yield source, path, columns
 
     def _tasks(self, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[_LookupTask]:
         new_task = partial(_LookupTask, most=self.most - self.count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
@@ -10,7 +11,7 @@ from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, Par
 from zodiacedge.engine.spark.ingest.batch import BatchFiles, class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
-from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, ReadableRows, Writing
+from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, ReadableRows
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
@@ -221,13 +222,13 @@ def _written(
         fits = owned.rows <= options.gather_rows or not owned.holder.relation.arity
         (small if fits else large).append(owned)
     if sum(owned.rows for owned in small) <= options.driver_rows:
-        written = files.write_partitions(Writing(ReadableRows(tuple(small), terms, workspace.hashing), write))
+        written = files.write_partitions(write, ReadableRows(tuple(small), terms, workspace.hashing))
     else:
         tasks = [
-            Writing(ReadableRows(tuple(group), terms, workspace.hashing), write)
+            ReadableRows(tuple(group), terms, workspace.hashing)
             for group in groups(small, lambda owned: owned.rows, workspace.jobs.cores)
         ]
-        results = workspace.jobs.each(files.write_partitions, tasks, "writing a store")
+        results = workspace.jobs.each(partial(files.write_partitions, write), tasks, "writing a store")
         written = [file for result in results for file in result]
     for owned in large:
         written += files.write_by_plan(workspace, owned, terms, write)

@@ -159,17 +159,9 @@ class ReadableRows:
             yield from partitions_of(holder, read.table(translation).rows, translation.terms)
 
 
-@dataclass(frozen=True)
-class Writing:
-    """A task: rows of fingerprints into files of a store."""
-
-    readable: ReadableRows
-    write: PartitionWriter
-
-
-def write_partitions(writing: Writing) -> Written:
-    """Write files of a store."""
-    return [(key, writing.write(key, table)) for key, table in writing.readable]
+def write_partitions(write: PartitionWriter, rows: ReadableRows) -> Written:
+    """Write rows into files of a store."""
+    return [(key, write(key, table)) for key, table in rows]
 
 
 def partitions_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tuple[PartitionKey, pa.Table]]:
