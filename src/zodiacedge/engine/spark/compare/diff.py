@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.spark.compare.checksums import mismatched_relations
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.maintain.net_change import changes_between
-from zodiacedge.engine.spark.storage.files import SignedFiles
 from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
@@ -26,11 +25,7 @@ def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], fr
     sides = changes_between(after.workspace, before.owners, after.owners, wanted, terms)
     lookup = Lookup(after.workspace, terms)
     inserted, deleted = (
-        frozenset(
-            fact
-            for relation, files in side.items()
-            for fact in lookup.facts(relation, [SignedFiles.of(*files)])
-        )
+        frozenset(fact for relation, content in side.items() for fact in lookup.facts(relation, [content]))
         for side in sides
     )
     return inserted, deleted

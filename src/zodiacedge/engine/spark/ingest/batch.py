@@ -219,9 +219,10 @@ class SparkFactDelta:
             if relation in delta.rewritten:
                 files[relation] = SignedFiles.of(delta.rewritten[relation])
                 continue
-            after = files.get(relation, SignedFiles()).then(
-                delta.inserted.get(relation, ()), delta.deleted.get(relation, ())
+            inserted, deleted = (
+                side.get(relation, SignedFiles()).parts for side in (delta.inserted, delta.deleted)
             )
+            after = files.get(relation, SignedFiles()).then(inserted, deleted)
             files[relation] = compacted(self.workspace, relation, after, ALONE)
         return Segment(files)
 
@@ -237,12 +238,12 @@ class SparkFactDelta:
     @property
     def added(self) -> int:
         """The number of facts inserted."""
-        return sum(file.rows for files in self.effective_delta.inserted.values() for file in files)
+        return sum(content.rows for content in self.effective_delta.inserted.values())
 
     @property
     def removed(self) -> int:
         """The number of facts deleted."""
-        return sum(file.rows for files in self.effective_delta.deleted.values() for file in files)
+        return sum(content.rows for content in self.effective_delta.deleted.values())
 
     @property
     def idle(self) -> int:

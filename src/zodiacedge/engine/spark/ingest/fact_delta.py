@@ -66,9 +66,9 @@ class DeltaTask:
 class ExplicitDelta:
     """The rows that a change really inserts into and deletes from the explicit facts."""
 
-    inserted: Mapping[Relation, tuple[DataFile, ...]]
+    inserted: Mapping[Relation, SignedFiles]
     """The rows to insert that do not exist."""
-    deleted: Mapping[Relation, tuple[DataFile, ...]]
+    deleted: Mapping[Relation, SignedFiles]
     """The rows to delete that exist and are not inserted again."""
     idle: int
     missing: int
@@ -83,9 +83,9 @@ class ExplicitDelta:
     @property
     def files(self) -> Iterator[DataFile]:
         """All files of the delta."""
-        for files in (*self.inserted.values(), *self.deleted.values(), self.terms):
-            yield from files
-        yield from self.rewritten.values()
+        for content in (*self.inserted.values(), *self.deleted.values()):
+            yield from content.parts
+        yield from (*self.terms, *self.rewritten.values())
         if self.small_terms is not None:
             yield self.small_terms
 
@@ -105,8 +105,8 @@ def run(task: DeltaTask) -> ExplicitDelta:
     partition = None if task.partition is None else PartitionReader(task.partition)
     reads = {relation: _read(task, relation, partition) for relation in {**task.add, **task.remove}}
     translation = Translation({}, task.hashing)
-    inserted: dict[Relation, tuple[DataFile, ...]] = {}
-    deleted: dict[Relation, tuple[DataFile, ...]] = {}
+    inserted: dict[Relation, SignedFiles] = {}
+    deleted: dict[Relation, SignedFiles] = {}
     rewritten: dict[Relation, DataFile] = {}
     absent: dict[Relation, Ids] = {}
     idle = 0
@@ -123,7 +123,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
         idle += len(insert) - len(new)
         for side, rows in ((inserted, new), (deleted, old)):
             if len(rows):
-                side[relation] = (write(relation, rows),)
+                side[relation] = SignedFiles.of(write(relation, rows))
         fragmented = len(read.explicit.owners[0]) >= _LAYERS and len(table) <= _REWRITTEN
         if read.is_complete and fragmented and (len(new) or len(old)):
             table.delete(old)
@@ -224,11 +224,12 @@ def run_partitioned(workspace: Workspace, task: DeltaTask) -> ExplicitDelta:
 
 
 def _adopted(
-    workspace: Workspace, sides: Iterable[Mapping[Relation, tuple[DataFile, ...]]]
-) -> dict[Relation, tuple[DataFile, ...]]:
+    workspace: Workspace, sides: Iterable[Mapping[Relation, SignedFiles]]
+) -> dict[Relation, SignedFiles]:
     """Adopt the files that several partitions wrote."""
-    adopted: dict[Relation, tuple[DataFile, ...]] = {}
+    adopted: dict[Relation, SignedFiles] = {}
     for side in sides:
-        for relation, files in side.items():
-            adopted[relation] = (*adopted.get(relation, ()), *map(workspace.adopt, files))
+        for relation, content in side.items():
+            files = map(workspace.adopt, content.parts)
+            adopted[relation] = adopted.get(relation, SignedFiles()).then(files)
     return adopted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, want
+from zodiacedge.engine.spark.storage.files import Segment, held
 from zodiacedge.language.ast import Atom, Variable
 from zodiacedge.terms import IRI
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
-    from zodiacedge.engine.spark.storage.files import Segment
     from zodiacedge.graph.hrdg import HyperGraph
     from zodiacedge.language.ast import Argument
     from zodiacedge.terms import Term
@@ -29,14 +29,10 @@ def changed_relations(explicit: ExplicitDelta, deleted: Iterable[Segment]) -> Wa
         deleted: The segments of deleted nodes.
     """
     changed: Wanted = {}
-    for side in (explicit.inserted, explicit.deleted):
-        for relation, files in side.items():
-            classes = frozenset(key for file in files for key in file.classes)
-            want(changed, relation, classes if relation.typed else None)
-    for segment in deleted:
-        for relation, content in segment.contents.items():
-            if content.rows:
-                want(changed, relation, frozenset(content.classes) if relation.typed else None)
+    sides = (Segment(explicit.inserted), Segment(explicit.deleted), *deleted)
+    for relation, contents in held(sides).items():
+        for content in contents:
+            want(changed, relation, frozenset(content.classes) if relation.typed else None)
     return changed
 
 

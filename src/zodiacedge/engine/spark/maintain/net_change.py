@@ -75,8 +75,7 @@ class SparkNetChange:
 
     def _counted(self, side: RelationFiles) -> dict[Predicate, int]:
         counts: dict[Predicate, int] = {}
-        for relation, files in side.items():
-            content = SignedFiles.of(*files)
+        for relation, content in side.items():
             rows = content.classes if relation.typed else {0: content.rows}
             counts |= predicate_counts(relation, rows, self.after.named)
         return counts
@@ -89,11 +88,10 @@ class SparkNetChange:
         return self._listed(inserted, wanted), self._listed(deleted, wanted)
 
     def _listed(self, side: RelationFiles, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
-        contents = {relation: SignedFiles.of(*files) for relation, files in side.items()}
         lookup = Lookup(self.after.workspace, self.after.terms)
         return frozenset(
             fact
-            for relation, content in contents.items()
+            for relation, content in side.items()
             if wanted is None or relation.typed or wanted(Predicate(*relation))
             for fact in lookup.facts(relation, [content], self._filter(relation, content, wanted))
         )
@@ -140,10 +138,10 @@ def net_of(
             for side, files in ((inserted, explicit.inserted), (deleted, explicit.deleted)):
                 if relation in files:
                     side[relation] = files[relation]
-        elif not was and len(will) == 1 and will[0].plain:
-            inserted[relation] = tuple(will[0].parts)
-        elif not will and len(was) == 1 and was[0].plain:
-            deleted[relation] = tuple(was[0].parts)
+        elif not was and len(will) == 1:
+            (inserted[relation],) = will
+        elif not will and len(was) == 1:
+            (deleted[relation],) = was
         else:
             want(unclear, relation, classes)
     if unclear:
@@ -183,8 +181,10 @@ def changes_between(workspace: Workspace, old: Owners, new: Owners, wanted: Want
 
 def adopted(workspace: Workspace, net: NetFiles) -> Net:
     """Adopt the files of a net change that a task wrote."""
-    sides: list[RelationFiles] = [{r: (workspace.adopt(file),) for r, file in side.items()} for side in net]
-    return sides[0], sides[1]
+    inserted, deleted = (
+        {relation: SignedFiles.of(workspace.adopt(file)) for relation, file in side.items()} for side in net
+    )
+    return inserted, deleted
 
 
 def _changes_by_plan(
@@ -211,7 +211,7 @@ def _changes_by_plan(
     written = frames.write(pieces, "comparing what is visible")
     for (relation, _), side, files in zip(pieces, sides, written, strict=True):
         if files:
-            net[side][relation] = tuple(files)
+            net[side][relation] = SignedFiles.of(*files)
     return net
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 # Files of rows, by relation.
-RelationFiles = dict[Relation, tuple[DataFile, ...]]
+RelationFiles = dict[Relation, SignedFiles]
 _EMPTY = Segment()
 _MOST_ROUNDS = 16
 
@@ -136,7 +136,7 @@ def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
         before, after = known.before(relation), known.after(relation)
         for side, rows in zip(net, (changed & after - before, changed & before - after), strict=True):
             if rows:
-                side[relation] = (_write(scope.workspace, relation, rows),)
+                side[relation] = SignedFiles.of(_write(scope.workspace, relation, rows))
     return net
 
 

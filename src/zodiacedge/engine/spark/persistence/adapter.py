@@ -116,10 +116,7 @@ class SparkPersistence:
     ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
         sides = [
-            [
-                Held(Holder("explicit", _EXPLICIT, relation), SignedFiles.of(*files))
-                for relation, files in side.items()
-            ]
+            [Held(Holder("explicit", _EXPLICIT, relation), content) for relation, content in side.items()]
             for side in (fact_delta.effective_delta.inserted, fact_delta.effective_delta.deleted)
         ]
         workspace, terms = fact_delta.workspace, fact_delta.terms
