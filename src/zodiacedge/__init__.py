@@ -41,8 +41,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic, ZodiacError
+    from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.kb.query import Answers, Prepared
+    from zodiacedge.kb.query import Prepared
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.kb.subscribe import Notice, Subscription
     from zodiacedge.kb.transaction import Transaction
@@ -79,7 +80,8 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "zodiacedge.kb.query": ("Answers", "Prepared"),
+    "zodiacedge.kb.answers": ("Answers",),
+    "zodiacedge.kb.query": ("Prepared",),
     "zodiacedge.engine.limits": ("Limits",),
     "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
     "zodiacedge.kb.knowledge_base": ("KnowledgeBase",),

@@ -3,7 +3,8 @@
 `literal` makes numeric, boolean and dateTime literals canonical: two are equal if datatype and value
 are. `value_of` returns a literal's value for comparisons and arithmetic, `order_key` the key of the
 language's total order; `from_python` and `to_python` convert from and to Python values. The text form of
-terms is left to `language.printer` for programs and to `io.formats.cells` for tables.
+terms is left to `language.printer` for programs, which `str` of a term returns, and to `io.formats.cells` for
+tables.
 """
 
 from __future__ import annotations
@@ -64,31 +65,60 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Value = int | float | bool | str | datetime
 
 
-@dataclass(frozen=True, slots=True)
-class IRI:
+class _Printed:
+    """A term as text: `str` is the language's own syntax."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the term as a program writes it, without prefixes but the standard ones."""
+        from zodiacedge.language.printer import format_term  # noqa: PLC0415 - a layer above
+
+        return format_term(self)  # type: ignore[arg-type] # the subclasses are the terms
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IRI(_Printed):
     """A name: a full IRI, or a relative one kept as written."""
 
     value: str
 
+    def __repr__(self) -> str:
+        """Return `IRI('name')`."""
+        return f"IRI({self.value!r})"
 
-@dataclass(frozen=True, slots=True)
-class BlankNode:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BlankNode(_Printed):
     """A blank node; its label is local to the data that it was loaded with."""
 
     label: str
+
+    def __repr__(self) -> str:
+        """Return `BlankNode('label')`."""
+        return f"BlankNode({self.label!r})"
 
     def __hash__(self) -> int:
         """Return another hash than the IRI of the same text: states are compared by sums of hashes."""
         return hash(("_:", self.label))
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+@dataclass(frozen=True, slots=True, repr=False)
+class Literal(_Printed):
     """A literal in canonical form; made by `literal`, `string` or `from_python`."""
 
     lexical: str
     datatype: str = XSD_STRING
     language: str = ""
+
+    def __repr__(self) -> str:
+        """Return `Literal('text')`, with the datatype or the language if it is no plain string."""
+        if self.language:
+            return f"Literal({self.lexical!r}, language={self.language!r})"
+        if self.datatype == XSD_STRING:
+            return f"Literal({self.lexical!r})"
+        short = f"xsd:{self.datatype.removeprefix(XSD)}" if self.datatype.startswith(XSD) else self.datatype
+        return f"Literal({self.lexical!r}, {short!r})"
 
 
 Term = IRI | BlankNode | Literal

@@ -264,7 +264,7 @@ def test_json_is_readable_as_written(zodiac: Zodiac, save: Save) -> None:
     save("ü.rules", 'p("größer") .\n')
     done = zodiac("run", "ü.rules", "--query", "?- p(X) .", "--json")
     assert "größer" in done.out
-    assert json.loads(done.out)["queries"][0]["rows"] == [['"größer"']]
+    assert json.loads(done.out)["queries"][0]["rows"] == [["größer"]]
 
 
 def test_an_unknown_ending_is_a_usage_error(zodiac: Zodiac, save: Save) -> None:

@@ -85,7 +85,7 @@ def test_the_json_document(zodiac: Zodiac) -> None:
     assert document["derived"] == {"alarm": 1, "hot": 2, "near": 2}
     assert document["derived_total"] == 5
     assert isinstance(document["seconds"], float)
-    assert document["queries"] == [{"query": query, "columns": ["T"], "rows": [["wt1"]]}]
+    assert document["queries"] == [{"query": query, "columns": ["T"], "rows": [["<wt1>"]]}]
     assert document["warnings"] == []
     assert done.err == ""
     assert set(document) == {

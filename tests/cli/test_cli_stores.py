@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ import zodiacedge as ze
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from cli.conftest import Done
 
@@ -193,8 +193,45 @@ def test_what_is_no_triple_is_refused(zodiac: Zodiac, farm: str) -> None:
 def test_query_tells_machines(zodiac: Zodiac, farm: str) -> None:
     for option in ("--json", "--format=json"):
         document = zodiac("query", farm, "?- alarm(T) .", option).document
-        assert document["rows"] == [["wt1"], ["wt2"]]
+        assert document["rows"] == [["<wt1>"], ["<wt2>"]]
         assert document["version"] == 2
+
+
+def test_rows_of_json_lines_and_csv_load_again(zodiac: Zodiac, save: Save) -> None:
+    terms = '<http://e.org/a>, 5, 2.5, 3e2, true, "5", "a,b"@en, "x", "2020-01-01T00:00:00Z"^^xsd:dateTime'
+    save("t.rules", f"@prefix e: <http://e.org/> . e:t({terms}) .\n")
+    assert zodiac("init", "t.zodiac", "--rules", "t.rules").code == 0
+    query = "e:t(A, B, C, D, E, F, G, H, I)"
+    for form, header in (("jsonl", ()), ("csv", ("--header",))):
+        save(f"t.{form}", zodiac("query", "t.zodiac", query, "--format", form).out)
+        save("empty.rules", "")
+        same = f"?- t({terms}) ."
+        done = zodiac("run", "empty.rules", "--facts", f"t=t.{form}", *header, "--query", same)
+        assert done.out.endswith("yes\n"), form
+
+
+def test_plain_rows_are_for_spreadsheets(zodiac: Zodiac, save: Save) -> None:
+    save("t.rules", '@prefix e: <http://e.org/> . e:t(e:a, 3e2, "5", "a,b"@en, <http://f.org/c>, b) .\n')
+    zodiac("init", "t.zodiac", "--rules", "t.rules")
+    done = zodiac("query", "t.zodiac", "e:t(A, B, C, D, E, F)", "--format", "plain")
+    assert done.out == 'A,B,C,D,E,F\ne:a,300.0,5,"a,b",http://f.org/c,b\n'
+
+
+def test_lines_for_people_have_the_prefixes_of_the_store(zodiac: Zodiac, save: Save) -> None:
+    save(
+        "t.rules", '@prefix e: <http://e.org/> .\nr: e:q(X) :- e:p(X, Y) .\ne:p(e:a, "<http://e.org/a>") .\n'
+    )
+    zodiac("init", "t.zodiac", "--rules", "t.rules")
+    assert zodiac("rules", "t.zodiac").out == "@prefix e: <http://e.org/> .\nr: e:q(X) :- e:p(X, Y) .\n"
+    assert zodiac("query", "t.zodiac", "e:p(X, Y)").out == 'X    Y\ne:a  "<http://e.org/a>"\n1 row\n'
+    assert "  + r: e:q(X) :- e:p(X, Y) .\n" in zodiac("log", "t.zodiac").out
+    assert "\ne:q " in zodiac("stats", "t.zodiac").out
+    assert "did you mean e:p?" in zodiac("query", "t.zodiac", "e:pp(X, Y)").err
+    zodiac("apply", "t.zodiac", "--add-rules", "t.rules")
+    out = zodiac("export", "t.zodiac", "--out", "ttl", "--format", "ttl", "--what", "all")
+    assert out.code == 0
+    written = "".join(path.read_text() for path in sorted(Path("ttl").glob("*.ttl")))
+    assert '@prefix e: <http://e.org/> .\ne:a e:p "<http://e.org/a>" .\n' in written
 
 
 def test_query_of_a_version_that_is_not_there(zodiac: Zodiac, farm: str) -> None:

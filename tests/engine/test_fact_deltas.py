@@ -11,8 +11,8 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.errors import CheckProblem
 from zodiacedge.kb.knowledge_base import KnowledgeBase
-from zodiacedge.language.ast import Variable
-from zodiacedge.language.parser import ground, parse_head, parse_program
+from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.printer import format_atom
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Engine
     from zodiacedge.engine.embedded.storage.relation import Relation
-    from zodiacedge.language.ast import Atom, Fact
+    from zodiacedge.language.ast import Fact
 
 BEFORE = """
 Busy(a) . Busy(b) . Idle(a) . Idle(c) . rdf:type(<Busy>, <Busy>) . rdf:type(a, a) .
@@ -67,7 +67,8 @@ def tell_instances(engine: Engine, atoms: str = ATOMS) -> None:
     for text in atoms.replace("\n", "|").split("|"):
         if not text.strip():
             continue
-        atom = parse_head(text)
+        (atom,) = parse_query(text).body
+        assert isinstance(atom, Atom)
         expected = {fact for fact in after if is_instance(fact, atom)}
         found = list(fact_delta.matching(atom))
         assert set(found) == expected, text

@@ -550,8 +550,8 @@ def test_a_variable_class_is_no_predicate_of_its_own(kb: KnowledgeBase) -> None:
 def test_per_predicate_counts() -> None:
     counts = {Predicate("p", 1): 2, Predicate("q", 2): 1}
     assert per_predicate(counts) == {"p": 2, "q": 1}
-    assert per_predicate(counts, [Predicate("s", 1)]) == {"p": 2, "q": 1, "s": 0}
-    assert per_predicate(counts, [], [Predicate("p", 2)]) == {"p/1": 2, "q": 1}
+    assert per_predicate(counts, [Predicate("p", 2)]) == {"p/1": 2, "q": 1}
+    assert per_predicate(counts, [Predicate("p", 2)], show="<{}>".format) == {"<p>/1": 2, "<q>": 1}
 
 
 def test_apply_takes_a_change_as_data(kb: KnowledgeBase) -> None:

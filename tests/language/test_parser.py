@@ -728,6 +728,10 @@ def test_the_full_stop_of_a_query_may_be_left_out(end: str) -> None:
         ("ans() :- p(X)", ()),
         ("ANYTHING(X) :- p(X)", (X,)),
         ("<http://e/a>(X) :- p(X)", (X,)),
+        ("p(X, Y), not q(X, Z)", (X, Y)),
+        ("p(_, Y), Y > 1", (Y,)),
+        ("prefix(X, Y)", (X, Y)),
+        ("PREFIX e: <http://e/> @prefix f: <http://f/> . e:p(X), f:p(Y)", (X, Y)),
     ],
 )
 def test_the_columns_of_a_query(text: str, columns: tuple[object, ...]) -> None:
@@ -735,7 +739,7 @@ def test_the_columns_of_a_query(text: str, columns: tuple[object, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "?-", "p(X)", "?- p(X) . q(X)", "?- p(X) :- q(X)", "r1: ans(X) :- p(X)", "?- ."]
+    "text", ["", "?-", "p(X) q(X)", "?- p(X) . q(X)", "?- p(X) :- q(X)", "r1: ans(X) :- p(X)", "?- ."]
 )
 def test_what_is_no_query_is_refused(text: str) -> None:
     with pytest.raises(SyntaxProblem):

@@ -10,9 +10,12 @@ import json
 import os
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+
+from zodiacedge.language.printer import abbreviate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,27 +35,34 @@ class Console:
         self.as_json = as_json
         self.beside: Mapping[str, object] = {}
         """The JSON of the results so far, for a command that fails."""
+        self.prefixes: Mapping[str, str] = {}
+        """The prefixes of the program or store: lines for people abbreviate IRIs in angle brackets."""
         self._bar: _Bar | None = None
 
     def json(self, document: object) -> None:
-        """Write the one JSON document."""
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        """Write the one JSON document, with all IRIs in full."""
+        click.echo(json_text(document))
 
     def text(self, text: str = "") -> None:
         """Write a line of the result, unless standard output is JSON."""
         if not self.as_json:
-            click.echo(text)
+            click.echo(abbreviate(text, self.prefixes))
 
     def note(self, text: str) -> None:
         """Write a line to standard error."""
-        click.echo(f"zodiac: {text}", err=True)
+        click.echo(f"zodiac: {abbreviate(text, self.prefixes)}", err=True)
 
     def findings(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Write diagnostics to standard error, with coloured severities."""
         for diagnostic in diagnostics:
             word = f"{diagnostic.severity} {diagnostic.code}:"
             coloured = click.style(word, fg=_COLOURS[diagnostic.severity], bold=True)
-            click.echo(diagnostic.render().replace(word, coloured, 1), err=True, color=_colour())
+            short = replace(
+                diagnostic,
+                message=abbreviate(diagnostic.message, self.prefixes),
+                note=abbreviate(diagnostic.note, self.prefixes),
+            )
+            click.echo(short.render().replace(word, coloured, 1), err=True, color=_colour())
 
     def fail(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Report the errors that ended the command."""
@@ -64,7 +74,7 @@ class Console:
         """Write a table with numeric columns aligned to the right."""
         if self.as_json:
             return
-        body = [list(row) for row in rows]
+        body = [[abbreviate(cell, self.prefixes) for cell in row] for row in rows]
         widths = [max(map(len, cells)) for cells in zip(columns, *body, strict=True)]
         numeric = [bool(body) and all(_is_number(row[n]) for row in body) for n in range(len(columns))]
 
@@ -125,6 +135,29 @@ class _Bar:
 
     def move(self, title: str, done: int, total: int, detail: str) -> None:
         self.progress.update(self._task, description=title, completed=done, total=total or 1, detail=detail)
+
+
+class RawJson(str):
+    """A text that is JSON already, such as a number with its own digits."""
+
+    __slots__ = ()
+
+
+def json_text(value: object, indent: str = "\n") -> str:
+    """Return a value as indented JSON; `RawJson` is inserted as it is."""
+    inner = f"{indent} "
+    match value:
+        case RawJson():
+            return str(value)
+        case dict() if value:
+            items = (
+                f"{json.dumps(key, ensure_ascii=False)}: {json_text(v, inner)}" for key, v in value.items()
+            )
+            return f"{{{inner}{f',{inner}'.join(items)}{indent}}}"
+        case list() | tuple() if value:
+            return f"[{inner}{f',{inner}'.join(json_text(v, inner) for v in value)}{indent}]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def diagnostics_document(diagnostics: Sequence[Diagnostic]) -> dict[str, object]:

@@ -9,7 +9,7 @@ import click
 
 from zodiacedge.cli.console import many
 from zodiacedge.cli.options import EngineOptions
-from zodiacedge.language.printer import format_term
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.cli.console import Console
     from zodiacedge.io import LoadReport
-    from zodiacedge.kb.query import Answers
+    from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
@@ -38,8 +38,7 @@ def reading(
             seed=on.seed,
             progress=console.evaluating,
         )
-    console.findings(kb.recovered)
-    return kb
+    return _opened(console, kb)
 
 
 def writing(
@@ -62,6 +61,11 @@ def writing(
         seed=on.seed,
         progress=console.evaluating,
     )
+    return _opened(console, kb)
+
+
+def _opened(console: Console, kb: StoredKnowledgeBase) -> StoredKnowledgeBase:
+    console.prefixes = {**DEFAULT_PREFIXES, **kb.prefixes}
     console.findings(kb.recovered)
     return kb
 
@@ -109,7 +113,7 @@ def show_answers(console: Console, answers: Answers) -> None:
     if not answers.columns:
         console.text("yes" if answers else "no")
     else:
-        console.table(answers.columns, [[format_term(t) for t in row] for row in answers.rows])
+        console.table(answers.columns, answers.texts())
         console.text(many(len(answers), "row"))
 
 

@@ -39,6 +39,12 @@ header_option = click.option("--header", is_flag=True, help="CSV and TSV files s
 base_option = click.option(
     "--base", default="", metavar="IRI", help="The base of relative IRIs in Turtle and other RDF files."
 )
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="At most N rows of a query, any of them; evaluation stops then.",
+)
 strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines and evaluation errors.")
 facts_option = click.option(
     "--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, URIs, p=FILE."

@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from zodiacedge.cli.console import RawJson
 from zodiacedge.errors import Diagnostic, LoadProblem
-from zodiacedge.io import ExportReport, write_facts
+from zodiacedge.io import ExportReport, json_cell, write_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
+
+
+def json_rows(answers: Answers) -> list[list[str]]:
+    """Return rows for JSON: numbers and booleans as such, other terms as cells, with all IRIs in full."""
+    return [[RawJson(json_cell(term)) for term in row] for row in answers.rows]
 
 
 def write_text(path: Path, text: str) -> None:
@@ -45,7 +52,7 @@ def export(kb: KnowledgeBase, out: str, form: str, *, everything: bool) -> Expor
             if everything or predicate in derived
             for fact in facts
         )
-        return write_facts(chosen, out, form=form, predicates=heads)
+        return write_facts(chosen, out, form=form, predicates=heads, prefixes=kb.prefixes)
 
 
 def export_document(report: ExportReport | None) -> dict[str, object]:

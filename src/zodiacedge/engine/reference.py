@@ -121,10 +121,11 @@ class ReferenceMaterialisation:
         """Answer a resolved query."""
         errors = _Errors()
         tick = partial(Meter(settings.limits).step, "", query.span)
-        distinct = {
-            tuple(_value(c, binding) for c in query.columns)
-            for binding in solutions(query.body, self.facts, settings.registry, errors, tick)
-        }
+        distinct: set[tuple[Term, ...]] = set()
+        for binding in solutions(query.body, self.facts, settings.registry, errors, tick):
+            distinct.add(tuple(_value(c, binding) for c in query.columns))
+            if len(distinct) == query.limit:
+                break
         rows = sorted(distinct, key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), errors.summary())
 

@@ -77,6 +77,12 @@ class HyperGraph:
     delta: NodeDelta | None = None
     """Difference to the graph that it was updated from."""
 
+    def _repr_svg_(self) -> str:
+        """Return the picture of the graph for a notebook."""
+        from zodiacedge.graph.draw.svg import to_svg  # noqa: PLC0415 - loads the layout library
+
+        return to_svg(self)
+
     @classmethod
     def build(cls, rules: Mapping[str, Rule]) -> HyperGraph:
         """Return the graph of rules; ids increase from 1 in topological order."""

@@ -23,9 +23,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.io.export import ExportReport, StagedExport, WrittenFile, staged_export
-from zodiacedge.io.formats.cells import read_cell, write_cell
+from zodiacedge.io.formats.cells import plain_cell, read_cell, write_cell
+from zodiacedge.io.formats.jsonl import json_cell
 from zodiacedge.io.formats.lines import ReadOptions
-from zodiacedge.io.formats.tabular import csv_line, tsv_line
+from zodiacedge.io.formats.tabular import csv_line, csv_text, tsv_line
 from zodiacedge.io.quarantine import quarantine
 from zodiacedge.io.read import Load, read, read_all
 from zodiacedge.io.report import BadLine, FileReport, LoadProgress, LoadReport, ProgressCallback
@@ -55,9 +56,12 @@ __all__ = [
     "StagedExport",
     "WrittenFile",
     "csv_line",
+    "csv_text",
     "expand",
     "facts_of_rows",
     "facts_of_table",
+    "json_cell",
+    "plain_cell",
     "quarantine",
     "rdf_lines",
     "read",

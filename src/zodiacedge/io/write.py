@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.io.export import ExportReport, staged_export
 from zodiacedge.io.formats.jsonl import json_line
-from zodiacedge.io.formats.rdftext import check_rdf, nt_lines, turtle_lines
+from zodiacedge.io.formats.rdftext import Turtle, check_rdf, nt_lines
 from zodiacedge.io.formats.tabular import tabular_lines
 from zodiacedge.io.names import file_names
 from zodiacedge.io.ordered import Relations, Row
@@ -22,7 +22,7 @@ from zodiacedge.io.streams import COMPRESSIONS, open_target
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from zodiacedge.language.ast import Fact, Predicate
@@ -46,6 +46,7 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
     form: Format | str = Format.CSV,
     compression: str = "",
     predicates: Iterable[Predicate] = (),
+    prefixes: Mapping[str, str] | None = None,
     base: str = "",
 ) -> ExportReport:
     """Write facts to a folder, one file per predicate, in bounded memory.
@@ -56,9 +57,10 @@ def write_facts(  # noqa: PLR0913 - each keyword is an option that users set alo
         form: `nt ttl csv tsv jsonl parquet arrow`.
         compression: `gz bz2 zst` or none; Parquet (gz, zst) and Arrow (zst) compress inside the file.
         predicates: Predicates that get a file even without facts.
+        prefixes: For Turtle, the prefixes to declare and to abbreviate IRIs with.
         base: For Turtle, the `@base` to declare, against which readers resolve relative IRIs.
     """
-    layout = _layout(form, compression, base)
+    layout = _layout(form, compression, Turtle(prefixes, base))
     with Relations(predicates) as relations:
         relations.add(facts)
         if layout.form in {Format.NTRIPLES, Format.TURTLE}:
@@ -88,7 +90,7 @@ class _Layout:
 
     form: Format
     compression: str
-    base: str
+    turtle: Turtle
 
     @property
     def columnar(self) -> bool:
@@ -100,7 +102,7 @@ class _Layout:
         return f"{self.form.value}.{self.compression}" if outside else self.form.value
 
 
-def _layout(form: Format | str, compression: str, base: str) -> _Layout:
+def _layout(form: Format | str, compression: str, turtle: Turtle) -> _Layout:
     known = {f.value: f for f in WRITABLE}
     name = form.value if isinstance(form, Format) else form
     chosen = known.get(name)
@@ -110,7 +112,7 @@ def _layout(form: Format | str, compression: str, base: str) -> _Layout:
     if compression not in allowed:
         offer = ", ".join(c for c in allowed if c)
         raise problem("I017", f"{name} cannot be compressed with {compression}", f"choose one of: {offer}")
-    return _Layout(chosen, compression, base)
+    return _Layout(chosen, compression, turtle)
 
 
 def _write_file(path: Path, layout: _Layout, predicate: Predicate, rows: Iterable[Row]) -> int:
@@ -145,7 +147,7 @@ def _lines(layout: _Layout, predicate: Predicate, rows: Iterable[Row]) -> Iterat
         case Format.NTRIPLES:
             return nt_lines(predicate, rows)
         case Format.TURTLE:
-            return turtle_lines(predicate, rows, layout.base)
+            return layout.turtle.lines(predicate, rows)
         case Format.JSONL:
             return (json_line(predicate.name, row) for row in rows)
         case _:

@@ -11,7 +11,8 @@ what outlives the process to `store`.
     report          the report of a commit: net change, nodes, strategies
     subscribe       callbacks that are called with the net change of a commit
     warnings        warnings that depend on the facts
-    query           checks, prepares and answers queries
+    answers         the answers to a query
+    query           checks and prepares queries
     verify          compares the materialisation with an evaluation from scratch
     slice           the facts and rules that one device needs
     locks           one change at a time, one thread at a time in the engine

@@ -26,6 +26,13 @@ def given_version(value: object) -> int:
     raise _wrong_type("the number of a version", value, "write it as an int; kb.log() lists them")
 
 
+def given_limit(value: object) -> int | None:
+    """Return the most rows of a query, or None for all, or raise."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+        return value
+    raise _wrong_type("a number of rows", value, "write it as an int of 1 or more: kb.query(…, limit=10)")
+
+
 def given_time(value: object) -> timedelta:
     """Return the retention time of versions, or raise."""
     if not isinstance(value, timedelta):

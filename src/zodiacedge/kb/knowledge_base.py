@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.engine.select import engine_named
 from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.kb.answers import Answers
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
-from zodiacedge.kb.arguments import given_message, given_text, in_memory
+from zodiacedge.kb.arguments import given_limit, given_message, given_text, in_memory
 from zodiacedge.kb.change import Change, ChangeNote
 from zodiacedge.kb.locks import WriterGate
-from zodiacedge.kb.query import Answers, CheckedQuery, Prepared, checked_query, columns_of
+from zodiacedge.kb.query import CheckedQuery, Prepared, checked_query, columns_of
 from zodiacedge.kb.report import ChangeReport, per_predicate
 from zodiacedge.kb.rule_base import RuleBase
 from zodiacedge.kb.slice import cut_slice, matching_facts, parse_slice
@@ -30,8 +31,10 @@ from zodiacedge.kb.verify import Verification, verified
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import Variable, body_atoms
 from zodiacedge.language.checks import Host
+from zodiacedge.language.printer import format_predicate
 from zodiacedge.language.safety import resolve_query
-from zodiacedge.terms import from_python
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.terms import RDF_TYPE, from_python
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -116,10 +119,10 @@ class KnowledgeBase:
         with self._locked_state() as state:
             return state.explicit()
 
-    def explicit_counts(self) -> dict[str, int]:
-        """Count the explicit facts per predicate, without listing them."""
+    def explicit_counts(self, *, prefixed: bool = False) -> dict[str, int]:
+        """Count the explicit facts per predicate, without listing them; names in full, or as in programs."""
         with self._locked_state() as state:
-            return per_predicate(state.explicit_counts())
+            return per_predicate(state.explicit_counts(), show=self._shown if prefixed else str)
 
     @property
     def state(self) -> State:
@@ -135,11 +138,19 @@ class KnowledgeBase:
         with self._locked_state() as state:
             return state.visible()
 
-    def derived(self) -> dict[str, int]:
-        """Count derived facts per predicate, also explicit ones; all predicates with rules are listed."""
+    def derived(self, *, prefixed: bool = False) -> dict[str, int]:
+        """Count derived facts per predicate, also explicit ones; names in full, or as programs write them.
+
+        All predicates with rules are listed.
+        """
         with self._locked_state() as state:
-            heads = {rule.head.predicate for rule in self.rules}
-            return per_predicate(state.derived_counts(), heads, self._known())
+            # rdf:type with a variable class is not a predicate of its own: its facts belong to classes.
+            heads = {rule.head.predicate for rule in self.rules if rule.head.predicate.name != RDF_TYPE}
+            counts = dict.fromkeys(heads, 0) | dict(state.derived_counts())
+            return per_predicate(counts, self._known(), self._shown if prefixed else str)
+
+    def _shown(self, name: str) -> str:
+        return format_predicate(name, {**DEFAULT_PREFIXES, **self._prefixes})
 
     def reading(self) -> AbstractContextManager[object]:
         """Let all reads of a `with` block see one version: changes of other threads wait."""
@@ -178,7 +189,9 @@ class KnowledgeBase:
         change = given_change(change)
         with self._gate.exclusive():
             with self._locked_state():
-                program, fact_delta, uncommitted, report = self._evaluated(change, dry=False)
+                program, fact_delta, uncommitted, report = self._evaluated(
+                    change, self._prefixes | dict(note.prefixes), dry=False
+                )
                 # Steps that can fail come first; the commit itself cannot be interrupted.
                 try:
                     ticket = self._record(fact_delta, uncommitted, report, note)
@@ -236,7 +249,7 @@ class KnowledgeBase:
             raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
         change = given_change(change)
         with self._gate.exclusive(), self._locked_state():
-            return self._evaluated(change, dry=True).report
+            return self._evaluated(change, self._prefixes, dry=True).report
 
     def subscribe(
         self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
@@ -292,12 +305,12 @@ class KnowledgeBase:
     def _check_changes(self, *, dry: bool) -> None:
         """Raise if changes, or dry runs, are not possible."""
 
-    def _evaluated(self, change: Change, *, dry: bool) -> EvaluatedChange:
+    def _evaluated(self, change: Change, prefixes: Mapping[str, str], *, dry: bool) -> EvaluatedChange:
         self._check_changes(dry=dry)
         current = CurrentVersion(self._version, self._program, self._state)
-        return evaluate_change(
-            current, change, self._host(), replace(self._settings, yield_point=self._engine_lock), dry=dry
-        )
+        settings = replace(self._settings, yield_point=self._engine_lock)
+        evaluated = evaluate_change(current, change, self._host(), settings, dry=dry)
+        return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes))
 
     @contextmanager
     def _locked_state(self) -> Iterator[State]:
@@ -305,15 +318,23 @@ class KnowledgeBase:
         with self._gate.inside():
             yield self._state
 
-    def query(self, query: str | CheckedQuery) -> Answers:
-        """Answer a conjunctive query: `?- body .` or `ans(X, Y) :- body .`."""
+    def query(self, query: str | CheckedQuery, *, limit: int | None = None) -> Answers:
+        """Answer a conjunctive query: `?- body .`, the body alone, or `ans(X, Y) :- body .`.
+
+        Args:
+            query: The query; declarations of prefixes may precede it.
+            limit: The most rows to return; evaluation stops when there are so many. Which rows of more these
+                are is not defined.
+        """
         checked = query if isinstance(query, CheckedQuery) else self._checked(query)
-        warnings, body = list(checked.warnings), checked.query.body
+        asked = replace(checked.query, limit=given_limit(limit))
+        warnings = list(checked.warnings)
         with self._locked_state() as state:
-            warnings += unknown_predicates(body_atoms(body), self._known())
-            warnings += mistaken_constants(body, state.holds)
-            answer = state.answer(resolve_query(checked.query), self._settings)
-        return Answers(columns_of(checked.query), answer.rows, tuple(warnings), answer.dropped)
+            warnings += unknown_predicates(body_atoms(asked.body), self._known())
+            warnings += mistaken_constants(asked.body, state.holds)
+            answer = state.answer(resolve_query(asked), self._settings)
+        shown = self._prefixes | dict(checked.query.prefixes)
+        return Answers(columns_of(asked), answer.rows, tuple(warnings), answer.dropped, shown)
 
     def prepare(self, text: str, *parameters: str) -> Prepared:
         """Check and plan a query once, for repeated use with values for its parameters.
@@ -330,7 +351,9 @@ class KnowledgeBase:
         variables = {name: Variable(name) for name in parameters}
         query, _ = self._checked(text, variables.values())
         resolved = resolve_query(query, variables.values())
-        return Prepared(resolved, variables, self._locked_state, lambda: self._settings)
+        return Prepared(
+            resolved, variables, self._locked_state, lambda: self._settings, lambda: self._prefixes
+        )
 
     def _checked(self, text: str, given: Collection[Variable] = ()) -> CheckedQuery:
         return checked_query(given_text(text), self._prefixes, self._host(), given)

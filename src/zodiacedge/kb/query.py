@@ -1,72 +1,25 @@
-"""Checks queries, prepares them for repeated use, and holds their answers."""
+"""Checks queries and prepares them for repeated use."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
+from zodiacedge.kb.answers import Answers
 from zodiacedge.language.ast import Aggregate, Variable, variables
 from zodiacedge.language.checks import check_query
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_argument
-from zodiacedge.terms import Term, Value, from_python, to_python
+from zodiacedge.terms import from_python
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
-    from types import ModuleType
 
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
-    from zodiacedge.engine.api import Answer, Dropped, Settings, State
+    from zodiacedge.engine.api import Answer, Settings, State
     from zodiacedge.language.ast import Query
     from zodiacedge.language.checks import Host
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """The rows of a query, distinct and in the total order, with the names of their columns."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Term, ...], ...]
-    warnings: tuple[Diagnostic, ...] = ()
-    dropped: Dropped | None = None
-
-    def __iter__(self) -> Iterator[tuple[Value | Term, ...]]:
-        """Yield rows as Python values; terms without a value, IRIs among them, stay terms."""
-        for row in self.rows:
-            yield tuple(map(to_python, row))
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    def __bool__(self) -> bool:
-        """Return whether there is an answer: the truth of a ground query."""
-        return bool(self.rows)
-
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, with a type for a column of one type, else as cells.
-
-        A repeated column gets a distinct name, `X` and `X_2`, because data frames require it. A table without
-        columns has no rows either: use the truth value of a ground query.
-        """
-        from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
-
-        return io.table_of(self.rows, _distinct_names(self.columns))
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the rows as a Polars data frame."""
-        return cast("pl.DataFrame", library("polars").from_arrow(self.to_arrow()))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas data frame."""
-        library("pandas")
-        return cast("pd.DataFrame", self.to_arrow().to_pandas())
+    from zodiacedge.terms import Term
 
 
 class Prepared:
@@ -81,9 +34,11 @@ class Prepared:
         parameters: Mapping[str, Variable],
         read: Callable[[], AbstractContextManager[State]],
         settings: Callable[[], Settings],
+        prefixes: Callable[[], Mapping[str, str]],
     ) -> None:
         """Use `KnowledgeBase.prepare` instead."""
         self._read = read
+        self._prefixes = prefixes
         self._settings = settings
         self._query = query
         self._parameters = parameters
@@ -102,7 +57,7 @@ class Prepared:
                 parameters = tuple(self._parameters.values())
                 self._planned = (state, settings, state.prepare(self._query, parameters, settings))
             answer = self._planned[2](given)
-        return Answers(self.columns, answer.rows, (), answer.dropped)
+        return Answers(self.columns, answer.rows, (), answer.dropped, self._prefixes())
 
 
 def columns_of(query: Query) -> tuple[str, ...]:
@@ -154,24 +109,3 @@ def _bad_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnos
                     f"group by it, ON {v.name}, or keep what it says outside the AGGREGATE",
                     aggregate.span,
                 )
-
-
-def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    distinct: list[str] = []
-    for name in names:
-        new, number = name, 1
-        while new in distinct:
-            number += 1
-            new = f"{name}_{number}"
-        distinct.append(new)
-    return tuple(distinct)
-
-
-def library(name: str) -> ModuleType:
-    """Import an optional library, or raise."""
-    try:
-        return import_module(name)
-    except ImportError as problem:
-        raise UsageProblem(
-            Diagnostic("U007", f"{name} is not installed", f"install it: pip install {name}")
-        ) from problem

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from html import escape
+from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.api import NodeRun, SegmentChange
 from zodiacedge.errors import counted as number_of
-from zodiacedge.language.printer import format_rule
-from zodiacedge.terms import RDF_TYPE
+from zodiacedge.language.printer import abbreviate, format_predicate, format_rule
+from zodiacedge.util.html import html_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.api import Dropped, NetChange, State
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
 
+_Count = TypeVar("_Count")
 # A report is a few lines for any change: further items are only counted.
 _MOST = 6
 _LONGEST_RULE = 60
@@ -50,6 +52,8 @@ class ChangeReport:
     dropped: Mapping[str, Dropped]
     warnings: tuple[Diagnostic, ...]
     seconds: float
+    prefixes: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Prefixes that abbreviate IRIs for people."""
 
     @property
     def dry_run(self) -> bool:
@@ -90,16 +94,15 @@ class ChangeReport:
 
     def __str__(self) -> str:
         """Return the report as a few lines for people."""
-        inserted, deleted = self.net_counts()
-        counts = {name: (inserted.get(name, 0), deleted.get(name, 0)) for name in {*inserted, *deleted}}
-        by_size = sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0]))
-        predicates = _names(f"{name} {_signed(*count)}" for name, count in by_size)
+        counts = self._counts_for_people()
+        predicates = _names(f"{name} {_signed(gained, lost)}" for name, gained, lost in counts)
+        inserted, deleted = (sum(count.values()) for count in self.net.counts())
         added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
             f"{self._versions} in {self.seconds:.3f} s",
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
-            f"visible facts: {_signed(sum(inserted.values()), sum(deleted.values()))}{predicates}",
+            f"visible facts: {_signed(inserted, deleted)}{predicates}",
             f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_strategy(self.nodes))}",
         ]
         lines += _first(_reasons(self.nodes))
@@ -108,7 +111,23 @@ class ChangeReport:
             for rule, lost in self.dropped.items()
         )
         lines += _first(f"{warning.severity} {warning.code}: {warning.message}" for warning in self.warnings)
-        return "\n".join(lines)
+        return abbreviate("\n".join(lines), self.prefixes)
+
+    def _repr_html_(self) -> str:
+        """Return the report for a notebook: its lines, and all predicates that changed."""
+        rows = [
+            (name, f"{inserted:,}", f"{deleted:,}") for name, inserted, deleted in self._counts_for_people()
+        ]
+        table = html_table(("predicate", "inserted", "deleted"), rows) if rows else ""
+        return f"<pre>{escape(str(self))}</pre>{table}"
+
+    def _counts_for_people(self) -> list[tuple[str, int, int]]:
+        """Return predicates as programs write them, with the facts that they gained and lost; most first."""
+        inserted, deleted = self.net.counts()
+        both = {p: (inserted.get(p, 0), deleted.get(p, 0)) for p in {*inserted, *deleted}}
+        named = per_predicate(both, show=lambda name: format_predicate(name, self.prefixes))
+        counts = [(name, *count) for name, count in named.items()]
+        return sorted(counts, key=lambda row: (-row[1] - row[2], row[0]))
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain values for JSON."""
@@ -145,16 +164,19 @@ class ChangeReport:
 
 
 def per_predicate(
-    counts: Mapping[Predicate, int], known: Iterable[Predicate] = (), beside: Iterable[Predicate] = ()
-) -> dict[str, int]:
-    """Return counts by the names of predicates; those in `known` are listed even with a count of zero.
+    counts: Mapping[Predicate, _Count],
+    beside: Iterable[Predicate] = (),
+    show: Callable[[str], str] = str,
+) -> dict[str, _Count]:
+    """Return counts by the names of predicates, in the order of the names.
 
-    The key is the bare name, or `p/1` and `p/2` if both exist, here or in `beside`.
+    The key is the bare name, or `p/1` and `p/2` if both exist, here or in `beside`; `show` writes a name for
+    people.
     """
-    # rdf:type with a variable class is not a predicate of its own: its facts belong to classes.
-    all_counts = {p: 0 for p in known if p.name != RDF_TYPE} | dict(counts)
-    shared = {name for name, n in Counter(p.name for p in {*all_counts, *beside}).items() if n > 1}
-    return {f"{p.name}/{p.arity}" if p.name in shared else p.name: all_counts[p] for p in sorted(all_counts)}
+    shared = {name for name, n in Counter(p.name for p in {*counts, *beside}).items() if n > 1}
+    return {
+        f"{show(p.name)}/{p.arity}" if p.name in shared else show(p.name): counts[p] for p in sorted(counts)
+    }
 
 
 def dropped_nodes(dropped: Iterable[Mapping[str, Rule]], before: State) -> Iterator[NodeRun]:

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.api import Mentioning
-from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, SyntaxProblem, UsageProblem, nearest
+from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem, nearest
 from zodiacedge.graph.rdg import Walk
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import (
@@ -33,7 +33,7 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.checks import check_query
-from zodiacedge.language.parser import has_head, parse_query
+from zodiacedge.language.parser import parse_query
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.language.unify import Pattern, pattern_of
 from zodiacedge.terms import RDF_TYPE
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Argument, Conjunct, Rule
     from zodiacedge.language.checks import Host
     from zodiacedge.terms import Term
-
-_QUERY = "?-"
-_RULE = ":-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +145,8 @@ def cut_slice(selections: Selections, program: RuleBase, state: State, settings:
 
 
 def _parse(text: str, given: Mapping[Variable, Term], prefixes: Mapping[str, str]) -> _Selection:
-    mentions = has_head(text)
-    try:
-        query = parse_query(text, "<slice>", prefixes, given)
-    except SyntaxProblem:
-        if not mentions or _RULE in text:
-            raise
-        query, mentions = parse_query(f"{_QUERY} {text}", "<slice>", prefixes, given), False
+    query = parse_query(text, "<slice>", prefixes, given)
+    mentions = query.head is not None
     if not _positive_atoms(query.body):
         raise _empty(f"the slice {text.strip()} names no predicate")
     if mentions and not query.columns:

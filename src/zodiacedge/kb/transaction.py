@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
 
 from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.kb.answers import library
 from zodiacedge.kb.arguments import given_text
 from zodiacedge.kb.change import Change
-from zodiacedge.kb.query import library
 from zodiacedge.language.parser import ground, parse_program
 
 if TYPE_CHECKING:

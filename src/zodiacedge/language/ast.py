@@ -26,6 +26,22 @@ class Predicate(NamedTuple):
     arity: int
 
 
+class _Printed:
+    """A node whose text is its syntax."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the node as a program writes it, without prefixes but the standard ones."""
+        from zodiacedge.language.printer import format_node  # noqa: PLC0415 - imports this module
+
+        return format_node(self)
+
+    def __repr__(self) -> str:
+        """Return the type and the syntax."""
+        return f"<{type(self).__name__} {self}>"
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A variable; its name has no question mark."""
@@ -41,8 +57,8 @@ class Variable:
 Argument = Term | Variable
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+@dataclass(frozen=True, slots=True, repr=False)
+class Atom(_Printed):
     """A relation applied to terms and variables. Classes are `rdf:type(x, C)`."""
 
     relation: str
@@ -55,8 +71,8 @@ class Atom:
         return predicate_of(self.relation, self.args)
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fact(_Printed):
     """A ground atom."""
 
     relation: str
@@ -179,8 +195,8 @@ class Aggregate:
 Conjunct = Atom | Negation | Comparison | Binding | Aggregate
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+@dataclass(frozen=True, slots=True, repr=False)
+class Rule(_Printed):
     """A rule `label: head :- body .`, as written."""
 
     head: Atom
@@ -194,13 +210,18 @@ class Rule:
         return next((c for c in self.body if isinstance(c, Aggregate)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+@dataclass(frozen=True, slots=True, repr=False)
+class Query(_Printed):
     """A query. `columns` are the head's terms, or the named variables in order of appearance."""
 
     columns: tuple[Argument, ...]
     body: tuple[Conjunct, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    head: Atom | None = field(default=None, compare=False, repr=False)
+    """The atom in front of `:-`, if there is one."""
+    prefixes: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    limit: int | None = None
+    """The most rows to return: any of the distinct rows."""
 
 
 @dataclass(frozen=True, slots=True)

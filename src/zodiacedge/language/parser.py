@@ -112,21 +112,12 @@ def parse_query(
     prefixes: Mapping[str, str] | None = None,
     parameters: Iterable[Variable] = (),
 ) -> Query:
-    """Parse a query: `?- body .` or `ans(X, Y) :- body .`; the last full stop is optional.
+    """Parse a query: `?- body .`, a body alone, or `ans(X, Y) :- body .`; the last full stop is optional.
 
-    Without a head, its columns are the `parameters` and the variables that the body binds.
+    Prefixes may be declared in front. Without a head, the columns are the `parameters` and the variables that
+    the body binds.
     """
     return _Parser(Source(name, text), prefixes or {}).query(parameters)
-
-
-def has_head(text: str) -> bool:
-    """Whether a query has a head: it does not begin with `?-`, after spaces and comments."""
-    return not text.startswith("?-", Scanner(Source("<query>", text)).skip_space())
-
-
-def parse_head(text: str, name: str = "<query>", prefixes: Mapping[str, str] | None = None) -> Atom:
-    """Parse the head of a query that has one."""
-    return _Parser(Source(name, text), prefixes or {}).head()
 
 
 def parse_fact(text: str, name: str = "<fact>", prefixes: Mapping[str, str] | None = None) -> Fact:
@@ -189,23 +180,40 @@ class _Parser:
         return Program(tuple(rules), tuple(facts), tuple(self._declared.items())), self._findings
 
     def query(self, parameters: Iterable[Variable]) -> Query:
+        while self._prologue():
+            pass
+        if self._findings:
+            raise SyntaxProblem(self._findings)
         start = self._scanner.skip_space()
         self._anonymous = 0
+        head = None
         if self._sees("?-", operand=True):
             self._take(operand=True)
-            body = self._body()
-            bound = analyse(body, parameters).bound
-            columns: tuple[Argument, ...] = tuple(v for v in self._seen if v in bound and not v.anonymous)
         else:
-            applied = self._application()
-            columns = tuple(self._argument(arg, applied.span) for arg in applied.args)
-            self._expect(":-", "a query is `?- body .` or `head :- body .`")
-            body = self._body()
+            head = self._query_head()
+        body = self._body()
         self._finish()
-        return Query(columns, body, self._scanner.span(start))
+        span = self._scanner.span(start)
+        prefixes = tuple(self._declared.items())
+        if head:
+            columns = tuple(self._argument(arg, head.span) for arg in head.args)
+            return Query(columns, body, span, self._as_atom(head), prefixes)
+        bound = analyse(body, parameters).bound
+        seen = tuple(v for v in self._seen if v in bound and not v.anonymous)
+        return Query(seen, body, span, prefixes=prefixes)
 
-    def head(self) -> Atom:
-        return self._atom()
+    def _query_head(self) -> _Application | None:
+        """Take the head of a query and its `:-`, if they are next; the query may be a body alone."""
+        start, seen, anonymous = self._scanner.position, dict(self._seen), self._anonymous
+        try:
+            head = self._application()
+        except SyntaxProblem:
+            head = None
+        if head and self._sees(":-", operand=False):
+            self._take(operand=False)
+            return head
+        self._scanner.position, self._seen, self._anonymous = start, seen, anonymous
+        return None
 
     def lone_atom(self) -> Atom:
         parsed = self._atom()
@@ -220,25 +228,35 @@ class _Parser:
         if token.kind != "end":
             raise self._unexpected(token, "the end", behind_a_conjunct(self._scanner, token))
 
-    def _statement(self) -> Rule | Atom | None:
+    def _prologue(self) -> bool:
+        """Take a declaration of a prefix, if it is next."""
         self._start = start = self._scanner.skip_space()
-        self._anonymous = self._depth = 0
         token = self._scanner.peek(operand=True)
         if token.text == "@":
             self._declaration()
+            return True
+        if token.kind != "name" or token.text.lower() != "prefix" or self._scanner.label():
+            self._scanner.position = start
+            return False
+        self._scanner.take(token)
+        if self._scanner.directly_at("("):
+            self._scanner.position = start
+            return False
+        self._prefix_declaration()
+        if self._sees(".", operand=True):
+            note = "PREFIX ends without a full stop; @prefix ends with one"
+            raise self._unexpected(self._take(operand=True), "a statement", note)
+        return True
+
+    def _statement(self) -> Rule | Atom | None:
+        self._anonymous = self._depth = 0
+        if self._prologue():
             return None
+        start = self._start
+        token = self._scanner.peek(operand=True)
         if token.text == "?-":
             raise self._problem("L003", "a query does not belong in a program", "ask it with --query", token)
         label = self._scanner.label()
-        if label is None and token.kind == "name" and token.text.lower() == "prefix":
-            self._scanner.take(token)
-            if not self._scanner.directly_at("("):
-                self._prefix_declaration()
-                if self._sees(".", operand=True):
-                    note = "PREFIX ends without a full stop; @prefix ends with one"
-                    raise self._unexpected(self._take(operand=True), "a statement", note)
-                return None
-            self._scanner.position = start
         if label and label.text.lower() in RESERVED:
             raise self._problem("L004", f"{label.text} is a reserved word", "choose another label", label)
         head = self._atom()

@@ -51,12 +51,26 @@ _BARE_NUMBER = {
     XSD_DECIMAL: re.compile(r"[+-]?[0-9]+\.[0-9]+"),
     XSD_DOUBLE: re.compile(r"[+-]?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]+"),
 }
+_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|<[^<>"\s]*>')
 _STRING_ESCAPES = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
 _LEVEL = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "div": 2, "**": 4}
 _MINUS_LEVEL = 3
 _PRIMARY_LEVEL = 5
+
+
+def format_node(node: object, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return a fact, an atom, a rule or a query; a fact and an atom without a full stop."""
+    match node:
+        case Rule():
+            return format_rule(node, prefixes)
+        case Query():
+            return format_query(node, prefixes)
+        case Atom() | Fact():
+            return format_atom(node, prefixes)
+        case _:
+            raise TypeError(node)
 
 
 def format_rule(rule: Rule, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
@@ -66,9 +80,10 @@ def format_rule(rule: Rule, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> s
 
 
 def format_query(query: Query, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
-    """Return `ans(columns) :- body .`."""
+    """Return `ans(columns) :- body .`, with the head's own name if there is a head."""
     columns = ", ".join(format_argument(c, prefixes) for c in query.columns)
-    return f"ans({columns}) :- {format_body(query.body, prefixes)} ."
+    name = format_predicate(query.head.predicate.name, prefixes) if query.head else "ans"
+    return f"{name}({columns}) :- {format_body(query.body, prefixes)} ."
 
 
 def format_body(body: tuple[Conjunct, ...], prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
@@ -165,6 +180,13 @@ def format_expression(
             text = format_argument(expression, prefixes)
             own = _MINUS_LEVEL if text[0] in "+-" else _PRIMARY_LEVEL
     return f"({text})" if own < level else text
+
+
+def abbreviate(text: str, prefixes: Mapping[str, str]) -> str:
+    """Return a text for people with the IRIs in angle brackets abbreviated; strings stay as they are."""
+    if not prefixes or "<" not in text:
+        return text
+    return _BRACKETS.sub(lambda m: m[0] if m[0][0] == '"' else _iri(m[0][1:-1], prefixes), text)
 
 
 def quote(text: str) -> str:

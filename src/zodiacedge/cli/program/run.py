@@ -18,16 +18,17 @@ from zodiacedge.cli.options import (
     facts_option,
     files_options,
     header_option,
+    limit_option,
     strict_option,
 )
-from zodiacedge.cli.output import check_folder, export, export_document
+from zodiacedge.cli.output import check_folder, export, export_document, json_rows
 from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.cli.sessions.play import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.kb.query import checked_query
 from zodiacedge.language.checks import Host
-from zodiacedge.language.printer import format_term
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadReport
+    from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.kb.query import Answers, CheckedQuery
+    from zodiacedge.kb.query import CheckedQuery
     from zodiacedge.kb.report import ChangeReport
 
 
@@ -80,6 +82,7 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @facts_option
 @all_engines_options
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
+@limit_option
 @click.option(
     "--apply",
     "sessions",
@@ -102,6 +105,7 @@ def command(  # noqa: PLR0913 - one argument per option
     facts: tuple[str, ...],
     on: EngineOptions,
     queries: tuple[str, ...],
+    limit: int | None,
     sessions: tuple[str, ...],
     out: str | None,
     form: str | None,
@@ -136,6 +140,7 @@ def command(  # noqa: PLR0913 - one argument per option
     if reading.errors:
         raise CheckProblem(reading.findings)
     prefixes = dict(reading.program.prefixes)
+    console.prefixes = {**DEFAULT_PREFIXES, **prefixes}
     steps = read_sessions(sessions, prefixes)
     checked = _checked_queries(queries, prefixes)
     if out:
@@ -170,7 +175,7 @@ def command(  # noqa: PLR0913 - one argument per option
         console.beside = played.document
         console.fail(played.ended)
         sys.exit(1)
-    answers = [(text, kb.query(query)) for text, query in zip(queries, checked, strict=True)]
+    answers = [(text, kb.query(query, limit=limit)) for text, query in zip(queries, checked, strict=True)]
     if sessions:
         console.text()
         _show_counts(console, kb)
@@ -210,7 +215,7 @@ def _show(console: Console, kb: KnowledgeBase, report: ChangeReport, loads: Sequ
 
 
 def _show_counts(console: Console, kb: KnowledgeBase, suffix: str = "") -> None:
-    derived = kb.derived()
+    derived = kb.derived(prefixed=True)
     if derived:
         console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
     explicit = sum(kb.explicit_counts().values())
@@ -249,7 +254,7 @@ def _document(
             {
                 "query": text,
                 "columns": list(answer.columns),
-                "rows": [[format_term(t) for t in row] for row in answer.rows],
+                "rows": json_rows(answer),
             }
             for text, answer in answers
         ],

@@ -9,7 +9,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import reading, show_facts_of
 from zodiacedge.cli.options import EngineOptions, engine_options, show_facts_option, store_argument
-from zodiacedge.language.printer import format_rule
+from zodiacedge.language.printer import format_predicate, format_rule
 from zodiacedge.store.versions.diff import listed
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(  # noqa: PLR0913 - one argument per option
     for sign, rules in (("+", difference.rules_added), ("-", difference.rules_removed)):
         for rule in rules:
             console.text(f"{sign} {format_rule(rule)}")
-    inserted, deleted = difference.counts()
+    inserted, deleted = difference.counts(format_predicate)
     names = sorted({*inserted, *deleted})
     if names:
         rows = [(name, f"+{inserted.get(name, 0):,}", f"-{deleted.get(name, 0):,}") for name in names]

@@ -10,18 +10,19 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import reading, refuse_binary_on_a_terminal, show_answers
-from zodiacedge.cli.options import EngineOptions, at_option, engine_options, store_argument
-from zodiacedge.io import Format, csv_line, rdf_lines
+from zodiacedge.cli.options import EngineOptions, at_option, engine_options, limit_option, store_argument
+from zodiacedge.cli.output import json_rows
+from zodiacedge.io import Format, csv_line, csv_text, json_cell, plain_cell, rdf_lines
 from zodiacedge.language.ast import Fact, fact
-from zodiacedge.language.parser import has_head, parse_head
-from zodiacedge.language.printer import format_term
+from zodiacedge.language.parser import parse_query
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.kb.query import Answers
 
 
 @click.command("query")
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("table", "csv", "json", "arrow", "nt")),
+    type=click.Choice(("table", "csv", "plain", "json", "jsonl", "arrow", "nt")),
     default="table",
     show_default=True,
-    help="The format of the rows.",
+    help="The format of the rows; csv and jsonl can be loaded again, plain is CSV for spreadsheets.",
 )
+@limit_option
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
@@ -45,22 +47,24 @@ def command(  # noqa: PLR0913 - one argument per option
     query: str,
     at: int | None,
     form: str,
+    limit: int | None,
     on: EngineOptions,
 ) -> None:
     r"""Answer a query on the last version of a store, or an earlier one.
 
     Another process may write to the store. With --format nt, the rows of `p(X, Y) :- body .` are written as
-    triples of p; for `?- body .`, the facts that its atoms match.
+    triples of p; for `?- body .` or the body alone, the facts that its atoms match.
 
     \b
     Example:
       zodiac query farm.zodiac '?- alarm(T) .'
+      zodiac query farm.zodiac 'reading(T, C), C > 80' --limit 10
       zodiac query farm.zodiac '?- alarm(T) .' --at 3 --format csv > alarms.csv
     """
     if form == "arrow":
         refuse_binary_on_a_terminal(form)
     with reading(console, store, at, on) as kb, console.progress():
-        answers = kb.query(query)
+        answers = kb.query(query, limit=limit)
         triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
     console.findings(answers.warnings)
     if answers.dropped:
@@ -71,12 +75,15 @@ def command(  # noqa: PLR0913 - one argument per option
                 "version": kb.version,
                 "query": query,
                 "columns": list(answers.columns),
-                "rows": [[format_term(t) for t in row] for row in answers.rows],
+                "rows": json_rows(answers),
                 "warnings": [w.to_dict() for w in answers.warnings],
             }
         )
-    elif form == "csv":
-        _csv(answers)
+    elif form in {"csv", "plain"}:
+        _csv(answers, plain=form == "plain")
+    elif form == "jsonl":
+        for row in answers.rows:
+            click.echo(f"[{', '.join(map(json_cell, row))}]")
     elif form == "arrow":
         _arrow(answers)
     elif form == "nt":
@@ -94,16 +101,17 @@ def _arrow(answers: Answers) -> None:
 
 def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
     """Return the facts of a query's head, or those that its atoms match."""
-    if not has_head(query):
+    head = parse_query(query, prefixes=kb.prefixes).head
+    if head is None:
         return kb.matching(query)
-    head = parse_head(query, prefixes=kb.prefixes)
     if len(answers.columns) == len(head.args):
         return [Fact(head.relation, row) for row in answers.rows]
     # The head is a class written as a predicate.
     return [fact(head.predicate.name, *row) for row in answers.rows]
 
 
-def _csv(answers: Answers) -> None:
-    click.echo(",".join(answers.columns))
+def _csv(answers: Answers, *, plain: bool) -> None:
+    prefixes = {**DEFAULT_PREFIXES, **answers.prefixes}
+    click.echo(csv_text(answers.columns))
     for row in answers.rows:
-        click.echo(csv_line(row))
+        click.echo(csv_text([plain_cell(term, prefixes) for term in row]) if plain else csv_line(row))

@@ -28,6 +28,9 @@ def command(console: Console, *, store: str, at: int | None) -> None:
     """
     with reading(console, store, at) as kb:
         rules = [format_rule(rule) for rule in kb.rules]
+    if rules:
+        for prefix, base in kb.prefixes.items():
+            console.text(f"@prefix {prefix}: <{base}> .")
     for rule in rules:
         console.text(rule)
     if console.as_json:

@@ -29,11 +29,12 @@ def command(console: Console, *, store: str, on: EngineOptions) -> None:
     started = time.perf_counter()
     with reading(console, store, on=on) as kb, console.progress():
         seconds = time.perf_counter() - started
-        explicit, derived = kb.explicit_counts(), kb.derived()
+        explicit = kb.explicit_counts()
         size = kb.store.sizes()
-    names = sorted({*explicit, *derived})
+        stated, inferred = kb.explicit_counts(prefixed=True), kb.derived(prefixed=True)
+    names = sorted({*stated, *inferred})
     if names:
-        rows = [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]
+        rows = [(name, f"{stated.get(name, 0):,}", f"{inferred.get(name, 0):,}") for name in names]
         console.table(("predicate", "explicit", "derived"), rows)
     show_counts(console, kb)
     console.text(

@@ -19,8 +19,10 @@ inverse: a string is quoted only if it would be read as another term. CSV quotin
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from zodiacedge.io.problems import problem
+from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (
     IRI,
     RDF_LANGSTRING,
@@ -35,7 +37,11 @@ from zodiacedge.terms import (
     Term,
     literal,
     string,
+    value_of,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # Lexical forms that the RDF writers use too.
 IRI_FORM = re.compile(r'[^\x00-\x20<>"{}|^`\\\ud800-\udfff]*')
@@ -108,6 +114,18 @@ def write_cell(term: Term) -> str:
             if datatype in _BARE_TYPES and read_cell(lexical) == term:
                 return lexical
             return quoted_literal(term)
+
+
+def plain_cell(term: Term, prefixes: Mapping[str, str]) -> str:
+    """Return a term for people and spreadsheets: no brackets, quotes or datatypes. It cannot be read back."""
+    match term:
+        case IRI(value=value):
+            return format_term(term, prefixes).strip("<>") if ":" in value else value
+        case BlankNode(label=label):
+            return f"_:{label}"
+        case Literal(lexical=lexical):
+            number = value_of(term)
+            return repr(number) if isinstance(number, float) else lexical
 
 
 def quoted_literal(term: Literal, *, short: bool = True) -> str:

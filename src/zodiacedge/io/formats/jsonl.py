@@ -79,10 +79,11 @@ def json_line(predicate: str, terms: Sequence[Term]) -> str:
     if predicate and not terms:
         return "true"
     name = json.dumps(predicate, ensure_ascii=False)
-    return f'{{"predicate":{name},"args":[{",".join(map(_json_cell, terms))}]}}'
+    return f'{{"predicate":{name},"args":[{",".join(map(json_cell, terms))}]}}'
 
 
-def _json_cell(term: Term) -> str:
+def json_cell(term: Term) -> str:
+    """Return a term as JSON text: a number or boolean, else the string of its cell."""
     text = write_cell(term)
     if isinstance(term, Literal) and term.datatype in _BARE_TYPES and _is_json(text):
         return text

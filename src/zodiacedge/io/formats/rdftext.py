@@ -6,13 +6,14 @@ anything is written.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, LoadProblem
-from zodiacedge.io.formats.cells import checked_iri, checked_label, quoted_literal, write_cell
+from zodiacedge.io.formats.cells import IRI_FORM, checked_iri, checked_label, quoted_literal, write_cell
 from zodiacedge.io.problems import problem
 from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, BlankNode, Literal, Term
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from zodiacedge.language.ast import Predicate
 
+# The part of Turtle's names that needs no escapes in any reader.
+_PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*)?")
+_LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TABULAR = "export to csv, tsv, jsonl, parquet or arrow, which hold any fact"
 
 
@@ -63,28 +67,45 @@ def nt_lines(predicate: Predicate, rows: Iterable[tuple[Term, ...]]) -> Iterator
         yield f"{nt_term(subject)} {name} {nt_term(value)} ."
 
 
-def turtle_lines(predicate: Predicate, rows: Iterable[tuple[Term, ...]], base: str = "") -> Iterator[str]:
-    """Yield a relation's facts as lines of Turtle, one statement per subject."""
-    if base:
-        yield f"@base <{_absolute(base)}> ."
-    if predicate.arity == 1:
-        name = f"<{checked_iri(predicate.name)}>"
-        for (subject,) in rows:
-            yield f"{nt_term(subject)} a {name} ."
-        return
-    name = f"<{checked_iri(predicate.name)}>"
-    for subject, group in groupby(rows, itemgetter(0)):
-        values = ", ".join(_turtle_term(value) for _, value in group)
-        yield f"{nt_term(subject)} {name} {values} ."
+class Turtle:
+    """Facts as Turtle with prefixes and a base."""
 
+    def __init__(self, prefixes: Mapping[str, str] | None = None, base: str = "") -> None:
+        """Take the prefixes to declare, without those that Turtle does not allow, and the base, if any."""
+        self._base = _absolute(base) if base else ""
+        self._prefixes = {
+            prefix: iri
+            for prefix, iri in (prefixes or {}).items()
+            if _PREFIX.fullmatch(prefix) and ":" in iri and IRI_FORM.fullmatch(iri)
+        }
 
-def _turtle_term(term: Term) -> str:
-    # Numbers and booleans are written as in cells, other terms as in N-Triples.
-    if isinstance(term, Literal) and term.datatype != XSD_STRING:
-        cell = write_cell(term)
-        if not cell.startswith('"'):
-            return cell
-    return nt_term(term)
+    def lines(self, predicate: Predicate, rows: Iterable[tuple[Term, ...]]) -> Iterator[str]:
+        """Yield a relation's facts as lines of a file, one statement per subject."""
+        if self._base:
+            yield f"@base <{self._base}> ."
+        for prefix, iri in self._prefixes.items():
+            yield f"@prefix {prefix}: <{iri}> ."
+        name = self._iri(predicate.name)
+        if predicate.arity == 1:
+            for (subject,) in rows:
+                yield f"{self._term(subject)} a {name} ."
+            return
+        for subject, group in groupby(rows, itemgetter(0)):
+            yield f"{self._term(subject)} {name} {', '.join(self._term(value) for _, value in group)} ."
+
+    def _term(self, term: Term) -> str:
+        # Numbers and booleans are written as in cells, other literals as in N-Triples.
+        if isinstance(term, Literal) and term.datatype != XSD_STRING:
+            cell = write_cell(term)
+            if not cell.startswith('"'):
+                return cell
+        return self._iri(term.value) if isinstance(term, IRI) else nt_term(term)
+
+    def _iri(self, value: str) -> str:
+        for prefix, iri in self._prefixes.items():
+            if value.startswith(iri) and _LOCAL.fullmatch(value, len(iri)):
+                return f"{prefix}:{value[len(iri) :]}"
+        return f"<{checked_iri(value)}>"
 
 
 def _absolute(base: str) -> str:

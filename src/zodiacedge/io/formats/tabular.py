@@ -58,10 +58,12 @@ def read_tabular(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]
 
 def csv_line(terms: Sequence[Term]) -> str:
     """Return a row as a line of CSV, without the line break."""
-    cells = [
-        f'"{c.replace(chr(34), chr(34) * 2)}"' if _NEEDS_CSV_QUOTES.search(c) else c
-        for c in map(write_cell, terms)
-    ]
+    return csv_text([write_cell(term) for term in terms])
+
+
+def csv_text(texts: Sequence[str]) -> str:
+    """Return texts as a line of CSV, quoted where it is necessary."""
+    cells = [f'"{c.replace(chr(34), chr(34) * 2)}"' if _NEEDS_CSV_QUOTES.search(c) else c for c in texts]
     # An empty line would be skipped.
     return '""' if cells == [""] else ",".join(cells)
 

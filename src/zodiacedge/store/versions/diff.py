@@ -10,7 +10,7 @@ from zodiacedge.kb.report import per_predicate
 from zodiacedge.language.printer import format_atom, format_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Fact, Rule
@@ -41,13 +41,13 @@ class VersionDiff:
             *after.state.diff(before.state),
         )
 
-    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Count the inserted and the deleted facts per predicate."""
+    def counts(self, show: Callable[[str], str] = str) -> tuple[dict[str, int], dict[str, int]]:
+        """Count the inserted and the deleted facts per predicate; `show` writes a name for people."""
         inserted, deleted = (
             Counter(fact.predicate for fact in side) for side in (self.inserted, self.deleted)
         )
         beside = {*inserted, *deleted}
-        return per_predicate(inserted, beside=beside), per_predicate(deleted, beside=beside)
+        return per_predicate(inserted, beside, show), per_predicate(deleted, beside, show)
 
     def to_dict(self, most: int | None = None) -> dict[str, object]:
         """Return plain values for JSON, with at most `most` inserted and deleted facts; all if not given."""

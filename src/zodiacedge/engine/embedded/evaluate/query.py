@@ -6,6 +6,7 @@ joins with, so a prepared query is planned as any other, and its plan starts fro
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,10 @@ _GIVEN = "values given to a query"
 _MOST_TERMS = 10_000
 
 
+class _EnoughRowsError(Exception):
+    """The rule machine has derived as many rows as the query asks for."""
+
+
 class EmbeddedQuery:
     """A resolved query on one state."""
 
@@ -44,6 +49,7 @@ class EmbeddedQuery:
         self._settings = settings
         self._parameters = parameters
         self._span = query.span
+        self._limit = query.limit
         self._meter = Meter(settings.limits)
         body = query.body
         if parameters:
@@ -69,7 +75,8 @@ class EmbeddedQuery:
         encode = self._store.dictionary.encode
         if self._parameters:
             self._given.rows[0] = [encode(values[v]) for v in self._parameters]
-        self._run.run()
+        with suppress(_EnoughRowsError):
+            self._run.run()
         found = self._rows()
         if len(found) > 1:
             found.sort(key=lambda row: tuple(map(order_key, row)))
@@ -78,7 +85,7 @@ class EmbeddedQuery:
     def _rows(self) -> list[tuple[Term, ...]]:
         decode, terms = self._store.dictionary.decode, self._terms
         (table,) = self._run.segment.tables.values()
-        rows: list[list[int]] = table.rows.tolist()
+        rows: list[list[int]] = table.rows[: self._limit].tolist()
         for row in rows:
             for number in row:
                 if number not in terms:
@@ -91,3 +98,5 @@ class EmbeddedQuery:
     def _watch(self, rounds: int, facts: int) -> None:
         self._meter.look("", self._span)
         self._meter.count(facts, rounds, "", self._span)
+        if self._limit is not None and facts >= self._limit:
+            raise _EnoughRowsError

@@ -72,6 +72,6 @@ class DistributedQuery:
         new_terms = TermFiles(result.terms.parts[len(terms.parts) :])
         merged(workspace, new_terms, terms, self._settings.yield_point)
         relation = Relation(_ANSWERS, len(query.columns))
-        facts = Lookup(workspace, result.terms).facts(relation, result.contents.values())
+        facts = Lookup(workspace, result.terms).facts(relation, result.contents.values(), most=query.limit)
         answers = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(answers), result.dropped.get(""))
