@@ -21,7 +21,6 @@ from zodiacedge.engine.embedded.ingest.ntriples import reader
 from zodiacedge.engine.embedded.ingest.ntriples.reader import (
     TripleReader,
     group_triples,
-    read_ntriples,
     triple_batches,
 )
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
@@ -486,33 +485,23 @@ def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "f.nq.gz"
     path.write_bytes(gzip.compress(b"<a> <p> <b> <g> .\n" * 9)[:-9])
     with pytest.raises(LoadProblem, match="damaged"):
-        read_ntriples(path, Dictionary())
+        list(triple_batches(reading_of(path), Dictionary()))
 
 
-def test_a_file_is_read_at_once_with_a_report(tmp_path: Path) -> None:
+def test_labels_of_blank_nodes_get_the_prefix_of_their_file(tmp_path: Path) -> None:
     path = tmp_path / "f.nq"
     path.write_bytes(b"_:a <p> <b> <g> .\nbad\n<a> <p> <b> .\n" * 30)
     dictionary = Dictionary()
-    seen: list[BadLine] = []
-    triples, report = read_ntriples(
-        path, dictionary, blank_prefix="f1_", keep_bad_lines=3, on_bad_line=seen.append
-    )
+    one = reading_of(path, keep=3)
+    one.blank_prefix = "f1_"
+    (triples,) = triple_batches(one, dictionary)
     assert decoded(triples, dictionary)[:2] == [
         Fact("p", (BlankNode("f1_a"), IRI("b"))),
         Fact("p", (IRI("a"), IRI("b"))),
     ]
-    assert (report.facts, report.bad, len(report.bad_lines), len(seen)) == (60, 30, 3, 30)
-    assert report.files[0].format == "nq"
-    with pytest.raises(LoadProblem, match="30 bad lines"):
-        read_ntriples(path, dictionary, strict=True)
+    assert (len(triples), one.bad, len(one.findings.kept)) == (60, 30, 3)
     path.write_bytes(b"")
-    assert len(read_ntriples(path, dictionary)[0]) == 0
-
-
-def test_other_formats_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "f.ttl").write_bytes(b"")
-    with pytest.raises(LoadProblem, match="no file of N-Triples"):
-        read_ntriples(tmp_path / "f.ttl", Dictionary())
+    assert not list(triple_batches(reading_of(path), dictionary))
 
 
 # -- Without a compiler

@@ -86,12 +86,7 @@ class EmbeddedState:
             yield store.predicate(relation), self._listed(relation, parts)
 
     def _listed(self, relation: Relation, parts: list[Ids]) -> Iterator[Fact]:
-        rows = parts[0]
-        if len(parts) > 1:
-            union = Table(relation.arity)
-            for part in parts:
-                union.insert(part)
-            rows = union.rows
+        rows = parts[0] if len(parts) == 1 else Table.union(relation.arity, parts).rows
         for start in range(0, len(rows), _TOGETHER):
             yield from self.store.facts_of(relation, rows[start : start + _TOGETHER])
 

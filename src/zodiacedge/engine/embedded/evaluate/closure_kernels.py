@@ -35,6 +35,16 @@ def write_pair(rows: int, at: int, first: int, second: int, back: int) -> None:
 
 
 @kernel
+def enqueue(seen: int, queue: int, behind: int, node: int, stamp: int) -> int:
+    """Append a node to a queue of that many nodes, unless it was seen; return the number of nodes then."""
+    if load32(seen, node) == stamp:
+        return behind
+    store32(seen, node, stamp)
+    store32(queue, behind, node)
+    return behind + 1
+
+
+@kernel
 def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
     """Write, for each source, what one further step leads to from where it gets; return the next source.
 
@@ -58,10 +68,7 @@ def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
         behind = 0
         for n in range(load32(first_starts, source), load32(first_starts, source + 1)):
             node = load32(first_targets, n)
-            if load32(seen, node) != stamp:
-                store32(seen, node, stamp)
-                store32(queue, behind, node)
-                behind += 1
+            behind = enqueue(seen, queue, behind, node, stamp)
         ahead = 0
         while ahead < behind:
             node = load32(queue, ahead)
@@ -72,10 +79,7 @@ def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
                     store32(written, other, stamp)
                     write_pair(rows, at, load32(names, source), load32(names, other), back)
                     at += 1
-                    if load32(seen, other) != stamp:
-                        store32(seen, other, stamp)
-                        store32(queue, behind, other)
-                        behind += 1
+                    behind = enqueue(seen, queue, behind, other, stamp)
         source += 1
     put(frame, _WRITTEN, at - count)
     return source
@@ -217,10 +221,8 @@ def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int)
             node = load32(targets, n)
             if node == source:
                 loop = True
-            elif load32(seen, node) != stamp:
-                store32(seen, node, stamp)
-                store32(queue, behind, node)
-                behind += 1
+            else:
+                behind = enqueue(seen, queue, behind, node, stamp)
         direct = behind
         ahead = 0
         while ahead < behind:
@@ -234,10 +236,7 @@ def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int)
                 else:
                     # From itself or from another node than the source: something lies between.
                     store32(between, other, stamp)
-                    if load32(seen, other) != stamp:
-                        store32(seen, other, stamp)
-                        store32(queue, behind, other)
-                        behind += 1
+                    behind = enqueue(seen, queue, behind, other, stamp)
         for n in range(behind):
             node = load32(queue, n)
             if (

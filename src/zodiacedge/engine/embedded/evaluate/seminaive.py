@@ -342,12 +342,9 @@ class NodeEvaluation:
         self._note(key, self._rules[key], assembly.errors(0))
         rows, count, example = fold_rows(self._store, aggregate, bindings.rows, self._registry)
         if count:
-            before, first = self._errors.get(key, (0, example))
-            self._errors[key] = (before + count, min(first, example))
+            self._add_errors(key, count, example)
         self._aggregate_errors = dict(self._errors)
-        table = Table(rows.shape[1])
-        table.append_distinct(rows)
-        return table
+        return Table.of(rows)
 
     def _run(self, assembly: Assembly, frame: Frame, own: Sequence[Table]) -> int:
         def watch(rounds: int) -> None:
@@ -364,7 +361,9 @@ class NodeEvaluation:
         if not count:
             return
         binding = {v: self._store.dictionary.decode(n) for v, n in registers.items() if n >= 0}
-        example = _example(rule, binding, self._registry)
+        self._add_errors(key, count, _example(rule, binding, self._registry))
+
+    def _add_errors(self, key: str, count: int, example: str) -> None:
         before, first = self._errors.get(key, (0, example))
         self._errors[key] = (before + count, min(first, example))
 

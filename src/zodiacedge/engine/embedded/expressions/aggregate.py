@@ -7,14 +7,13 @@ computes all other groups, and those that might overflow.
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cache
 from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.embedded.expressions.host_functions import arrow_column
+from zodiacedge.engine.embedded.expressions.host_functions import TYPE_OF_KIND, arrow_column
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.counting_sort import sorted_positions
 from zodiacedge.engine.registry import Registry
@@ -40,15 +39,6 @@ if TYPE_CHECKING:
 
 _NO_RESULT = -1
 _SAFE_SUM = 2**62
-# Kinds whose payloads have the order of their values, with their Arrow type.
-_COLUMNS = {
-    L.K_INTEGER: int,
-    L.K_DECIMAL: float,
-    L.K_DOUBLE: float,
-    L.K_FLOAT: float,
-    L.K_BOOLEAN: bool,
-    L.K_MOMENT: datetime,
-}
 
 
 def fold_rows(
@@ -252,8 +242,9 @@ def _group_folder(dictionary: Dictionary, step: Fold, registry: Registry) -> Cal
 
     def by_array(group: Ids) -> Term:
         kinds = dictionary.kinds[group]
-        kind = _COLUMNS.get(int(kinds[0]))
-        if kind is None or (kinds != kinds[0]).any():
+        kind = TYPE_OF_KIND.get(int(kinds[0]))
+        # The payload of a text has not the order of its value.
+        if kind in {None, str} or (kinds != kinds[0]).any():
             return by_definition(group)
         return fold_array(registered, _ordered_column(dictionary, group, kind))
 

@@ -41,7 +41,7 @@ _WORTH_COLUMNS = 256
 _NO_VALUE = -1
 
 # The Python type of the terms of a kind; other kinds have no Arrow type.
-_ARROW = {
+TYPE_OF_KIND = {
     L.K_IRI: str,
     L.K_STRING: str,
     L.K_INTEGER: int,
@@ -53,7 +53,7 @@ _ARROW = {
 }
 _TYPES = (None, str, int, float, bool, datetime)
 # For each kind, the position of its type in `_TYPES`.
-_TYPE_OF_KIND = np.array([_TYPES.index(_ARROW.get(kind)) for kind in range(L.K_MOMENT + 1)], np.int64)
+_TYPE_NUMBERS = np.array([_TYPES.index(TYPE_OF_KIND.get(kind)) for kind in range(L.K_MOMENT + 1)], np.int64)
 
 
 class HostFunction:
@@ -150,7 +150,7 @@ def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
 def _in_batches(function: Function, args: Ids, dictionary: Dictionary) -> Ids:
     """Call a vectorised function with batches of rows whose arguments are of the same types."""
     results = np.full(len(args), _NO_VALUE, np.int32)
-    types = _TYPE_OF_KIND[dictionary.kinds[args]]
+    types = _TYPE_NUMBERS[dictionary.kinds[args]]
     groups = np.zeros(len(args), np.int64)
     for column in types.T:
         groups = np.unique(groups * len(_TYPES) + column, return_inverse=True)[1]

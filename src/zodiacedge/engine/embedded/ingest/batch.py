@@ -73,7 +73,7 @@ class EmbeddedBatch:
             if isinstance(batch, list):
                 self.add(batch)
             else:
-                self._add_triples(batch)
+                self.add_triples(batch)
 
     def _read(self, reading: FileReading) -> Iterator[list[Fact] | Ids]:
         if reading.source.format in {Format.NTRIPLES, Format.NQUADS}:
@@ -82,7 +82,8 @@ class EmbeddedBatch:
             return triple_batches(reading, self.store.dictionary)
         return fact_batches(reading)
 
-    def _add_triples(self, triples: Ids) -> None:
+    def add_triples(self, triples: Ids) -> None:
+        """Add triples as rows of subject, predicate and object."""
         from zodiacedge.engine.embedded.ingest.ntriples.reader import group_triples  # noqa: PLC0415 - many kernels
 
         dictionary = self.store.dictionary
@@ -194,9 +195,7 @@ class EmbeddedFactDelta:
         """Return the explicit rows that are not deleted."""
         if relation not in self.deleted:
             return rows
-        deleted = Table(relation.arity)
-        deleted.insert(self.deleted[relation])
-        return deleted.filter(rows, present=False)
+        return Table.of(self.deleted[relation]).filter(rows, present=False)
 
 
 def _filtered(segment: Segment, other: Segment, *, present: bool) -> Iterator[tuple[Relation, Ids]]:

@@ -19,3 +19,9 @@ def mix(hashed: int, word: int) -> int:
 def slot_of(hashed: int, slots: int) -> int:
     """Return the home slot of a hash, where probing starts; the number of slots is arbitrary."""
     return ((hashed >> 31) * slots) >> 32
+
+
+@kernel
+def next_slot(slot: int, slots: int) -> int:
+    """Return the slot that is probed after another."""
+    return slot + 1 if slot + 1 < slots else 0

@@ -213,60 +213,23 @@ elif COMPILED:
 
         return types.void(types.int64, types.int64), code
 
-    @intrinsic
-    def as_double(typing: Any, bits: Any) -> Any:
-        """Read 64 bits as a double."""
-        del typing, bits
+    def _instruction(emit: Callable[..., Any], signature: Any) -> Any:
+        """Return an intrinsic of one or two arguments that is a few instructions."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             del context, signature
-            return builder.bitcast(args[0], ir.DoubleType())
+            return emit(builder, *args)
 
-        return types.float64(types.int64), code
+        # Numba reads the number of arguments from the function's own.
+        if len(signature.args) == 1:
+            return intrinsic(lambda typing, first: (signature, code))  # noqa: ARG005
+        return intrinsic(lambda typing, first, second: (signature, code))  # noqa: ARG005
 
-    @intrinsic
-    def as_bits(typing: Any, value: Any) -> Any:
-        """Read a double as 64 bits."""
-        del typing, value
+    def _multiply63(builder: Any, first: Any, second: Any) -> Any:
+        return builder.and_(builder.mul(first, second), ir.Constant(ir.IntType(64), WORD_MASK))
 
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del context, signature
-            return builder.bitcast(args[0], ir.IntType(64))
-
-        return types.int64(types.float64), code
-
-    @intrinsic
-    def multiply63(typing: Any, first: Any, second: Any) -> Any:
-        """Multiply and keep the lower 63 bits. Numba's own product must not overflow."""
-        del typing, first, second
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del context, signature
-            return builder.and_(builder.mul(args[0], args[1]), ir.Constant(ir.IntType(64), WORD_MASK))
-
-        return types.int64(types.int64, types.int64), code
-
-    @intrinsic
-    def lowest_bit(typing: Any, word: Any) -> Any:
-        """Return the position of the lowest set bit; the word is not 0."""
-        del typing, word
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del context, signature
-            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-        return types.int64(types.int64), code
-
-    @intrinsic
-    def count_bits(typing: Any, word: Any) -> Any:
-        """Count the set bits."""
-        del typing, word
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del context, signature
-            return builder.ctpop(args[0])
-
-        return types.int64(types.int64), code
+    def _lowest_bit(builder: Any, word: Any) -> Any:
+        return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
 
     @kernel
     def power(first: float, second: float) -> float:
@@ -280,6 +243,11 @@ elif COMPILED:
 
     load8, load32, load64 = _loader(8), _loader(32), _loader(64)
     store8, store32, store64 = _storer(8), _storer(32), _storer(64)
+    as_double = _instruction(lambda b, bits: b.bitcast(bits, ir.DoubleType()), types.float64(types.int64))
+    as_bits = _instruction(lambda b, value: b.bitcast(value, ir.IntType(64)), types.int64(types.float64))
+    multiply63 = _instruction(_multiply63, types.int64(types.int64, types.int64))
+    lowest_bit = _instruction(_lowest_bit, types.int64(types.int64))
+    count_bits = _instruction(lambda b, word: b.ctpop(word), types.int64(types.int64))
 else:
 
     def kernel(function: _Kernel) -> _Kernel:

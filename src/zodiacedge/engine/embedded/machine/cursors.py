@@ -44,12 +44,12 @@ def fill_key(key: int, spec: int, at: int, arity: int, registers: int) -> None:
 
 
 @kernel
-def open_source(sources: int, source: int, key: int, low: int, high: int) -> int:
+def open_source(source: int, key: int, low: int, high: int) -> int:
     """Return the first row on the access path of a source, or -1."""
-    table = get(sources, source + L.S_TABLE)
-    access = get(sources, source + L.S_ACCESS)
+    table = get(source, L.S_TABLE)
+    access = get(source, L.S_ACCESS)
     if access == L.BY_INDEX:
-        return find_chain(table, get(sources, source + L.S_INDEX), key)
+        return find_chain(table, get(source, L.S_INDEX), key)
     if access == L.BY_ROW:
         row = find_row(table, key)
         return row if low <= row < high else -1
@@ -61,39 +61,41 @@ def open_source(sources: int, source: int, key: int, low: int, high: int) -> int
 
 
 @kernel
-def next_row(sources: int, source: int, row: int, high: int) -> int:
-    """Return the next row on the access path of a source, or -1."""
-    access = get(sources, source + L.S_ACCESS)
+def chain_of(source: int) -> int:
+    """Return the address of the chains on the access path of a source, if its access is `BY_INDEX`."""
+    here = get(source, L.S_TABLE) + 8 * (L.T_FIRST_INDEX + get(source, L.S_INDEX) * L.INDEX_WORDS)
+    return get(here, L.I_NEXT)
+
+
+@kernel
+def row_after(access: int, chain: int, row: int, high: int) -> int:
+    """Return the next row on an access path, or -1."""
     if access == L.BY_INDEX:
-        table = get(sources, source + L.S_TABLE)
-        here = table + 8 * (L.T_FIRST_INDEX + get(sources, source + L.S_INDEX) * L.INDEX_WORDS)
-        return load32(get(here, L.I_NEXT), row)
+        return load32(chain, row)
     if access >= L.BY_ROW:
         return -1
     return row + 1 if row + 1 < high else -1
 
 
 @kernel
-def match_row(
-    sources: int,
-    source: int,
-    row: int,
-    spec: int,
-    at: int,
-    arity: int,
-    registers: int,
-) -> bool:
+def next_row(source: int, row: int, high: int) -> int:
+    """Return the next row on the access path of a source, or -1."""
+    return row_after(get(source, L.S_ACCESS), chain_of(source), row, high)
+
+
+@kernel
+def match_row(source: int, row: int, spec: int, at: int, arity: int, registers: int) -> bool:
     """Whether a row matches an atom; its free columns are written to registers."""
-    table = get(sources, source + L.S_TABLE)
+    table = get(source, L.S_TABLE)
     width = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
-    checked = get(sources, source + L.S_MASK)
+    checked = get(source, L.S_MASK)
     for column in range(arity):
         if has_column(checked, column):
             continue
         here = at + column * L.SPEC_WORDS
         mode = get(spec, here)
-        value = load32(rows, row * width + column) if column < width else get(sources, source + L.S_CLASS)
+        value = load32(rows, row * width + column) if column < width else get(source, L.S_CLASS)
         if mode == L.MODE_OUT:
             put(registers, get(spec, here + 1), value)
         elif mode == L.MODE_REGISTER:
@@ -105,22 +107,21 @@ def match_row(
 
 
 @kernel
-def is_excluded(sources: int, source: int, row: int, excluded: int, arity: int, probe: int) -> bool:
+def is_excluded(frame: int, source: int, row: int, arity: int) -> bool:
     """Whether a row is also in one of the tables whose rows the source excludes."""
-    count = get(sources, source + L.S_EXCLUDED_COUNT)
+    count = get(source, L.S_EXCLUDED_COUNT)
     if not count:
         return False
-    table = get(sources, source + L.S_TABLE)
+    excluded = get(frame, L.F_EXCLUDED)
+    probe = get(frame, L.F_SCRATCH) + 8 * L.MOST_COLUMNS
+    table = get(source, L.S_TABLE)
     width = get(table, L.T_ARITY)
     rows = get(table, L.T_ROWS)
     for column in range(arity):
-        put(
-            probe,
-            column,
-            load32(rows, row * width + column) if column < width else get(sources, source + L.S_CLASS),
-        )
+        value = load32(rows, row * width + column) if column < width else get(source, L.S_CLASS)
+        put(probe, column, value)
     for n in range(count):
-        here = get(sources, source + L.S_EXCLUDED) + n * L.EXCLUDED_WORDS
+        here = get(source, L.S_EXCLUDED) + n * L.EXCLUDED_WORDS
         other = get(excluded, here)
         if get(other, L.T_ARITY) == arity:
             if (
@@ -135,19 +136,14 @@ def is_excluded(sources: int, source: int, row: int, excluded: int, arity: int, 
 
 
 @kernel
-def advance(
-    steps: int,
-    step: int,
-    spec: int,
-    sources: int,
-    excluded: int,
-    registers: int,
-    cursors: int,
-    cursor: int,
-    key: int,
-    probe: int,
-) -> bool:
+def advance(frame: int, step: int, cursor: int) -> bool:
     """Move an atom's cursor to its next match; return whether there is one."""
+    steps = get(frame, L.F_STEPS)
+    spec = get(frame, L.F_SPEC)
+    sources = get(frame, L.F_SOURCES)
+    registers = get(frame, L.F_REGISTERS)
+    cursors = get(frame, L.F_CURSORS)
+    key = get(frame, L.F_SCRATCH)
     arity = get(steps, step + L.P_ARITY)
     at = get(steps, step + L.P_SPEC)
     last = get(steps, step + L.P_SOURCES) + get(steps, step + L.P_SOURCE_COUNT)
@@ -158,25 +154,25 @@ def advance(
             number += 1
             if number >= last:
                 return False
-        source = number * L.SOURCE_WORDS
-        table = get(sources, source + L.S_TABLE)
-        low = range_low(table, get(sources, source + L.S_RANGE))
-        high = range_high(table, get(sources, source + L.S_RANGE))
+        source = sources + 8 * number * L.SOURCE_WORDS
+        table = get(source, L.S_TABLE)
+        low = range_low(table, get(source, L.S_RANGE))
+        high = range_high(table, get(source, L.S_RANGE))
         if row < 0:
             fill_key(key, spec, at, arity, registers)
-            row = open_source(sources, source, key, low, high)
+            row = open_source(source, key, low, high)
         else:
-            row = next_row(sources, source, row, high)
+            row = next_row(source, row, high)
         while row >= 0:
             if (
                 low <= row < high
-                and match_row(sources, source, row, spec, at, arity, registers)
-                and not is_excluded(sources, source, row, excluded, arity, probe)
+                and match_row(source, row, spec, at, arity, registers)
+                and not is_excluded(frame, source, row, arity)
             ):
                 put(cursors, cursor, number)
                 put(cursors, cursor + 1, row)
                 return True
-            row = next_row(sources, source, row, high)
+            row = next_row(source, row, high)
 
 
 @kernel
@@ -232,23 +228,10 @@ def advance_pairs(frame: int, step: int, cursor: int) -> bool:
         table = get(source, L.S_TABLE)
         low = range_low(table, get(source, L.S_RANGE))
         high = range_high(table, get(source, L.S_RANGE))
-        if fresh:
-            row = open_pairs(source, first, second, low, high)
-        else:
-            row = next_row(sources, number * L.SOURCE_WORDS, row, high)
+        row = open_pairs(source, first, second, low, high) if fresh else next_row(source, row, high)
         excluding = get(source, L.S_EXCLUDED_COUNT) > 0
         while row >= 0:
-            if low <= row < high and not (
-                excluding
-                and is_excluded(
-                    sources,
-                    number * L.SOURCE_WORDS,
-                    row,
-                    get(frame, L.F_EXCLUDED),
-                    2,
-                    get(frame, L.F_SCRATCH) + 8 * L.MOST_COLUMNS,
-                )
-            ):
+            if low <= row < high and not (excluding and is_excluded(frame, source, row, 2)):
                 rows = get(table, L.T_ROWS)
                 if get(spec, at) == L.MODE_OUT:
                     put(registers, get(spec, at + 1), load32(rows, 2 * row))
@@ -257,4 +240,4 @@ def advance_pairs(frame: int, step: int, cursor: int) -> bool:
                 put(cursors, cursor, number)
                 put(cursors, cursor + 1, row)
                 return True
-            row = next_row(sources, number * L.SOURCE_WORDS, row, high)
+            row = next_row(source, row, high)

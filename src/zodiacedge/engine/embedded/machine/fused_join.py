@@ -13,6 +13,7 @@ from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, store3
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 from zodiacedge.engine.embedded.machine.cursors import (
+    chain_of,
     fill_key,
     is_excluded,
     known_term,
@@ -21,6 +22,7 @@ from zodiacedge.engine.embedded.machine.cursors import (
     open_source,
     range_high,
     range_low,
+    row_after,
 )
 from zodiacedge.engine.embedded.storage.hash_index import set_pair_bit
 
@@ -60,9 +62,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     cursors = get(frame, L.F_CURSORS)
     out = get(frame, L.F_OUT)
     key = get(frame, L.F_SCRATCH)
-    probe = key + 8 * L.MOST_COLUMNS
-    plan = probe + 8 * L.MOST_COLUMNS
-    excluded = get(frame, L.F_EXCLUDED)
+    plan = key + 16 * L.MOST_COLUMNS
     dictionary = get(frame, L.F_DICTIONARY)
     kinds = get(dictionary, L.D_KINDS)
     stack = key + 8 * L.STACK
@@ -114,20 +114,19 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
             if number >= last:
                 written = -1
                 break
-        source = number * L.SOURCE_WORDS
-        table = get(sources, source + L.S_TABLE)
-        access = get(sources, source + L.S_ACCESS)
+        source = sources + 8 * number * L.SOURCE_WORDS
+        table = get(source, L.S_TABLE)
+        access = get(source, L.S_ACCESS)
         rows = get(table, L.T_ROWS)
-        low = range_low(table, get(sources, source + L.S_RANGE))
-        high = range_high(table, get(sources, source + L.S_RANGE))
+        low = range_low(table, get(source, L.S_RANGE))
+        high = range_high(table, get(source, L.S_RANGE))
         if row < 0:
             fill_key(key, spec, at, arity, registers)
-            row = open_source(sources, source, key, low, high)
+            row = open_source(source, key, low, high)
         else:
-            row = next_row(sources, source, row, high)
-        here = table + 8 * (L.T_FIRST_INDEX + get(sources, source + L.S_INDEX) * L.INDEX_WORDS)
-        following = get(here, L.I_NEXT)
-        excluding = get(sources, source + L.S_EXCLUDED_COUNT) > 0
+            row = next_row(source, row, high)
+        chain = chain_of(source)
+        excluding = get(source, L.S_EXCLUDED_COUNT) > 0
         while row >= 0 and filled < room and visited < L.MOST_VISITS:
             start = row * arity
             keep = low <= row < high
@@ -140,7 +139,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                     stack,
                 )
             if keep and excluding:
-                keep = not is_excluded(sources, source, row, excluded, arity, probe)
+                keep = not is_excluded(frame, source, row, arity)
             if keep:
                 derived += 1
                 if wide == 2:
@@ -160,12 +159,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                 filled += 1
             written = row
             visited += 1
-            if access == L.BY_INDEX:
-                row = load32(following, row)
-            elif access >= L.BY_ROW:
-                row = -1
-            else:
-                row = row + 1 if row + 1 < high else -1
+            row = row_after(access, chain, row, high)
         if row >= 0:
             break
     put(cursors, cursor, number)
@@ -217,10 +211,9 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
             second = known_term(spec, at + L.SPEC_WORDS, registers)
             row = open_pairs(source, first, second, low, high)
         else:
-            row = next_row(sources, number * L.SOURCE_WORDS, row, high)
+            row = next_row(source, row, high)
         rows = get(table, L.T_ROWS)
-        here = table + 8 * (L.T_FIRST_INDEX + get(source, L.S_INDEX) * L.INDEX_WORDS)
-        following = get(here, L.I_NEXT)
+        chain = chain_of(source)
         while row >= 0 and filled < room and visited < L.MOST_VISITS:
             if low <= row < high:
                 derived += 1
@@ -232,12 +225,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
                     filled += 1
             written = row
             visited += 1
-            if access == L.BY_INDEX:
-                row = load32(following, row)
-            elif access >= L.BY_ROW:
-                row = -1
-            else:
-                row = row + 1 if row + 1 < high else -1
+            row = row_after(access, chain, row, high)
         if row >= 0:
             row = written
             break

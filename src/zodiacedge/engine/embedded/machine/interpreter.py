@@ -67,12 +67,9 @@ def run_variant(frame: int, state: int, first: int) -> int:
     """Run a variant from the step in its state; return why it stopped."""
     steps = get(frame, L.F_STEPS)
     spec = get(frame, L.F_SPEC)
-    sources = get(frame, L.F_SOURCES)
-    excluded = get(frame, L.F_EXCLUDED)
     registers = get(frame, L.F_REGISTERS)
     cursors = get(frame, L.F_CURSORS)
     key = get(frame, L.F_SCRATCH)
-    probe = key + 8 * L.MOST_COLUMNS
     out = get(frame, L.F_OUT)
     dictionary = get(frame, L.F_DICTIONARY)
     budget = get(state, L.M_BUDGET)
@@ -121,11 +118,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 end = get(steps, step + L.P_SOURCES) + get(steps, step + L.P_SOURCE_COUNT)
                 if get(cursors, cursor) >= end:
                     depth -= 1
-            elif (
-                advance_pairs(frame, step, cursor)
-                if pairs
-                else advance(steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe)
-            ):
+            elif advance_pairs(frame, step, cursor) if pairs else advance(frame, step, cursor):
                 depth += 1
                 forward = 1
             else:
@@ -154,7 +147,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 continue
             put(cursors, cursor, get(steps, step + L.P_SOURCES) - 1)
             put(cursors, cursor + 1, -1)
-            if advance(steps, step, spec, sources, excluded, registers, cursors, cursor, key, probe):
+            if advance(frame, step, cursor):
                 depth -= 1
                 forward = 0
             else:

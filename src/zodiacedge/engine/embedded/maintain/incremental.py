@@ -25,7 +25,7 @@ from zodiacedge.engine.embedded.versions.draft import Delta, Draft, GaveUpError
 from zodiacedge.engine.embedded.versions.ownership import BEFORE, OUTSIDE, OUTSIDE_BEFORE, OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -177,7 +177,7 @@ class NodeChange:
             for lost in (True, False)
             for spot, given in self._changes(lost=lost, within=key)
         ]
-        groups = changed[0] if len(changed) == 1 else _distinct(changed, len(aggregate.groups))
+        groups = changed[0] if len(changed) == 1 else Table.union(len(aggregate.groups), changed).rows
         if not len(groups):
             return
         given = [(groups, NO_CLASS)]
@@ -251,11 +251,3 @@ def _classified(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids, Ids]:
         rows[outside & ~before],
         rows[own & ~outside & (marks & OUTSIDE_BEFORE != 0)],
     )
-
-
-def _distinct(pieces: Iterable[Ids], arity: int) -> Ids:
-    """Return all rows of several arrays, each once."""
-    union_of_all = Table(arity)
-    for rows in pieces:
-        union_of_all.insert(rows)
-    return union_of_all.rows

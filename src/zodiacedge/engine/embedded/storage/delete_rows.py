@@ -8,11 +8,11 @@ deletion on.
 from __future__ import annotations
 
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.kernels.hashing import slot_of
+from zodiacedge.engine.embedded.kernels.hashing import next_slot, slot_of
 from zodiacedge.engine.embedded.kernels.jit import kernel, load32, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.storage.hash_index import find_row, hash_row
+from zodiacedge.engine.embedded.storage.hash_index import find_given, hash_row, prefetch_end
 
 
 @kernel
@@ -20,9 +20,7 @@ def find_slot(slots: int, size: int, rows: int, arity: int, mask: int, row: int)
     """Return the slot that holds a row, of a hash set or as the head of a chain."""
     slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
     while load32(slots, slot) != row + 1:
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
     return slot
 
 
@@ -31,9 +29,7 @@ def free_slot(slots: int, size: int, rows: int, arity: int, mask: int, hole: int
     """Free a slot, and shift back the entries that probing would no longer reach across it."""
     slot = hole
     while True:
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
         entry = load32(slots, slot)
         if not entry:
             break
@@ -125,10 +121,9 @@ def delete_rows(table: int, given: int, total: int, key: int) -> None:
     slots = get(table, L.T_SLOTS)
     size = get(table, L.T_SLOT_COUNT)
     whole = L.WHOLE
+    far = prefetch_end(table, total)
     for n in range(total):
-        for column in range(arity):
-            put(key, column, load32(given, n * arity + column))
-        row = find_row(table, key)
+        row = find_given(table, given, n, far, key)
         if row < 0:
             continue
         for index in range(get(table, L.T_INDEXES)):

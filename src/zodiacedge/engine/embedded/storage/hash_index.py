@@ -8,15 +8,8 @@ first row of a chain of rows with equal keys. `table` is the address of a table'
 from __future__ import annotations
 
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.kernels.hashing import mix, slot_of
-from zodiacedge.engine.embedded.kernels.jit import (
-    kernel,
-    load8,
-    load32,
-    prefetch32,
-    store8,
-    store32,
-)
+from zodiacedge.engine.embedded.kernels.hashing import mix, next_slot, slot_of
+from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, prefetch32, store8, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
@@ -76,9 +69,7 @@ def find_row(table: int, key: int) -> int:
             return -1 - slot
         if same_columns(rows, row * arity, key, arity, whole):
             return row
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
 
 
 @kernel
@@ -94,9 +85,7 @@ def find_pair(table: int, first: int, second: int) -> int:
             return -1 - slot
         if load32(rows, 2 * row) == first and load32(rows, 2 * row + 1) == second:
             return row
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
 
 
 @kernel
@@ -112,9 +101,7 @@ def find_pair_chain(chains: int, rows: int, column: int, term: int) -> int:
         row = load32(heads, slot) - 1
         if row < 0 or load32(rows, 2 * row + column) == term:
             return row
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
 
 
 @kernel
@@ -131,9 +118,7 @@ def find_chain(table: int, index: int, key: int) -> int:
         row = load32(heads, slot) - 1
         if row < 0 or same_columns(rows, row * arity, key, arity, mask):
             return row
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
 
 
 @kernel
@@ -187,9 +172,7 @@ def link_row(table: int, index: int, row: int) -> None:
             break
         if same_rows(rows, first, row, arity, mask):
             break
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
     store32(heads, slot, row + 1)
     store32(following, row, first)
     if previous:
@@ -268,6 +251,17 @@ def prefetch_slot(table: int, given: int, n: int) -> None:
 
 
 @kernel
+def find_given(table: int, given: int, n: int, far: int, key: int) -> int:
+    """Return what `find_row` finds for a given row, which is copied to `key`; `far` is a `prefetch_end`."""
+    arity = get(table, L.T_ARITY)
+    if n < far:
+        prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
+    for column in range(arity):
+        put(key, column, load32(given, n * arity + column))
+    return find_row(table, key)
+
+
+@kernel
 def build_hash_set(table: int) -> None:
     """Enter all rows, which are distinct, into the empty slots of a hash set."""
     arity = get(table, L.T_ARITY)
@@ -282,9 +276,7 @@ def build_hash_set(table: int) -> None:
             prefetch_slot(table, rows, row + _PREFETCH_DISTANCE)
         slot = slot_of(hash_row(rows, row * arity, arity, whole), size)
         while load32(slots, slot):
-            slot += 1
-            if slot == size:
-                slot = 0
+            slot = next_slot(slot, size)
         store32(slots, slot, row + 1)
 
 
@@ -322,9 +314,7 @@ def rehash_heads(table: int, index: int, old: int, old_size: int) -> None:
         if row >= 0:
             slot = slot_of(hash_row(rows, row * arity, arity, mask), size)
             while load32(heads, slot):
-                slot += 1
-                if slot == size:
-                    slot = 0
+                slot = next_slot(slot, size)
             store32(heads, slot, row + 1)
 
 
@@ -389,9 +379,7 @@ def insert_pairs(table: int, given: int, total: int) -> None:
                 break
             if load32(rows, 2 * row) == first and load32(rows, 2 * row + 1) == second:
                 break
-            slot += 1
-            if slot == size:
-                slot = 0
+            slot = next_slot(slot, size)
     put(table, L.T_COUNT, count)
 
 
@@ -436,11 +424,7 @@ def filter_rows(table: int, given: int, total: int, present: bool, out: int, key
                 count += 1
         return count
     for n in range(total):
-        if n < far:
-            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
-        for column in range(arity):
-            put(key, column, load32(given, n * arity + column))
-        if (find_row(table, key) >= 0) == present:
+        if (find_given(table, given, n, far, key) >= 0) == present:
             if out:
                 for column in range(arity):
                     store32(out, count * arity + column, get(key, column))
@@ -449,30 +433,11 @@ def filter_rows(table: int, given: int, total: int, present: bool, out: int, key
 
 
 @kernel
-def contains_rows(table: int, given: int, total: int, out: int, key: int) -> None:
-    """Write a byte for each given row: whether it is in the table."""
-    arity = get(table, L.T_ARITY)
-    far = prefetch_end(table, total)
-    for n in range(total):
-        if n < far:
-            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
-        for column in range(arity):
-            put(key, column, load32(given, n * arity + column))
-        store8(out, n, 1 if find_row(table, key) >= 0 else 0)
-
-
-@kernel
 def locate_rows(table: int, given: int, total: int, out: int, key: int) -> None:
     """Write the position of each given row in the table, or -1."""
-    arity = get(table, L.T_ARITY)
     far = prefetch_end(table, total)
     for n in range(total):
-        if n < far:
-            prefetch_slot(table, given, n + _PREFETCH_DISTANCE)
-        for column in range(arity):
-            put(key, column, load32(given, n * arity + column))
-        row = find_row(table, key)
-        store32(out, n, row if row >= 0 else -1)
+        store32(out, n, max(find_given(table, given, n, far, key), -1))
 
 
 @kernel

@@ -39,11 +39,7 @@ def is_member(rows: Ids, others: Ids) -> Flags:
 
 def distinct(rows: Ids) -> Ids:
     """Return the distinct rows."""
-    if len(rows) <= 1:
-        return rows
-    table = Table(rows.shape[1])
-    table.insert(rows)
-    return table.rows
+    return rows if len(rows) <= 1 else Table.union(rows.shape[1], [rows]).rows
 
 
 def row_hashes(columns: Iterable[NDArray[np.integer]], rows: int, seed: int) -> NDArray[np.uint64]:

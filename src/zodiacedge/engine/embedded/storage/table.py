@@ -17,7 +17,6 @@ from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.storage.delete_rows import delete_rows, fill_previous
 from zodiacedge.engine.embedded.storage.hash_index import (
     build_hash_set,
-    contains_rows,
     count_pairs_by_run,
     fill_index,
     filter_rows,
@@ -29,7 +28,7 @@ from zodiacedge.engine.embedded.storage.hash_index import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -99,6 +98,14 @@ class Table:
         """Return a table of rows that are known to be distinct."""
         table = cls(rows.shape[1])
         table.append_distinct(rows)
+        return table
+
+    @classmethod
+    def union(cls, arity: int, pieces: Iterable[Ids]) -> Table:
+        """Return a table of the rows of several arrays, each row once."""
+        table = cls(arity)
+        for rows in pieces:
+            table.insert(rows)
         return table
 
     def __len__(self) -> int:
@@ -189,12 +196,7 @@ class Table:
 
     def mask(self, rows: Ids) -> Flags:
         """Return for each row whether it is in the table."""
-        flags = np.zeros(len(rows), np.int8)
-        if len(self) and len(rows):
-            self.ensure_hash_set()
-            given = _flat(rows)
-            contains_rows(self.at, MEMORY.address(given), len(rows), MEMORY.address(flags), SCRATCH.address)
-        return flags.view(np.bool_)
+        return np.asarray(self.positions(rows) >= 0)
 
     def positions(self, rows: Ids) -> Ids:
         """Return the position of each row in the table, or -1."""
@@ -469,10 +471,9 @@ def count_distinct(tables: Sequence[Table]) -> int:
     *smaller, largest = sorted(tables, key=len)
     if not smaller:
         return len(largest)
-    rest = smaller[0] if len(smaller) == 1 else Table(largest.arity)
+    rest = smaller[0]
     if len(smaller) > 1:
-        for table in smaller:
-            rest.insert(table.rows)
+        rest = Table.union(largest.arity, (table.rows for table in smaller))
     # If no hash set is built, the smaller side gets it.
     if largest.has_hash_set:
         common = largest.count_present(rest.rows)

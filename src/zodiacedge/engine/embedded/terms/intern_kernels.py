@@ -7,7 +7,7 @@ the end of the dictionary's arena. Callers check `has_room`, and make room with 
 from __future__ import annotations
 
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.kernels.hashing import mix, slot_of
+from zodiacedge.engine.embedded.kernels.hashing import mix, next_slot, slot_of
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, store8, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
@@ -79,9 +79,7 @@ def find_term(
                 text, get(payloads, number), base, start, length
             ):
                 return number
-        slot += 1
-        if slot == size:
-            slot = 0
+        slot = next_slot(slot, size)
 
 
 @kernel
@@ -191,7 +189,5 @@ def rehash_terms(dictionary: int) -> None:
             hashed = hash_bytes(kind, text, payload, load32(lengths, number))
         slot = slot_of(hashed, size)
         while load32(slots, slot):
-            slot += 1
-            if slot == size:
-                slot = 0
+            slot = next_slot(slot, size)
         store32(slots, slot, number + 1)

@@ -91,10 +91,7 @@ class ChangedRows:
                 for side in difference.changed_rows():
                     pieces += side
         if len(pieces) != 1:
-            union = Table(relation.arity)
-            for rows in pieces:
-                union.insert(rows)
-            pieces = [union.rows]
+            pieces = [Table.union(relation.arity, pieces).rows]
         self._pieces[relation] = pieces
         return pieces[0]
 

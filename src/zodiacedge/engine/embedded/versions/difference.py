@@ -120,9 +120,7 @@ class TableDifference:
         if not self._deleted:
             return SegmentChange(new, 0)
         # A table of its own: other threads may work with these.
-        old = Table(self._deleted[0].arity)
-        for table in self._deleted:
-            old.insert(table.rows)
+        old = Table.union(self._deleted[0].arity, (table.rows for table in self._deleted))
         common = sum(old.count_present(table.rows) for table in self._inserted)
         return SegmentChange(new - common, len(old) - common)
 
@@ -192,8 +190,7 @@ def _is_row_of(table: Table, rows: Ids) -> Flags:
     """Tell of each row whether a table holds it; the smaller of both gets a hash set."""
     if len(table) <= len(rows):
         return _copy(table).mask(rows)
-    wanted = Table(rows.shape[1])
-    wanted.insert(rows)
+    wanted = Table.union(rows.shape[1], [rows])
     if len(wanted) < len(rows):
         return _copy(table).mask(rows)
     present = np.zeros(len(rows), np.bool_)

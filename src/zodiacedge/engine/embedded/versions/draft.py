@@ -97,10 +97,7 @@ class Draft(ReadView):
         if found is not None:
             return found
         base = segment.tables.get(relation)
-        found = segment.overlays.get(relation)
-        if found is None or not found.is_clean(base):
-            found = segment.overlays[relation] = Overlay(base, relation.arity)
-        gains.tables[relation] = found
+        found = gains.tables[relation] = _clean_overlay(segment, relation, base, relation.arity)
         self._altered.setdefault(relation, []).append(found)
         if base is None:
             self._set_owners(relation, [*self.owners(relation), segment])
@@ -111,13 +108,9 @@ class Draft(ReadView):
         """Return what an aggregate's rows gain and lose."""
         gains = self._gains(segment)
         found = gains.aggregate_rows.get(key)
-        if found is not None:
-            return found
-        base = segment.aggregate_rows[key]
-        found = segment.overlays.get(key)
-        if found is None or not found.is_clean(base):
-            found = segment.overlays[key] = Overlay(base, base.arity)
-        gains.aggregate_rows[key] = found
+        if found is None:
+            base = segment.aggregate_rows[key]
+            found = gains.aggregate_rows[key] = _clean_overlay(segment, key, base, base.arity)
         return found
 
     def forget(self, segment: Segment) -> None:
@@ -280,3 +273,11 @@ class Draft(ReadView):
                 if overlay.base is None or not overlay.empty():
                     gains.segment.overlays.pop(name, None)
         self._in_use.clear()
+
+
+def _clean_overlay(segment: Segment, name: Relation | str, base: Table | None, arity: int) -> Overlay:
+    """Return an empty overlay of a table: that of the last change, if it was left clean."""
+    found = segment.overlays.get(name)
+    if found is None or not found.is_clean(base):
+        found = segment.overlays[name] = Overlay(base, arity)
+    return found

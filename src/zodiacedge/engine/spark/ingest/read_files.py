@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import pyarrow as pa
 
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
-from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
+from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader
 from zodiacedge.engine.embedded.storage.database import Database
-from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.spark.ingest.batch import BatchFiles, write_tables
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_batches
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
@@ -28,7 +27,6 @@ from zodiacedge.io.read import fact_batches
 from zodiacedge.io.report import BadLine, Findings
 from zodiacedge.io.sources import Format, SourceFile
 from zodiacedge.io.streams import BLOCK, ByteCounter, open_source
-from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -257,14 +255,7 @@ class _LineReader:
 
     def _take(self) -> int:
         triples = self._reader.take()
-        dictionary = self._batch.store.dictionary
-        groups = group_triples(triples, dictionary)
-        for name, rows in groups.predicates.items():
-            predicate = dictionary.decode(name)
-            if isinstance(predicate, IRI):
-                self._batch.add_rows(TableName(predicate.value, 2), rows)
-        for name, rows in groups.classes.items():
-            self._batch.add_rows(TableName.of_class(name), rows)
+        self._batch.add_triples(triples)
         return len(triples)
 
 

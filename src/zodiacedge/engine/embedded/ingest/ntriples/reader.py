@@ -1,17 +1,15 @@
 """N-Triples and N-Quads, read straight into the dictionary by our own compiled parser.
 
 `TripleReader` takes bytes as they come and gives triples of term ids; `group_triples` sorts them into
-the rows of tables; `triple_batches` and `read_ntriples` read a file, compressed or not. What is accepted,
-what a bad line is and what a term means agree with `io.rdf`, which reads all other RDF; only the words
-of a reason may differ. Rows are not made distinct here: tables do that.
+the rows of tables; `triple_batches` reads a file, compressed or not. What is accepted, what a bad line is and
+what a term means agree with `io.rdf`, which reads all other RDF; only the words of a reason may differ. Rows
+are not made distinct here: tables do that.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,21 +29,21 @@ from zodiacedge.engine.embedded.ingest.ntriples.scan import read_lines
 from zodiacedge.engine.embedded.ingest.ntriples.scan_line import CLASSES
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
-from zodiacedge.io.formats.lines import BOM, FileReading, ReadOptions
-from zodiacedge.io.problems import problem, reading
-from zodiacedge.io.report import BadLine, FileReport, Findings, LoadReport, excerpt, strict_problem
-from zodiacedge.io.sources import Format, expand
+from zodiacedge.io.formats.lines import BOM
+from zodiacedge.io.problems import reading
+from zodiacedge.io.report import BadLine, Findings, excerpt
+from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import BLOCK, open_source
 from zodiacedge.terms import IRI, RDF_TYPE, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from os import PathLike
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.io.formats.lines import FileReading
 
 
 # Bytes that a kernel call reads at most, unless a single line is longer.
@@ -321,35 +319,3 @@ def triple_batches(one: FileReading, dictionary: Dictionary) -> Iterator[Ids]:
     one.bad = before + reader.bad_count
     if len(reader):
         yield reader.take()
-
-
-def read_ntriples(
-    path: str | PathLike[str],
-    dictionary: Dictionary,
-    *,
-    blank_prefix: str = "",
-    strict: bool = False,
-    keep_bad_lines: int = 20,
-    on_bad_line: Callable[[BadLine], None] | None = None,
-) -> tuple[Ids, LoadReport]:
-    """Return the triples of a file, and what the load found: `io.read_all` for ids.
-
-    Args:
-        path: The file; its extension says whether it holds quads and how it is compressed.
-        dictionary: Where the terms go.
-        blank_prefix: What goes before each label of a blank node.
-        strict: Whether bad lines are an error, raised when all of them are known.
-        keep_bad_lines: How many bad lines the report keeps; all are counted.
-        on_bad_line: Called for each bad line.
-    """
-    started = time.monotonic()
-    (source,) = expand([Path(path)])
-    if source.format not in {Format.NTRIPLES, Format.NQUADS}:
-        raise problem("I017", f"{path} is no file of N-Triples or N-Quads", "load it through io.read")
-    findings = Findings(keep_bad_lines, on_bad_line)
-    one = FileReading(source, ReadOptions(batch_size=sys.maxsize), findings, blank_prefix=blank_prefix)
-    triples = next(triple_batches(one, dictionary), np.zeros((0, 3), np.int32))
-    if strict and findings.total:
-        raise strict_problem(findings.total, findings.kept)
-    file = FileReport(str(source.path), source.format.value, len(triples), one.bad)
-    return triples, LoadReport((file,), tuple(findings.kept), time.monotonic() - started)
