@@ -278,6 +278,8 @@ def from_python(value: object) -> Term:
             reason = f"{value!r} is before the year 1 or after 9999 in UTC"
         case int() | float() | Decimal():
             reason = f"{value!r} is no 64-bit integer and no finite number"
+        case None:
+            reason = "None is not a term"
         case _:
             reason = f"a {type(value).__name__} is not a term"
     raise LoadProblem(

@@ -259,7 +259,9 @@ def test_columnar_files_are_read_packed_too(form: str, packed: str, tmp_path: Pa
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_number_that_is_none_is_a_bad_row(value: float) -> None:
-    with pytest.raises(LoadProblem, match=r"row 2: column x: (nan|inf) is not a finite number"):
+    with pytest.raises(
+        LoadProblem, match=r"I013: row 2 is no fact: column x: (nan|inf) is not a finite number"
+    ):
         facts_of_table(pa.table({"x": [1.0, value]}), "C")
 
 
@@ -300,7 +302,7 @@ def test_rows_of_python_values_are_facts() -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (("p", None), "a NoneType is not a term"),
+        (("p", None), "None is not a term"),
         (("p", 2**63), "no 64-bit integer"),
         (("p", float("nan")), "no finite number"),
         (("p", "\ud800"), "surrogate"),

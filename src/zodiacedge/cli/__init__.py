@@ -4,6 +4,7 @@
     app             the group of commands, exit codes, errors, plugins
     options         options that several commands share
     output          files that commands write
+    standard_input  standard input in place of a file
     rule_files      reads rule files into a program with diagnostics
     open_store      opens a store for a command, and shows its contents
     program_source  the program of rule files or of a store

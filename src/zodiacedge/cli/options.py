@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zodiacedge.cli.standard_input import facts_from
 from zodiacedge.engine.select import ALL_ENGINES, STORE_ENGINES
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ at_option = click.option(
 )
 message_option = click.option("-m", "--message", default="", help="A message for the log.")
 header_option = click.option("--header", is_flag=True, help="CSV and TSV files start with a line of names.")
+delimiter_option = click.option(
+    "--delimiter",
+    default="",
+    metavar="C",
+    callback=lambda _context, _parameter, given: "\t" if given == "\\t" else given,
+    help="The character between cells of CSV and TSV files, such as ';' or '\\t'.",
+)
 base_option = click.option(
     "--base", default="", metavar="IRI", help="The base of relative IRIs in Turtle and other RDF files."
 )
@@ -47,7 +55,11 @@ limit_option = click.option(
 )
 strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines and evaluation errors.")
 facts_option = click.option(
-    "--facts", multiple=True, metavar="FILE", help="Data: files, folders, globs, URIs, p=FILE."
+    "--facts",
+    multiple=True,
+    metavar="FILE",
+    callback=facts_from,
+    help="Data: files, folders, globs, URIs, p=FILE, p=- for standard input.",
 )
 
 

@@ -6,6 +6,7 @@ With data, or in a store, the program is evaluated and has numbers of facts. Che
 
 from __future__ import annotations
 
+import functools
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import at_option, facts_option
+from zodiacedge.cli.options import at_option, delimiter_option, facts_option, header_option
 from zodiacedge.cli.rule_files import is_store, read_rules
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.graph.draw.sketch import Details, FactCount
@@ -26,11 +27,21 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.options import EngineOptions
     from zodiacedge.cli.rule_files import CheckedProgram
+    from zodiacedge.cli.standard_input import Source
     from zodiacedge.graph import HyperGraph
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Rule
 
     Command = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Files of facts that rule files are evaluated on, and how to read the tables among them."""
+
+    files: tuple[Source, ...]
+    header: bool
+    delimiter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +64,25 @@ class ProgramSource:
 
 
 def source_arguments(function: Command) -> Command:
-    """Add the arguments of `open_source`: `programs`, `facts` and `at`."""
-    programs = click.argument("programs", nargs=-1, required=True, metavar="RULES...|STORE")
-    return programs(facts_option(at_option(function)))
+    """Add the arguments of `open_source`: `programs`, `data` and `at`."""
+
+    @click.argument("programs", nargs=-1, required=True, metavar="RULES...|STORE")
+    @facts_option
+    @header_option
+    @delimiter_option
+    @at_option
+    @functools.wraps(function)
+    def call(
+        *args: object, facts: tuple[Source, ...], header: bool, delimiter: str, **options: object
+    ) -> None:
+        function(*args, data=Data(facts, header, delimiter), **options)
+
+    return call
 
 
 @contextmanager
 def open_source(
-    console: Console, programs: Sequence[str], facts: Sequence[str], at: int | None, on: EngineOptions
+    console: Console, programs: Sequence[str], data: Data, at: int | None, on: EngineOptions
 ) -> Iterator[ProgramSource]:
     """Read rule files, with data to evaluate them on if given, or open a store for reading."""
     stores = [path for path in programs if is_store(path)]
@@ -72,7 +94,7 @@ def open_source(
             raise CheckProblem(checked.findings)
         console.findings(checked.findings)
         prefixes = {**DEFAULT_PREFIXES, **dict(checked.program.prefixes)}
-        kb = _evaluated(console, checked, facts, on) if facts else None
+        kb = _evaluated(console, checked, data, on) if data.files else None
         graph = kb.graph() if kb else checked.graph
         # In the order of the files, not of the graph.
         keys = sorted(graph.homes, key=lambda key: graph.rules.shapes[key].serial)
@@ -80,7 +102,7 @@ def open_source(
         return
     if len(programs) > 1:
         raise click.UsageError(f"{stores[0]} is a store: name it alone, or rule files only.")
-    if facts:
+    if data.files:
         raise click.UsageError(f"{stores[0]} is a store and has its own facts: leave out --facts.")
     with reading(console, stores[0], at, on) as stored:
         yield ProgramSource(stored.rules, stored.graph(), {**DEFAULT_PREFIXES, **stored.prefixes}, stored)
@@ -96,9 +118,7 @@ def details_of(kb: KnowledgeBase) -> Details:
     )
 
 
-def _evaluated(
-    console: Console, checked: CheckedProgram, facts: Sequence[str], on: EngineOptions
-) -> KnowledgeBase:
+def _evaluated(console: Console, checked: CheckedProgram, data: Data, on: EngineOptions) -> KnowledgeBase:
     with console.progress():
         kb = open_kb(
             engine=on.engine,
@@ -109,5 +129,6 @@ def _evaluated(
         )
         with kb.change() as change:
             change.add_program(checked.program)
-            change.load(*facts, progress=console.loading)
+            change.load(*data.files, header=data.header, delimiter=data.delimiter, progress=console.loading)
+    console.findings(change.loads[0].warnings)
     return kb

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zodiacedge.cli.standard_input import NAME, STANDARD_INPUT, take_standard_input
 from zodiacedge.errors import Diagnostic, LoadProblem, StratificationProblem
 from zodiacedge.graph import HyperGraph
+from zodiacedge.io.text import decoded, read_text
 from zodiacedge.language.ast import Program
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
@@ -54,11 +56,13 @@ def is_store(path: str) -> bool:
 
 
 def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFile, ...]:
-    """Return the files of paths, folders (by extension) and globs, each once, in order."""
-    files: dict[Path, None] = {}
+    """Return the files of paths, folders (by extension) and globs, each once, in order; `-` is stdin."""
+    files: dict[Path | None, None] = {}
     for path in paths:
-        files |= dict.fromkeys(_expanded(path, extension))
-    return tuple(TextFile(str(path), _text(path)) for path in files)
+        files |= dict.fromkeys([None] if path == STANDARD_INPUT else _expanded(path, extension))
+    return tuple(
+        _standard_input() if path is None else TextFile(str(path), read_text(path)) for path in files
+    )
 
 
 def read_rules(paths: Iterable[str]) -> CheckedProgram:
@@ -123,16 +127,8 @@ def _expanded(path: str, extension: str) -> list[Path]:
     raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise _problem(f"{path} cannot be read: {error.strerror or error}", "check its rights") from error
-    except UnicodeDecodeError as error:
-        raise _problem(
-            f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}",
-            "save it as UTF-8",
-        ) from error
+def _standard_input() -> TextFile:
+    return TextFile(NAME, decoded(take_standard_input().read(), NAME))
 
 
 def _problem(message: str, note: str) -> LoadProblem:

@@ -3,11 +3,13 @@
     problems    the diagnostics, I001 and following
     paths       local paths, and URIs of object stores and HDFS
     streams     byte streams, compressed or not
+    text        text files as a whole
     sources     the files of a load: paths, folders, globs, relation=path, formats by extension
     report      bad lines, counts, progress
     formats     one module per file format
     read        loads: files to batches of facts
     rows        facts from Python values
+    tables      facts from Arrow tables and data frames
     quarantine  files of bad lines
     names       file names for predicates
     ordered     external merge sort of rows
@@ -32,6 +34,8 @@ from zodiacedge.io.read import Load, read, read_all
 from zodiacedge.io.report import BadLine, FileReport, LoadProgress, LoadReport, ProgressCallback
 from zodiacedge.io.rows import facts_of_rows
 from zodiacedge.io.sources import Format, SourceFile, expand
+from zodiacedge.io.tables import facts_of_table, is_table, no_relation
+from zodiacedge.io.text import read_text
 from zodiacedge.io.write import rdf_lines, write_facts
 
 if TYPE_CHECKING:
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.language.ast import Fact
     from zodiacedge.terms import Term
 
 __all__ = [
@@ -60,26 +63,22 @@ __all__ = [
     "expand",
     "facts_of_rows",
     "facts_of_table",
+    "is_table",
     "json_cell",
+    "no_relation",
     "plain_cell",
     "quarantine",
     "rdf_lines",
     "read",
     "read_all",
     "read_cell",
+    "read_text",
     "staged_export",
     "table_of",
     "tsv_line",
     "write_cell",
     "write_facts",
 ]
-
-
-def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
-    """Return the facts of an Arrow table; raise if a row is not a fact."""
-    from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
-
-    return arrow.facts_of_table(table, relation)
 
 
 def table_of(rows: Sequence[Sequence[Term]], names: Sequence[str]) -> pa.Table:

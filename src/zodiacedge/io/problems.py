@@ -13,7 +13,8 @@ lines of a file are not problems but findings: see `report`.
     I008 damaged or truncated       I017 no such format or compression
     I009 RDF that does not parse    I018 not a base IRI
     I019 reading failed             I020 a predicates.json that is not ours
-    I021 a URI that cannot be read
+    I021 a URI that cannot be read  I022 not a delimiter
+    I023 a table without a relation
 """
 
 from __future__ import annotations

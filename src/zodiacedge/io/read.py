@@ -9,14 +9,14 @@ from typing import IO, TYPE_CHECKING, TypeVar
 
 from zodiacedge.io.formats.jsonl import read_jsonl
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
-from zodiacedge.io.formats.tabular import read_tabular
+from zodiacedge.io.formats.tabular import checked_delimiter, read_tabular
 from zodiacedge.io.problems import reading
 from zodiacedge.io.report import FileReport, Findings, LoadProgress, LoadReport, strict_problem
 from zodiacedge.io.sources import RDF_FORMATS, Format, SourceFile, expand
 from zodiacedge.io.streams import open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.io.report import BadLine, ProgressCallback
     from zodiacedge.language.ast import Fact
@@ -50,7 +50,8 @@ class Load:
     @property
     def report(self) -> LoadReport:
         """The report on the files read so far; complete when the iteration has ended."""
-        return LoadReport(tuple(self._reports), tuple(self._findings.kept), self._seconds)
+        findings = self._findings
+        return LoadReport(tuple(self._reports), tuple(findings.kept), self._seconds, tuple(findings.warnings))
 
     def __iter__(self) -> Iterator[list[Fact]]:
         """Yield the facts of all files, in batches, in the order of the files."""
@@ -71,7 +72,7 @@ class Load:
 
     def record(self, file: FileReading, facts: int, seconds: float) -> None:
         """Record a file that an engine with its own readers has read, in the order of the files."""
-        self._reports.append(FileReport(file.source.name, file.source.format.value, facts, file.bad))
+        self._reports.append(_file_report(file, facts))
         self._seconds = seconds
         done = sum(source.size for source in self.files[: len(self._reports)])
         total = sum(source.size for source in self.files)
@@ -99,7 +100,7 @@ class Load:
                     sum(sizes),
                     facts,
                 )
-            self._reports.append(FileReport(file.name, file.format.value, facts - before, file_reading.bad))
+            self._reports.append(_file_report(file_reading, facts - before))
             self._seconds = time.monotonic() - started
             self._report_progress(file, sum(sizes[: index + 1]), sum(sizes), facts)
         self.conclude()
@@ -115,6 +116,8 @@ def read(  # noqa: PLR0913 - each keyword is an option that users set alone
     header: bool = False,
     base: str = "",
     strict: bool = False,
+    delimiter: str = "",
+    prefixes: Mapping[str, str] | None = None,
     batch_size: int = 8192,
     keep_bad_lines: int = 20,
     progress: ProgressCallback | None = None,
@@ -127,6 +130,8 @@ def read(  # noqa: PLR0913 - each keyword is an option that users set alone
         header: Whether the first row of a CSV or TSV file names its columns.
         base: The base IRI of Turtle, TriG, RDF/XML and JSON-LD.
         strict: Whether bad lines are an error, raised at the end of the load.
+        delimiter: The character between the cells of CSV and TSV files, if not the comma and the tab.
+        prefixes: The prefixes that the relation of `relation=path` may have.
         batch_size: The approximate number of facts of a batch.
         keep_bad_lines: The number of bad lines in the report; all are counted.
         progress: Called after each batch and at the end of each file.
@@ -134,16 +139,26 @@ def read(  # noqa: PLR0913 - each keyword is an option that users set alone
     """
     all_specs = [specs] if isinstance(specs, (str, os.PathLike)) else list(specs)
     options = ReadOptions(
-        header=header, base=base, strict=strict, batch_size=batch_size, keep_bad_lines=keep_bad_lines
+        header=header,
+        base=base,
+        strict=strict,
+        delimiter=checked_delimiter(delimiter),
+        batch_size=batch_size,
+        keep_bad_lines=keep_bad_lines,
     )
-    return Load(expand(all_specs), options, progress, on_bad_line)
+    return Load(expand(all_specs, prefixes), options, progress, on_bad_line)
 
 
 def read_all(
-    specs: Spec | Iterable[Spec], *, header: bool = False, base: str = "", strict: bool = False
+    specs: Spec | Iterable[Spec],
+    *,
+    header: bool = False,
+    base: str = "",
+    strict: bool = False,
+    delimiter: str = "",
 ) -> tuple[list[Fact], LoadReport]:
     """Return all facts of files and the report: `read` without a stream."""
-    load = read(specs, header=header, base=base, strict=strict)
+    load = read(specs, header=header, base=base, strict=strict, delimiter=delimiter)
     facts = [fact for batch in load for fact in batch]
     return facts, load.report
 
@@ -165,6 +180,13 @@ def _reader(form: Format) -> Callable[[IO[bytes], FileReading], Iterator[list[Fa
 
         return read_columnar
     return read_jsonl if form is Format.JSONL else read_tabular
+
+
+def _file_report(file: FileReading, facts: int) -> FileReport:
+    source = file.source
+    # The lines of JSON name their predicates.
+    relation = "" if source.format is Format.JSONL else source.relation
+    return FileReport(source.name, source.format.value, facts, file.bad, relation)
 
 
 def _blank_prefixes(files: Sequence[SourceFile]) -> list[str]:

@@ -51,21 +51,23 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Counts of one file."""
+    """Counts of one file, and the relation of its rows if it is a table."""
 
     file: str
     format: str
     facts: int
     bad: int
+    relation: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return the counts as plain values for JSON."""
-        return {"file": self.file, "format": self.format, "facts": self.facts, "bad_lines": self.bad}
+        counts = {"file": self.file, "format": self.format, "facts": self.facts, "bad_lines": self.bad}
+        return counts | ({"relation": self.relation} if self.relation else {})
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """The report on a load: counts per file, and the first bad lines.
+    """The report on a load: counts per file, the first bad lines, and warnings of files.
 
     `facts` counts duplicates.
     """
@@ -73,6 +75,7 @@ class LoadReport:
     files: tuple[FileReport, ...] = ()
     bad_lines: tuple[BadLine, ...] = ()
     seconds: float = 0.0
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def facts(self) -> int:
@@ -92,6 +95,7 @@ class LoadReport:
             "seconds": self.seconds,
             "files": [f.to_dict() for f in self.files],
             "examples": [b.to_dict() for b in self.bad_lines],
+            "warnings": [w.to_dict() for w in self.warnings],
         }
 
 
@@ -115,12 +119,13 @@ class ProgressCallback(Protocol):
 
 @dataclass(slots=True)
 class Findings:
-    """Collector of bad lines: counts all, keeps the first ones, passes each to a callback."""
+    """Collector of warnings and bad lines: counts all, keeps the first ones, passes each to a callback."""
 
     keep: int = 20
     notify: Callable[[BadLine], None] | None = None
     total: int = 0
     kept: list[BadLine] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     def wanted(self, bad: int) -> int:
         """Return how many of the next bad lines must be passed to `add`; further ones are only counted."""

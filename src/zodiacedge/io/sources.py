@@ -9,7 +9,7 @@ import glob
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,10 +18,11 @@ from zodiacedge.errors import LoadProblem
 from zodiacedge.io.paths import AnyPath, glob_paths, is_uri, path_of
 from zodiacedge.io.problems import missing, problem, reading
 from zodiacedge.io.streams import COMPRESSIONS
-from zodiacedge.terms import iri
+from zodiacedge.language.names import checked_name, full_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 MANIFEST = "predicates.json"
 _IRI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -90,26 +91,31 @@ class SourceFile:
             return 0
 
 
-def expand(specs: Iterable[str | os.PathLike[str]]) -> tuple[SourceFile, ...]:
-    """Return the files of paths, URIs, folders, globs and `relation=path`, without duplicates."""
+@dataclass(frozen=True, slots=True)
+class NamedFile(os.PathLike[str]):
+    """A path with the relation of its rows and the user's name for it, such as a copy of standard input."""
+
+    path: Path
+    relation: str
+    shown: str
+
+    def __fspath__(self) -> str:
+        """Return the path."""
+        return str(self.path)
+
+
+def expand(
+    specs: Iterable[str | os.PathLike[str]], prefixes: Mapping[str, str] | None = None
+) -> tuple[SourceFile, ...]:
+    """Return the files of paths, URIs, folders, globs and `relation=path`, without duplicates.
+
+    A relation that is given may have a prefix. A file's name is a full name, as an export writes it.
+    """
     files: dict[tuple[str, str], SourceFile] = {}
     for spec in specs:
-        for file in _expand_spec(spec):
+        for file in _expand_spec(spec, prefixes or {}):
             files.setdefault((str(file.path), file.relation), file)
     return tuple(files.values())
-
-
-def relation_name(name: str) -> str:
-    """Return a relation's name without the brackets of an IRI; raise if it is not a valid name."""
-    bare = name[1:-1] if name.startswith("<") and name.endswith(">") else name
-    try:
-        return iri(bare).value
-    except LoadProblem as error:
-        raise problem(
-            "I006",
-            f"{bare!r} cannot be the name of a relation",
-            'a name holds no space and none of <>"{}|^`\\; give one as name=path',
-        ) from error
 
 
 def listed_files(folder: AnyPath) -> dict[str, tuple[str, int]]:
@@ -123,7 +129,7 @@ def listed_files(folder: AnyPath) -> dict[str, tuple[str, int]]:
     try:
         for entry in json.loads(data)["predicates"]:
             name, arity, file = entry["predicate"], entry["arity"], entry["file"]
-            listed[str(file)] = (relation_name(str(name)), int(arity))
+            listed[str(file)] = (checked_name(str(name)), int(arity))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise problem(
             "I020",
@@ -133,10 +139,14 @@ def listed_files(folder: AnyPath) -> dict[str, tuple[str, int]]:
     return listed
 
 
-def _expand_spec(spec: str | os.PathLike[str]) -> Iterator[SourceFile]:
+def _expand_spec(spec: str | os.PathLike[str], prefixes: Mapping[str, str]) -> Iterator[SourceFile]:
     text = os.fspath(spec)
     relation, path = ("", text) if isinstance(spec, os.PathLike) else _split(text)
-    name = relation_name(relation) if relation else ""
+    if isinstance(spec, NamedFile):
+        name = full_name(spec.relation, prefixes) if spec.relation else ""
+        yield replace(_file(spec.path, name, {}), shown=spec.shown)
+        return
+    name = full_name(relation, prefixes) if relation else ""
     with reading(path):
         location = path_of(path)
         if location.is_dir():
@@ -176,7 +186,7 @@ def _split(text: str) -> tuple[str, str]:
 def _folder(folder: AnyPath, relation: str) -> Iterator[SourceFile]:
     manifest = listed_files(folder)
     visible = [p for p in folder.iterdir() if p.name[0] not in "._" and p.is_file()]
-    files = sorted((p for p in visible if _by_extension(p)), key=lambda p: p.name)
+    files = sorted((p for p in visible if by_extension(p)), key=lambda p: p.name)
     if not files:
         raise problem(
             "I005",
@@ -188,7 +198,7 @@ def _folder(folder: AnyPath, relation: str) -> Iterator[SourceFile]:
 
 
 def _file(path: AnyPath, relation: str, manifest: Mapping[str, tuple[str, int]]) -> SourceFile:
-    known = _by_extension(path)
+    known = by_extension(path)
     if not known:
         raise problem(
             "I004",
@@ -208,18 +218,23 @@ def _file(path: AnyPath, relation: str, manifest: Mapping[str, tuple[str, int]])
         return SourceFile(path, form, compression, document=document)
     name, arity = (relation, None) if relation or not listed else listed
     # JSON lines name their predicates, so only a name given by the user must be valid.
-    name = name or (_valid_name(stem) if form is Format.JSONL else relation_name(stem))
+    name = name or (_valid_name(stem) if form is Format.JSONL else checked_name(stem))
     return SourceFile(path, form, compression, name, bool(relation), arity, document)
 
 
 def _valid_name(stem: str) -> str:
     try:
-        return relation_name(stem)
+        return checked_name(stem)
     except LoadProblem:
         return ""
 
 
-def _by_extension(path: AnyPath) -> tuple[Format, str, str] | None:
+def names_predicates(form: Format) -> bool:
+    """Whether files of a format name their predicates, so that they need no relation."""
+    return form in RDF_FORMATS or form is Format.JSONL
+
+
+def by_extension(path: AnyPath) -> tuple[Format, str, str] | None:
     """Return format, compression and decoded stem of a path, or None if its format is unknown."""
     stem, _, last = path.name.rpartition(".")
     compression = last.lower() if last.lower() in COMPRESSIONS else ""

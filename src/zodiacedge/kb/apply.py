@@ -56,7 +56,7 @@ def evaluate_change(
     delta = plan_rule_delta(program, change, host, fact_delta, before)
     uncommitted = before.maintain(delta.program.rules, delta.program.graph, fact_delta, settings)
     bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
-    warnings = (*delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
+    warnings = (*change.warnings, *delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
     report = ChangeReport(
         version,
         version + (not dry),

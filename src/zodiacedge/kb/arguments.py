@@ -1,11 +1,17 @@
-"""Checks of arguments before any work is done: paths, versions, times, messages, texts."""
+"""Checks of arguments before any work is done: paths, versions, times, messages, texts, relations."""
 
 from __future__ import annotations
 
 import os
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.language.names import full_name
+from zodiacedge.terms import IRI
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LONGEST = timedelta(days=36_500)
 
@@ -70,6 +76,15 @@ def given_text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise UsageProblem(Diagnostic("U013", f"expected a text, found {value!r}", "write it as a string"))
+
+
+def given_relation(value: object, prefixes: Mapping[str, str]) -> str:
+    """Return the full name of a relation, empty if none is given, or raise."""
+    if isinstance(value, IRI):
+        return full_name(f"<{value.value}>", prefixes)
+    if isinstance(value, str):
+        return full_name(value, prefixes) if value else ""
+    raise _wrong_type("the name of a relation", value, "write it as a string: relation='reading'")
 
 
 def in_memory() -> UsageProblem:

@@ -52,6 +52,8 @@ class Change:
     """More facts to delete, in the engine's own form."""
     atoms: tuple[Atom, ...] = field(default=(), compare=False)
     """The facts to insert that a program text contains, with their spans, for the messages."""
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
+    """The warnings of the files that were loaded, for the report."""
 
 
 @dataclass(frozen=True, slots=True)

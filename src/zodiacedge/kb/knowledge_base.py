@@ -31,10 +31,11 @@ from zodiacedge.kb.verify import Verification, verified
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import Variable, body_atoms
 from zodiacedge.language.checks import Host
+from zodiacedge.language.names import full_name
 from zodiacedge.language.printer import format_predicate
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
-from zodiacedge.terms import RDF_TYPE, from_python
+from zodiacedge.terms import IRI, RDF_TYPE, from_python
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from zodiacedge.kb.subscribe import Notice, Subscription
     from zodiacedge.kb.transaction import Facts
     from zodiacedge.language.ast import Fact, Predicate, Rule
-    from zodiacedge.terms import IRI
 
 
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
@@ -223,8 +223,8 @@ class KnowledgeBase:
         self,
         change: Change | None = None,
         *,
-        add_rules: str = "",
-        remove_rules: str = "",
+        add_rules: str | os.PathLike[str] = "",
+        remove_rules: str | os.PathLike[str] = "",
         add_facts: Facts | None = None,
         remove_facts: Facts | None = None,
     ) -> ChangeReport:
@@ -369,6 +369,10 @@ class KnowledgeBase:
         named = AggregateFunction(name or call.__name__, call, vectorised)
         self._register(self._settings.registry.with_fold(named))
         return call
+
+    def iri(self, name: str) -> IRI:
+        """Return the IRI of a name, with the prefixes of the knowledge base: `kb.iri("ex:wt1")`."""
+        return IRI(full_name(given_text(name), self._prefixes))
 
     def add_prefixes(self, prefixes: Iterable[tuple[str, str]]) -> None:
         """Add prefixes for later queries and changes."""

@@ -11,9 +11,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import Diagnostic, UsageProblem, nearest
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.language.ast import Predicate
-from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.language.names import is_named, spelled
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
@@ -55,18 +55,13 @@ class Subscription:
 
     def wants(self, predicate: Predicate) -> bool:
         """Return whether the subscription concerns a predicate."""
-        if self.name in _spellings(predicate):
+        if not self.name or is_named(predicate, self.name):
             return True
         # Members of a class are facts of the class and of rdf:type.
-        return predicate.arity == 1 and self.name in _ALL_CLASSES
+        return predicate.arity == 1 and is_named(_ALL_CLASSES, self.name)
 
 
-def _spellings(predicate: Predicate) -> set[str]:
-    name, arity = predicate
-    return {"", name, f"{name}/{arity}", f"<{name}>", f"<{name}>/{arity}"}
-
-
-_ALL_CLASSES = _spellings(Predicate(RDF_TYPE, 2))
+_ALL_CLASSES = Predicate(RDF_TYPE, 2)
 
 
 class Subscribers:
@@ -150,7 +145,7 @@ def predicate_name(given: object, prefixes: Mapping[str, str]) -> str:
     arity; or as a full IRI, as in counts.
     """
     match given:
-        case None | "":
+        case None:
             return ""
         case IRI(value=name):
             return f"<{name}>"
@@ -161,21 +156,4 @@ def predicate_name(given: object, prefixes: Mapping[str, str]) -> str:
         case _:
             hint = "name it as in a program, 'alarm' or 'alarm/1', or give an IRI"
             raise UsageProblem(Diagnostic("U013", f"expected a predicate, found {given!r}", hint))
-    if given.startswith("<"):
-        if ">" not in given:
-            raise UsageProblem(
-                Diagnostic("U013", f"expected a predicate, found {given!r}", "close it with >")
-            )
-        return given
-    prefix, colon, rest = given.partition(":")
-    if not colon or rest.startswith("//"):
-        return given
-    known = {**DEFAULT_PREFIXES, **prefixes}
-    if prefix not in known:
-        near = nearest(prefix, tuple(known))
-        hint = f"did you mean {near}:?" if near else f"write the whole IRI: <{given}>"
-        raise UsageProblem(Diagnostic("U012", f"there is no prefix {prefix}: to subscribe with", hint))
-    local, slash, number = rest.rpartition("/")
-    if not slash or not number.isdigit():
-        return f"<{known[prefix]}{rest}>"
-    return f"<{known[prefix]}{local}>/{number}"
+    return spelled(given, prefixes)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
 
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.kb.answers import library
-from zodiacedge.kb.arguments import given_text
+from zodiacedge.kb.arguments import given_relation, given_text
 from zodiacedge.kb.change import Change
+from zodiacedge.language.names import full_name
 from zodiacedge.language.parser import ground, parse_program
+from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Atom, Fact, Program, Rule
 
-    Rows: TypeAlias = Iterable[Sequence[object]] | pa.Table
+    Text: TypeAlias = str | os.PathLike[str]
+    Rows: TypeAlias = Iterable[Sequence[object] | Fact] | pa.Table
     Facts: TypeAlias = str | Rows
 
 
@@ -34,6 +36,7 @@ class _Reading(NamedTuple):
     header: bool
     base: str
     strict: bool
+    delimiter: str
     progress: ProgressCallback | None
     quarantine: str | os.PathLike[str] | None
 
@@ -80,6 +83,10 @@ class Transaction:
         self._report: ChangeReport | None = None
         self.loads: list[LoadReport] = []
 
+    def iri(self, name: str) -> IRI:
+        """Return the IRI of a name, with the prefixes of the knowledge base and of this change: `ex:wt1`."""
+        return IRI(full_name(given_text(name), self._prefixes))
+
     def __enter__(self) -> Self:
         """Begin."""
         return self
@@ -122,11 +129,12 @@ class Transaction:
             tuple(self._loaded),
             tuple(self._unloaded),
             atoms=tuple(self._atoms),
+            warnings=tuple(warning for load in self.loads for warning in load.warnings),
         )
 
-    def add_rules(self, text: str, name: str = "<text>") -> None:
-        """Add the rules and facts of a program text."""
-        self.add_program(self._read(text, name))
+    def add_rules(self, text: Text, name: str = "<text>") -> None:
+        """Add the rules and facts of a program text, or of the file of a `Path`."""
+        self.add_program(self._read(*_named_text(text, name)))
 
     def add_program(self, program: Program) -> None:
         """Add the rules, facts and prefixes of a parsed program."""
@@ -135,61 +143,66 @@ class Transaction:
         self._add_facts_of(program)
         self._add_rules += program.rules
 
-    def remove_rules(self, text: str, name: str = "<text>") -> None:
-        """Remove rules, by label or by text up to variable names."""
+    def remove_rules(self, text: Text, name: str = "<text>") -> None:
+        """Remove rules, by label, or by text up to variable names, or by the text of the file of a `Path`."""
         self._refuse_if_committed()
-        if given_text(text).replace("-", "_").strip().isidentifier():
+        text, name = _named_text(text, name)
+        if text.replace("-", "_").strip().isidentifier():
             self._remove_rules.append(text.strip())
             return
         program = self._read(text, name)
         self._remove_rules += program.rules
         self._remove_facts += [ground(atom) for atom in program.facts]
 
-    def add_facts(self, facts: Facts, relation: str = "") -> None:
+    def add_facts(self, facts: Facts, relation: str | IRI = "") -> None:
         """Add facts.
 
-        They are given as program text, as rows `(predicate, value, …)`, or as rows `(value, …)` or an Arrow
-        table of `relation`.
+        They are given as program text, as rows `(predicate, value, …)`, as `Fact`s, or as rows `(value, …)`
+        or a table of `relation`: an Arrow table, or a data frame of pandas or Polars. The name of a predicate
+        may have a prefix, `ex:reading`; the name of an `IRI` or a `Fact` is a full one.
         """
         if isinstance(facts, str):
-            self._add_facts_of(self._read(facts, rules=False))
+            self._add_facts_of(self._facts_text(facts, relation))
         else:
             self._add_facts += self._rows(facts, relation)
 
-    def remove_facts(self, facts: Facts, relation: str = "") -> None:
+    def remove_facts(self, facts: Facts, relation: str | IRI = "") -> None:
         """Remove explicit facts, given as for `add_facts`."""
         if isinstance(facts, str):
-            self._remove_facts += [ground(atom) for atom in self._read(facts, rules=False).facts]
+            self._remove_facts += [ground(atom) for atom in self._facts_text(facts, relation).facts]
         else:
             self._remove_facts += self._rows(facts, relation)
 
-    def load(
+    def load(  # noqa: PLR0913 - each keyword is an option that users set alone
         self,
         *sources: str | os.PathLike[str],
         header: bool = False,
         base: str = "",
         strict: bool = False,
+        delimiter: str = "",
         progress: ProgressCallback | None = None,
         quarantine: str | os.PathLike[str] | None = None,
     ) -> LoadReport:
         """Add the facts of files, folders and globs; the extension is the format.
 
-        Bad lines are written to a file in the folder `quarantine`, if given, with position and reason.
+        The relation of `relation=path` may have a prefix. Bad lines are written to a file in the folder
+        `quarantine`, if given, with position and reason. `io.read` explains the other options.
         """
-        reading = _Reading(header, base, strict, progress, quarantine)
+        reading = _Reading(header, base, strict, delimiter, progress, quarantine)
         return self._read_files(sources, reading, self._loaded)
 
-    def unload(
+    def unload(  # noqa: PLR0913 - each keyword is an option that users set alone
         self,
         *sources: str | os.PathLike[str],
         header: bool = False,
         base: str = "",
         strict: bool = False,
+        delimiter: str = "",
         progress: ProgressCallback | None = None,
         quarantine: str | os.PathLike[str] | None = None,
     ) -> LoadReport:
         """Remove the explicit facts of files, folders and globs, read as `load` reads them."""
-        reading = _Reading(header, base, strict, progress, quarantine)
+        reading = _Reading(header, base, strict, delimiter, progress, quarantine)
         return self._read_files(sources, reading, self._unloaded)
 
     def _read_files(
@@ -198,7 +211,7 @@ class Transaction:
         from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
 
         self._refuse_if_committed()
-        header, base, strict, progress, quarantine = reading
+        header, base, strict, delimiter, progress, quarantine = reading
         bad_lines = io.quarantine(quarantine) if quarantine is not None else nullcontext()
         with bad_lines as take, self._kb.loading() as (batch, yield_to_waiters):
 
@@ -207,7 +220,16 @@ class Transaction:
                     progress(state)
                 yield_to_waiters()
 
-            load = io.read(sources, header=header, base=base, strict=strict, progress=step, on_bad_line=take)
+            load = io.read(
+                sources,
+                header=header,
+                base=base,
+                strict=strict,
+                delimiter=delimiter,
+                prefixes=self._prefixes,
+                progress=step,
+                on_bad_line=take,
+            )
             batch.load(load)
         batches.append(batch)
         self.loads.append(load.report)
@@ -227,20 +249,39 @@ class Transaction:
         self._prefixes |= dict(program.prefixes)
         return program
 
+    def _facts_text(self, text: str, relation: str | IRI) -> Program:
+        if relation:
+            hint = "give the text alone; rows of values and tables take relation="
+            raise UsageProblem(Diagnostic("U013", "a program text names its relations itself", hint))
+        return self._read(text, rules=False)
+
     def _add_facts_of(self, program: Program) -> None:
         self._add_facts += [ground(atom) for atom in program.facts]
         self._atoms += program.facts
 
-    def _rows(self, facts: Rows, relation: str) -> list[Fact]:
+    def _rows(self, facts: Rows, relation: str | IRI) -> list[Fact]:
         self._refuse_if_committed()
         from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
 
-        if hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "schema"):
-            return io.facts_of_table(library("pyarrow").table(facts), relation)
-        if not hasattr(facts, "__iter__"):
-            hint = "give program text, rows, or an Arrow table or data frame"
+        name = given_relation(relation, self._prefixes)
+        if io.is_table(facts):
+            if not name:
+                raise io.no_relation(facts)
+            return io.facts_of_table(facts, name)
+        if isinstance(facts, bytes | dict) or not hasattr(facts, "__iter__"):
+            hint = "give program text, a list of rows or Facts, or an Arrow table or data frame"
             raise UsageProblem(Diagnostic("U013", f"expected facts, found {facts!r}", hint))
-        return io.facts_of_rows(facts, relation or None)
+        return io.facts_of_rows(facts, IRI(name) if name else None, self._prefixes)
+
+
+def _named_text(given: Text, name: str) -> tuple[str, str]:
+    """Return a program text and its name in messages: those of the file, if a path is given."""
+    if not isinstance(given, os.PathLike):
+        return given_text(given), name
+    from zodiacedge import io  # noqa: PLC0415 - loads pyarrow
+
+    path = os.fspath(given)
+    return io.read_text(path), path
 
 
 def given_change(value: object) -> Change:

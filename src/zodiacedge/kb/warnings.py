@@ -1,4 +1,4 @@
-"""Warnings that depend on the facts: unknown predicate names, strings mistaken for IRIs."""
+"""Warnings that depend on the facts: unknown predicates, unread relations, strings mistaken for IRIs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from zodiacedge.language.ast import (
     Conjunct,
     Expression,
     Negation,
+    Predicate,
     Unary,
     conjuncts,
 )
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from zodiacedge.errors import Span
-    from zodiacedge.language.ast import Predicate
     from zodiacedge.terms import Term
 
 _MOST_NAMES = 500
+_MOST_UNREAD = 5
+_ALL_CLASSES = Predicate(RDF_TYPE, 2)
 
 
 def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) -> Iterator[Diagnostic]:
@@ -91,3 +93,34 @@ def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> I
             atom.span,
             "warning",
         )
+
+
+def unread_relations(loaded: Iterable[Predicate], atoms: Iterable[Atom]) -> Iterator[Diagnostic]:
+    """Hint at relations that were loaded and that no atom of a rule or query reads, all in one diagnostic."""
+    read = {atom.predicate for atom in atoms}
+    unread = sorted(
+        predicate
+        for predicate in set(loaded) - read - {_ALL_CLASSES}
+        if predicate.arity != 1 or _ALL_CLASSES not in read
+    )
+    if not unread:
+        return
+    shown = ", ".join(f"{format_predicate(name)}/{arity}" for name, arity in unread[:_MOST_UNREAD])
+    more = f" and {len(unread) - _MOST_UNREAD:,} more" if len(unread) > _MOST_UNREAD else ""
+    hint = "check the name of the file, or give the relation's name: --facts relation=FILE"
+    for name, arity in unread[:_MOST_UNREAD]:
+        arities = sorted(predicate.arity for predicate in read if predicate.name == name)
+        near = nearest(name, sorted({predicate.name for predicate in read})[:_MOST_NAMES])
+        if arities:
+            wanted = " and ".join(map(str, arities))
+            hint = f"{format_predicate(name)} is read with {wanted} arguments, and loaded with {arity}"
+            break
+        if near:
+            hint = f"did you mean {format_predicate(near)}?"
+            break
+    yield Diagnostic(
+        "W018",
+        f"loaded, and read by no rule and no query: {shown}{more}",
+        hint,
+        severity="hint",
+    )

@@ -2,6 +2,7 @@
 
 vocabulary  names of functions, aggregates and reserved prefixes
 ast         the syntax tree
+names       names given outside a program text: prefixes and full IRIs
 scanner     text to tokens
 mistakes    findings for text that leaves the grammar: habits of other languages
 parser      tokens to syntax tree, with every error of a text in one run

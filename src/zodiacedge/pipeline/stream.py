@@ -17,9 +17,10 @@ from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
 from zodiacedge.errors import Diagnostic, StoreProblem
-from zodiacedge.io.sources import EXTENSIONS, Format, relation_name
+from zodiacedge.io.sources import EXTENSIONS, Format
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.kb.arguments import in_memory
+from zodiacedge.language.names import full_name
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.layout import STREAMS
 from zodiacedge.store.location.local import LocalLocation
@@ -71,6 +72,8 @@ class FileSelection:
     """A folder for bad lines, with a subfolder for each batch."""
     checkpoint: Path | None = None
     """The folder of Spark's checkpoint; in the store's folder if not given."""
+    delimiter: str = ""
+    """The character between the cells of CSV and TSV files, if not the comma and the tab."""
 
 
 class Stream:
@@ -104,7 +107,8 @@ class Stream:
         self._reading = reading or FileSelection()
         _refuse_own_files(self._folder, kb.store.location, self._reading)
         self._pattern = _pattern(self._reading.format)
-        self._relation = relation_name(self._reading.relation) if self._reading.relation else ""
+        relation = self._reading.relation
+        self._relation = full_name(relation, kb.prefixes) if relation else ""
         self._applied = applied
         cluster = cluster or Cluster()
         cluster.refuse_if_missing()
@@ -137,7 +141,8 @@ class Stream:
         bad = 0
         if sources:
             quarantine = self._quarantine(batch)
-            bad = change.load(*sources, header=self._reading.header, quarantine=quarantine).bad
+            header, delimiter = self._reading.header, self._reading.delimiter
+            bad = change.load(*sources, header=header, delimiter=delimiter, quarantine=quarantine).bad
         gone = tuple(str(path) for path in batch.gone)
         without = f", without {', '.join(path.name for path in batch.gone)}" if gone else ""
         report = self._kb.apply(

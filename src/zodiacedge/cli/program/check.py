@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def command(console: Console, rules: tuple[str, ...]) -> None:
     r"""Parse and check rule files as one program.
 
-    RULES are files, folders or globs. Every error and warning is reported in one run; the exit code is 1
-    if any is an error.
+    RULES are files, folders or globs; - is standard input. Every error and warning is reported in one run;
+    the exit code is 1 if any is an error.
 
     \b
     Example:

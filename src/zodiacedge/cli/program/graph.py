@@ -14,16 +14,17 @@ from zodiacedge.cli.options import EngineOptions, engine_options
 from zodiacedge.cli.output import write_text
 from zodiacedge.cli.program_source import details_of, open_source, source_arguments
 from zodiacedge.errors import Diagnostic, UsageProblem, nearest
-from zodiacedge.graph.draw.names import is_named, short_name
+from zodiacedge.graph.draw.names import short_name
 from zodiacedge.graph.draw.page import to_html
 from zodiacedge.graph.draw.part import around, concerned
 from zodiacedge.graph.draw.show import to_dict, to_dot, to_json, to_text
 from zodiacedge.graph.draw.sketch import Details
 from zodiacedge.language.ast import body_atoms
+from zodiacedge.language.names import is_named, spelled
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.program_source import ProgramSource
+    from zodiacedge.cli.program_source import Data, ProgramSource
     from zodiacedge.graph import HyperGraph
 
 _FORMATS = ("text", "dot", "svg", "html", "json")
@@ -52,7 +53,7 @@ def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     programs: tuple[str, ...],
-    facts: tuple[str, ...],
+    data: Data,
     at: int | None,
     form: str | None,
     out: str | None,
@@ -63,9 +64,10 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Draw the hyper rule dependency graph (HRDG): which hyper-node feeds which.
 
-    RULES are files, folders or globs; STORE is a store's folder or URI. Mutually recursive rules are one
-    hyper-node; a dashed edge is a negation or an aggregate. With a store or --facts, facts are counted per
-    hyper-node and per predicate. With --json, standard output gets the graph as JSON, and --out a picture.
+    RULES are files, folders or globs, - is standard input; STORE is a store's folder or URI. Mutually
+    recursive rules are one hyper-node; a dashed edge is a negation or an aggregate. With a store or --facts,
+    facts are counted per hyper-node and per predicate. With --json, standard output gets the graph as JSON,
+    and --out a picture.
 
     \b
     Example:
@@ -83,7 +85,7 @@ def command(  # noqa: PLR0913 - one argument per option
         raise click.UsageError(f"{out} ends in no known format: add --format, one of {', '.join(_FORMATS)}.")
     if depth is not None and not (centre or predicate):
         raise click.UsageError("--depth is a distance from --around RULE or --predicate P.")
-    with open_source(console, programs, facts, at, on) as source:
+    with open_source(console, programs, data, at, on) as source:
         details = details_of(source.kb) if source.kb else Details(prefixes=source.prefixes)
         graph = source.graph
     if centre or predicate:
@@ -111,7 +113,8 @@ def _part(
         part |= around(graph, named or homes, 1 if depth is None else depth)
     if predicate:
         known = {a.predicate for rule in source.rules for a in (rule.head, *body_atoms(rule.body))}
-        wanted = [p for p in known if is_named(p, predicate, source.prefixes)]
+        name = spelled(predicate, source.prefixes)
+        wanted = [p for p in known if is_named(p, name)]
         if not wanted:
             near = nearest(predicate, sorted(short_name(p, source.prefixes) for p in known))
             hint = f"did you mean {near}?" if near else "write it as in the program: p, p/2, ex:p or <IRI>"

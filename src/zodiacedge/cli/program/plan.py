@@ -16,6 +16,7 @@ from zodiacedge.plan.variants import plans, recursive_atoms
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.program_source import Data
     from zodiacedge.graph import HyperGraph
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Atom, Rule
@@ -30,15 +31,16 @@ def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     programs: tuple[str, ...],
-    facts: tuple[str, ...],
+    data: Data,
     at: int | None,
     label: str | None,
     on: EngineOptions,
 ) -> None:
     r"""Show how each rule is evaluated: as a whole, and for each conjunct whose facts may change.
 
-    RULES are files, folders or globs; STORE is a store's folder or URI. With --facts the program is evaluated
-    first. Then, and in a store, estimates come from the sizes of relations; without facts they are guesses.
+    RULES are files, folders or globs, - is standard input; STORE is a store's folder or URI. With --facts the
+    program is evaluated first. Then, and in a store, estimates come from the sizes of relations; without
+    facts they are guesses.
 
     \b
     Example:
@@ -46,7 +48,7 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac plan farm.zodiac --rule r2
       zodiac plan farm.rules --facts readings.csv --rule r2
     """
-    with open_source(console, programs, facts, at, on) as source:
+    with open_source(console, programs, data, at, on) as source:
         chosen = source.labelled(label) if label else source.rules
         statistics = _sizes(source.kb) if source.kb else NoStatistics()
         shown = [p for rule in chosen for p in plans(rule, _recursive(rule, source.graph), statistics)]

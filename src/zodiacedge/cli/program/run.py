@@ -15,6 +15,7 @@ from zodiacedge.cli.options import (
     EngineOptions,
     all_engines_options,
     base_option,
+    delimiter_option,
     facts_option,
     files_options,
     header_option,
@@ -27,20 +28,25 @@ from zodiacedge.cli.sessions.play import play, read_sessions
 from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.kb.query import checked_query
+from zodiacedge.kb.warnings import unread_relations
+from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.checks import Host
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.standard_input import Source
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadReport
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.query import CheckedQuery
     from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.kb.transaction import Transaction
+    from zodiacedge.language.ast import Predicate
 
 
 def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -93,6 +99,7 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
 @files_options
 @header_option
+@delimiter_option
 @base_option
 @click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason.")
 @strict_option
@@ -102,7 +109,7 @@ def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     rules: tuple[str, ...],
-    facts: tuple[str, ...],
+    facts: tuple[Source, ...],
     on: EngineOptions,
     queries: tuple[str, ...],
     limit: int | None,
@@ -111,6 +118,7 @@ def command(  # noqa: PLR0913 - one argument per option
     form: str | None,
     what: str | None,
     header: bool,
+    delimiter: str,
     base: str,
     quarantine: str | None,
     strict: bool,
@@ -121,9 +129,9 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Load rules and facts, materialise, and show the results.
 
-    RULES are files, folders or globs. The table shows derived facts per predicate. The changes of a
-    session are committed one by one, each with its report; queries and the export use the final version.
-    The exit code is 1 if a change is refused or differs from what its session expects.
+    RULES are files, folders or globs; - is standard input. The table shows derived facts per predicate. The
+    changes of a session are committed one by one, each with its report; queries and the export use the final
+    version. The exit code is 1 if a change is refused or differs from what its session expects.
 
     Everything is in memory: `zodiac init` creates a durable store of rules and facts, and `zodiac apply` and
     `zodiac query` work on it.
@@ -162,13 +170,22 @@ def command(  # noqa: PLR0913 - one argument per option
                 change.load(
                     *facts,
                     header=header,
+                    delimiter=delimiter,
                     base=base,
                     strict=strict,
                     progress=console.loading,
                     quarantine=quarantine,
                 )
     report = change.report
-    console.findings(report.warnings)
+    unread: list[Diagnostic] = []
+    if what != "all":
+        rules_later = [rule for step in steps for rule in step.change.add_rules]
+        bodies = [
+            *(rule.body for rule in (*kb.rules, *rules_later)),
+            *(query.query.body for query in checked),
+        ]
+        unread += unread_relations(_tables(change), (atom for body in bodies for atom in body_atoms(body)))
+    console.findings((*report.warnings, *unread))
     _show(console, kb, report, change.loads)
     played = play(console, kb, steps)
     if played.ended:
@@ -187,10 +204,17 @@ def command(  # noqa: PLR0913 - one argument per option
         facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
         console.text(f"wrote {facts_written} to {files} in {out}")
     if console.as_json:
-        document = _document(kb, report, change.loads, answers) | export_document(exported)
+        document = _document(kb, report, change.loads, answers, unread) | export_document(exported)
         console.json(document | played.document if sessions else document)
     if played.shortfalls:
         sys.exit(1)
+
+
+def _tables(change: Transaction) -> Iterator[Predicate]:
+    """Yield the predicates of the tables that were loaded; RDF may have more than a program reads."""
+    names = {file.relation for load in change.loads for file in load.files}
+    for batch in change.collected().loaded:
+        yield from (predicate for predicate in batch.predicates() if predicate.name in names)
 
 
 def _checked_queries(queries: Sequence[str], prefixes: dict[str, str]) -> list[CheckedQuery]:
@@ -238,9 +262,10 @@ def _document(
     report: ChangeReport,
     loads: Sequence[LoadReport],
     answers: Sequence[tuple[str, Answers]],
+    unread: Sequence[Diagnostic],
 ) -> dict[str, object]:
     derived = kb.derived()
-    warnings = [*report.warnings, *(w for _, answer in answers for w in answer.warnings)]
+    warnings = [*report.warnings, *unread, *(w for _, answer in answers for w in answer.warnings)]
     return {
         "explicit": sum(kb.explicit_counts().values()),
         "derived": derived,

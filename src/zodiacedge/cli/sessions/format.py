@@ -28,19 +28,17 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem
+from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem, ZodiacError
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.report import ChangeReport
 from zodiacedge.language.ast import Atom, Fact, Rule
+from zodiacedge.language.names import is_named, spelled
 from zodiacedge.language.parser import ground, read_program
 from zodiacedge.language.printer import format_atom
 from zodiacedge.language.scanner import Scanner
-from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from zodiacedge.language.ast import Predicate
 
     # The expectation of a line: a sign and a fact, or a predicate's name and its number of facts.
     Expected = tuple[str, Fact | int]
@@ -50,7 +48,6 @@ _LABEL = re.compile(r"[ \t]*([^\W\d][\w\-]*)[ \t]*(?=[\r\n]|#|//|\Z)")
 _NONE = re.compile(r"[ \t]+(none)\b")
 _CODE = re.compile(r"[ \t]+([A-Z][0-9]{3})\b")
 _COUNT = re.compile(r"[ \t]+(?P<name><[^\s<>]*>|[^\s<>/]+)(?P<arity>/[0-9]+)?[ \t]+(?P<number>[0-9]+)(?!\S)")
-_NAME = re.compile(r"(?:<(?P<iri>[^<>]*)>|(?P<name>[^<>]+?))(?:/(?P<arity>[0-9]+))?")
 _LINE = re.compile(r"[^\n]*")
 
 _Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count", "prefix"]
@@ -143,18 +140,9 @@ def _differences(
     if expected.counts:
         predicates = Counter(fact.predicate for fact in visible)
         for name, number in expected.counts:
-            actual_number = sum(n for predicate, n in predicates.items() if _is_named(predicate, name))
+            actual_number = sum(n for predicate, n in predicates.items() if is_named(predicate, name))
             if actual_number != number:
                 yield (name, number), f"{name} has {actual_number:,} facts, expected {number:,}"
-
-
-def _is_named(predicate: Predicate, name: str) -> bool:
-    """Return whether `p`, `p/2`, `<iri>` or `<iri>/2` names a predicate."""
-    match = _NAME.fullmatch(name)
-    if match is None:
-        return False
-    called = match["name"] if match["iri"] is None else match["iri"]
-    return called == predicate.name and match["arity"] in {None, str(predicate.arity)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,18 +349,12 @@ class _Reader:
                 draft.remove_facts.append(ground(statement))
 
     def _name(self, text: str, span: Span) -> str:
-        if text.startswith("<"):
+        try:
+            return spelled(text, self._prefixes)
+        except ZodiacError as problem:
+            (found,) = problem.diagnostics
+            self._problem(found.message, found.note, span)
             return text
-        prefix, colon, local = text.partition(":")
-        if not colon:
-            return text
-        base = {**DEFAULT_PREFIXES, **self._prefixes}.get(prefix)
-        if base is None:
-            note = f"declare it: @prefix {prefix}: <…> ."
-            self._problem(f"the prefix {prefix}: is not declared", note, span)
-            return text
-        local, slash, arity = local.partition("/")
-        return f"<{base}{local}>{slash}{arity}"
 
     def _problem(self, message: str, note: str, span: Span) -> None:
         self.errors.append(Diagnostic("S001", message, note, span))

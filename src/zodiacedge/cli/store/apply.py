@@ -11,6 +11,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, show_bad_lines, show_facts_of, writing
 from zodiacedge.cli.options import (
     EngineOptions,
+    delimiter_option,
     engine_options,
     header_option,
     message_option,
@@ -19,10 +20,12 @@ from zodiacedge.cli.options import (
     strict_option,
 )
 from zodiacedge.cli.rule_files import EXTENSION, text_files
+from zodiacedge.cli.standard_input import STANDARD_INPUT, facts_from
 from zodiacedge.store.versions.diff import listed
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.standard_input import Source
     from zodiacedge.kb.transaction import Transaction
 
 
@@ -32,9 +35,16 @@ if TYPE_CHECKING:
 @click.option(
     "--remove-rules", multiple=True, metavar="LABEL|FILE", help="Rules to remove, by label or text."
 )
-@click.option("--add-facts", multiple=True, metavar="FILE", help="Data to add: files, globs, URIs, p=FILE.")
-@click.option("--remove-facts", multiple=True, metavar="FILE", help="Data to remove.")
+@click.option(
+    "--add-facts",
+    multiple=True,
+    metavar="FILE",
+    callback=facts_from,
+    help="Data to add: files, globs, URIs, p=FILE, p=- for standard input.",
+)
+@click.option("--remove-facts", multiple=True, metavar="FILE", callback=facts_from, help="Data to remove.")
 @header_option
+@delimiter_option
 @click.option("--dry-run", is_flag=True, help="Print the report of the change; commit nothing.")
 @strict_option
 @show_facts_option(0)
@@ -47,9 +57,10 @@ def command(  # noqa: PLR0913 - one argument per option
     store: str,
     add_rules: tuple[str, ...],
     remove_rules: tuple[str, ...],
-    add_facts: tuple[str, ...],
-    remove_facts: tuple[str, ...],
+    add_facts: tuple[Source, ...],
+    remove_facts: tuple[Source, ...],
     header: bool,
+    delimiter: str,
     dry_run: bool,
     strict: bool,
     show_facts: int,
@@ -73,10 +84,9 @@ def command(  # noqa: PLR0913 - one argument per option
             change.add_rules(file.text, file.name)
         for rule in remove_rules:
             _remove(change, rule)
-        if add_facts:
-            change.load(*add_facts, header=header, strict=strict, progress=console.loading)
-        if remove_facts:
-            change.unload(*remove_facts, header=header, strict=strict, progress=console.loading)
+        for files, read in ((add_facts, change.load), (remove_facts, change.unload)):
+            if files:
+                read(*files, header=header, delimiter=delimiter, strict=strict, progress=console.loading)
         if dry_run:
             report = change.dry_run()
         else:
@@ -100,7 +110,7 @@ def command(  # noqa: PLR0913 - one argument per option
 
 
 def _remove(change: Transaction, rule: str) -> None:
-    if rule.endswith(EXTENSION) or Path(rule).exists():
+    if rule.endswith(EXTENSION) or rule == STANDARD_INPUT or Path(rule).exists():
         for file in text_files([rule]):
             change.remove_rules(file.text, file.name)
     else:

@@ -11,6 +11,7 @@ from zodiacedge.cli.open_store import counts, show_bad_lines, show_counts, show_
 from zodiacedge.cli.options import (
     EngineOptions,
     base_option,
+    delimiter_option,
     engine_options,
     facts_option,
     header_option,
@@ -28,13 +29,15 @@ from zodiacedge.store.problems import already_a_store
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.standard_input import Source
 
 
 @click.command("init")
 @store_argument
-@click.option("--rules", multiple=True, metavar="FILE", help="Rules: files, folders, globs.")
+@click.option("--rules", multiple=True, metavar="FILE", help="Rules: files, folders, globs, - for stdin.")
 @facts_option
 @header_option
+@delimiter_option
 @base_option
 @strict_option
 @message_option
@@ -45,8 +48,9 @@ def command(  # noqa: PLR0913 - one argument per option
     *,
     store: str,
     rules: tuple[str, ...],
-    facts: tuple[str, ...],
+    facts: tuple[Source, ...],
     header: bool,
+    delimiter: str,
     base: str,
     strict: bool,
     message: str,
@@ -78,7 +82,14 @@ def command(  # noqa: PLR0913 - one argument per option
             with kb.change(message or "made") as change:
                 change.add_program(reading.program)
                 if facts:
-                    change.load(*facts, header=header, base=base, strict=strict, progress=console.loading)
+                    change.load(
+                        *facts,
+                        header=header,
+                        delimiter=delimiter,
+                        base=base,
+                        strict=strict,
+                        progress=console.loading,
+                    )
             loads = change.loads
     made = change.report.to_dict() if rules or facts else {"seconds": 0.0, "dropped": {}, "warnings": []}
     if rules or facts:

@@ -10,7 +10,14 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import show_counts, writing
-from zodiacedge.cli.options import Amount, EngineOptions, engine_options, header_option, store_argument
+from zodiacedge.cli.options import (
+    Amount,
+    EngineOptions,
+    delimiter_option,
+    engine_options,
+    header_option,
+    store_argument,
+)
 from zodiacedge.errors import Diagnostic, ZodiacError
 
 if TYPE_CHECKING:
@@ -41,6 +48,7 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
     help="The relation of rows in tables, not the file's name.",
 )
 @header_option
+@delimiter_option
 @click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="Limit of files per change.")
 @click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason.")
 @click.option(
@@ -58,6 +66,7 @@ def command(  # noqa: PLR0913 - one argument per option
     form: str | None,
     relation: str,
     header: bool,
+    delimiter: str,
     most_files: int | None,
     quarantine: str | None,
     checkpoint: str | None,
@@ -89,8 +98,8 @@ def command(  # noqa: PLR0913 - one argument per option
     # Spark finds the files for either engine.
     kb = writing(console, store, on=on if on.engine == "spark" else EngineOptions())
     try:
-        folders = (Path(path) if path else None for path in (quarantine, checkpoint))
-        reading = FileSelection(form or "", relation, header, most_files, *folders)
+        bad_lines, state = (Path(path) if path else None for path in (quarantine, checkpoint))
+        reading = FileSelection(form or "", relation, header, most_files, bad_lines, state, delimiter)
         stream = Stream(kb, folder, reading, report, Cluster(on.master))
     except ZodiacError:
         kb.close()

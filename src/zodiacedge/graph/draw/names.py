@@ -35,9 +35,3 @@ def short_name(predicate: Predicate, prefixes: Mapping[str, str] = DEFAULT_PREFI
     if not name.startswith("<"):
         return name
     return re.split(r"[#/]", predicate.name.rstrip("#/"))[-1] or predicate.name
-
-
-def is_named(predicate: Predicate, name: str, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> bool:
-    """Whether a name means a predicate: `p`, `ex:p` or `<http://e/p>`, with or without its arity."""
-    written = {predicate.name, f"<{predicate.name}>", format_predicate(predicate.name, prefixes)}
-    return name in written or name.removesuffix(f"/{predicate.arity}") in written

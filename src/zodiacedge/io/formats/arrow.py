@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 from zodiacedge.io.formats.cells import read_cell, write_cell
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.problems import problem
-from zodiacedge.io.report import strict_problem
-from zodiacedge.io.sources import Format, SourceFile, relation_name
+from zodiacedge.io.sources import Format, SourceFile
 from zodiacedge.io.streams import BLOCK
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import (
@@ -73,13 +72,18 @@ def read_columnar(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact
 
 def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
     """Return the facts of an Arrow table; raise if a row is not a fact."""
-    name = relation_name(relation)
-    source = SourceFile(Path("<table>"), Format.ARROW, relation=name)
+    source = SourceFile(Path("the table"), Format.ARROW, relation=relation)
     reading = FileReading(source, ReadOptions())
     batches = (b for b in table.to_batches(max_chunksize=reading.options.batch_size))
     facts = [f for batch in _facts(table.schema, batches, reading) for f in batch]
     if reading.bad:
-        raise strict_problem(reading.bad, reading.findings.kept)
+        first, more = reading.findings.kept[0], reading.bad - 1
+        also = f" (and {more:,} more rows)" if more else ""
+        raise problem(
+            "I013",
+            f"row {first.line} is no fact: {first.reason}{also}",
+            "leave such rows out, df.dropna() in pandas, df.drop_nulls() in Polars, or fill the cells",
+        )
     return facts
 
 

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING
 from zodiacedge.errors import LoadProblem
 from zodiacedge.io.formats.cells import read_cell, read_number, write_cell
 from zodiacedge.io.formats.lines import numbered
-from zodiacedge.io.sources import relation_name
 from zodiacedge.language.ast import Fact, fact
+from zodiacedge.language.names import checked_name
 from zodiacedge.terms import (
     XSD_BOOLEAN,
     XSD_DECIMAL,
@@ -124,7 +124,7 @@ def _fact(value: object, reading: FileReading, arities: dict[str, int]) -> Fact:
 
 def _name(name: str) -> str:
     try:
-        return relation_name(name)
+        return checked_name(name)
     except LoadProblem as error:
         raise _NotAFactError(error.diagnostics[0].message) from error
 

@@ -23,6 +23,7 @@ class ReadOptions:
     header: bool = False
     base: str = ""
     strict: bool = False
+    delimiter: str = ""
     batch_size: int = 8192
     keep_bad_lines: int = 20
 

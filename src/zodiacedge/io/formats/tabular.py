@@ -1,20 +1,23 @@
 r"""CSV and TSV: one file is one relation, one line is one fact, one cell is one term.
 
 CSV follows RFC 4180: a quoted cell may have commas, line breaks and doubled quotes. TSV has no quoting: a
-tab or a line break in a string is an escape in a quoted term (`"a\tb"`). In both, blank lines are
-skipped, the first row determines the number of columns, one column is a class, and a file whose only line
-is `true` is the true relation without columns.
+tab or a line break in a string is an escape in a quoted term (`"a\tb"`). In both, another delimiter may be
+given, blank lines are skipped, the first row determines the number of columns, one column is a class, and a
+file whose only line is `true` is the true relation without columns. A file of one column whose first lines
+have another delimiter in common gets a warning.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING
 
+from zodiacedge.errors import Diagnostic
 from zodiacedge.io.formats.cells import quote, read_cell, write_cell
 from zodiacedge.io.formats.lines import FileReading, Line, numbered
+from zodiacedge.io.problems import problem
 from zodiacedge.io.sources import Format
 from zodiacedge.language.ast import Fact
 from zodiacedge.terms import IRI, RDF_TYPE, Term
@@ -29,14 +32,23 @@ _NEEDS_TSV_QUOTES = re.compile("[\t\r\n]|^\ufeff")
 # An unclosed quote must not swallow the rest of a large file.
 _MAX_RECORD = 1 << 20
 _CACHE = 1 << 17
+_DELIMITER = re.compile('[^"\r\n\ud800-\udfff]')
+_DELIMITERS = {Format.CSV: ",", Format.TSV: "\t"}
+# Delimiters of other programs, looked for in so many lines at the start of a file of one column.
+_OTHER_DELIMITERS = b";\t|,"
+_LINES_TO_COMPARE = 10
+# Quoted cells and IRIs may hold any delimiter.
+_ENCLOSED = re.compile(rb'"(?:[^"]|"")*+"|<[^<>]*>')
 
 Record = tuple[Line, list[str]]
 
 
 def read_tabular(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
     """Yield the facts of a CSV or TSV file in batches; report bad rows."""
-    lines = numbered(stream)
-    records = _csv(lines, reading) if reading.source.format is Format.CSV else _tsv(lines, reading)
+    form = reading.source.format
+    delimiter = reading.options.delimiter or _DELIMITERS[form]
+    lines = _compared(numbered(stream), reading, delimiter)
+    records = _csv(lines, reading, delimiter) if form is Format.CSV else _tsv(lines, reading, delimiter)
     if reading.options.header:
         header = next(records, None)
         if header is None:
@@ -54,6 +66,14 @@ def read_tabular(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]
         yield from _facts(_chained(first, second, records), reading, 1)
         return
     yield from _facts(_chained(first, None, records), reading, len(first[1]))
+
+
+def checked_delimiter(given: object) -> str:
+    """Return a delimiter, or nothing if none is given; raise if no table can have it."""
+    if isinstance(given, str) and (not given or _DELIMITER.fullmatch(given)):
+        return given
+    note = "give one character that is no quote and no line break: --delimiter ';', delimiter=';'"
+    raise problem("I022", f"{given!r} cannot be the delimiter of a table", note)
 
 
 def csv_line(terms: Sequence[Term]) -> str:
@@ -125,15 +145,40 @@ def _columns(count: int) -> str:
     return "1 column" if count == 1 else f"{count} columns"
 
 
-def _tsv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
+def _compared(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterator[Line]:
+    """Return the same lines; warn if they have one column, and another delimiter in common."""
+    first = list(islice(lines, _LINES_TO_COMPARE))
+    bare = [_ENCLOSED.sub(b"", line.data) for line in first if line.data]
+    # The arity of a file of an export is known.
+    if bare and delimiter.encode() not in bare[0] and reading.source.arity is None:
+        for code in _OTHER_DELIMITERS:
+            counts = {text.count(code) for text in bare}
+            if len(counts) == 1 and 0 not in counts:
+                reading.findings.warnings.append(_other_delimiter(reading.source.name, chr(code)))
+                break
+    return chain(first, lines)
+
+
+def _other_delimiter(name: str, delimiter: str) -> Diagnostic:
+    shown = "\\t" if delimiter == "\t" else delimiter
+    return Diagnostic(
+        "W017",
+        f"{name} is read as one column, but its lines have the delimiter '{shown}' in common",
+        f"name the delimiter: --delimiter '{shown}' on the command line, delimiter='{shown}' in Python",
+        severity="warning",
+    )
+
+
+def _tsv(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterator[Record]:
     for line in lines:
         if line.data:
             text = _decoded(line, line.data, reading)
             if text is not None:
-                yield line, text.split("\t")
+                yield line, text.split(delimiter)
 
 
-def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
+def _csv(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterator[Record]:
+    separator = delimiter.encode()
     pending: deque[Line] = deque()
     while True:
         line = pending.popleft() if pending else next(lines, None)
@@ -144,15 +189,15 @@ def _csv(lines: Iterator[Line], reading: FileReading) -> Iterator[Record]:
         if b'"' not in line.data:
             text = _decoded(line, line.data, reading)
             if text is not None:
-                yield line, text.split(",")
+                yield line, text.split(delimiter)
             continue
         record = [line]
-        cells = _cells(line.data)
+        cells = _cells(line.data, separator)
         unclosed = isinstance(cells, int)
         if isinstance(cells, int):
             # A cell is not closed: the record ends where the number of quotes is even.
             record += _continued(line.data.count(b'"', cells), pending, lines)
-            cells = _cells(_joined(record))
+            cells = _cells(_joined(record), separator)
         if isinstance(cells, list):
             try:
                 yield line, [c.decode() for c in cells]
@@ -179,7 +224,7 @@ def _joined(record: list[Line]) -> bytes:
     return b"".join(line.data + line.ending for line in record)[: -len(record[-1].ending) or None]
 
 
-def _cells(data: bytes) -> list[bytes] | str | int:
+def _cells(data: bytes, separator: bytes) -> list[bytes] | str | int:
     """Return a record's cells, or an error message, or the offset of an unclosed quoted cell."""
     cells: list[bytes] = []
     at, end = 0, len(data)
@@ -191,14 +236,14 @@ def _cells(data: bytes) -> list[bytes] | str | int:
             cells.append(match.group(1).replace(b'""', b'"'))
             at = match.end()
         else:
-            comma = data.find(b",", at)
-            cells.append(data[at : end if comma < 0 else comma])
-            at = end if comma < 0 else comma
+            stop = data.find(separator, at)
+            cells.append(data[at : end if stop < 0 else stop])
+            at = end if stop < 0 else stop
         if at == end:
             return cells
-        if data[at : at + 1] != b",":
+        if not data.startswith(separator, at):
             return "text after the closing quote of a cell (inside a quoted cell, double the quotes)"
-        at += 1
+        at += len(separator)
 
 
 def _decoded(line: Line, data: bytes, reading: FileReading) -> str | None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.storage.terms import Hashing
     from zodiacedge.engine.spark.storage.workspace import Workspace
+    from zodiacedge.errors import Diagnostic
     from zodiacedge.io import Load
 
 _BY_LINES = frozenset({Format.NTRIPLES, Format.NQUADS})
@@ -83,11 +84,12 @@ class Bundle:
 
 
 class FileRead(NamedTuple):
-    """The result of reading a split: the number of facts and lines, and the file of bad lines."""
+    """The result of reading a split: the number of facts and lines, the file of bad lines, and warnings."""
 
     facts: int
     lines: int
     bad_lines: DataFile
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def ingest(workspace: Workspace, load: Load) -> BatchFiles:
@@ -118,6 +120,7 @@ def ingest(workspace: Workspace, load: Load) -> BatchFiles:
         for _, read in group:
             facts += read.facts
             _add_bad_lines(file, read.bad_lines, lines)
+            file.findings.warnings += read.warnings
             lines += read.lines
         load.record(file, facts, time.monotonic() - started)
     load.conclude()
@@ -195,7 +198,7 @@ def _read_split(split: Split, batch: EmbeddedBatch, folder: Folder) -> FileRead:
         for fact_batch in fact_batches(file):
             facts += len(fact_batch)
             batch.add(fact_batch)
-    return FileRead(facts, lines, _write_bad(folder, findings))
+    return FileRead(facts, lines, _write_bad(folder, findings), tuple(findings.warnings))
 
 
 class _LineReader:

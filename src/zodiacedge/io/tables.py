@@ -1,0 +1,88 @@
+"""Facts from tables in memory: Arrow tables, and data frames of pandas, Polars and others.
+
+Columns are the arguments of a relation, by position. Any object with Arrow's stream interface is a table;
+converting its columns to terms is left to `formats.arrow`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from zodiacedge.io.problems import problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from zodiacedge.errors import LoadProblem
+    from zodiacedge.language.ast import Fact
+
+
+def is_table(value: object) -> bool:
+    """Whether a value is an Arrow table or batch, or a data frame."""
+    # Asked of the type: a lazy frame would have to compute its schema.
+    return _is_pandas(value) or any(hasattr(type(value), name) for name in ("__arrow_c_stream__", "schema"))
+
+
+def facts_of_table(table: object, relation: str) -> list[Fact]:
+    """Return the facts of a table, of a relation given by its full name; raise if a row is not a fact."""
+    # Both load pyarrow.
+    from zodiacedge.io.formats import arrow  # noqa: PLC0415
+
+    converted = arrow_table(table)
+    twice = [str(name) for name, count in Counter(converted.column_names).items() if count > 1]
+    if twice:
+        raise _two_columns(twice[0])
+    return arrow.facts_of_table(converted, relation) if converted.num_rows else []
+
+
+def arrow_table(table: object) -> pa.Table:
+    """Return a table as an Arrow table, without the index of pandas; raise if its columns have no type."""
+    import pyarrow as pa  # noqa: PLC0415 - takes time to load
+
+    if _is_pandas(table):
+        _check_frame(table)
+    try:
+        if _is_pandas(table):
+            return pa.Table.from_pandas(table, preserve_index=False)
+        return pa.table(table)
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
+        reason = " ".join(str(part) for part in error.args) or type(error).__name__
+        note = "give each column one type: str, int, float, bool, datetime"
+        # Lazy frames and series are tables after one more call.
+        further = next((name for name in ("collect", "to_frame") if hasattr(type(table), name)), "")
+        raise problem(
+            "I011",
+            f"a {type(table).__name__} cannot be read as an Arrow table: {reason.splitlines()[0]}",
+            f"make it a table first: {further}()" if further else note,
+        ) from error
+
+
+def no_relation(table: object) -> LoadProblem:
+    """Return the problem of a table without the name of its relation."""
+    note = "name it: add_facts(table, relation='reading'); the columns are its arguments, in order"
+    return problem("I023", f"a {type(table).__name__} does not say which relation its rows belong to", note)
+
+
+def _is_pandas(value: object) -> bool:
+    # By name, so that pandas need not be loaded.
+    kind = type(value)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
+
+
+def _check_frame(frame: object) -> None:
+    columns = [str(name) for name in getattr(frame, "columns", ())]
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise _two_columns(twice[0])
+    names = [str(name) for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+    if names:
+        raise problem(
+            "I011",
+            f"the index {', '.join(names)} of the data frame is no column, so it would be lost",
+            "make it a column, df.reset_index(), or leave it out, df.reset_index(drop=True)",
+        )
+
+
+def _two_columns(name: str) -> LoadProblem:
+    return problem("I011", f"two columns of the table are called {name}", "rename or leave out one of them")
