@@ -13,8 +13,8 @@ from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
 from zodiacedge.engine.embedded.expressions.text_vectorised import compute_columns
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import evaluate
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import evaluate
 from zodiacedge.language.ast import Call
 from zodiacedge.terms import (
     IRI,

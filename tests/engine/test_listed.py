@@ -12,7 +12,7 @@ from zodiacedge.engine import state_compare
 from zodiacedge.engine.api import Settings, State
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine, ReferenceMaterialisation
-from zodiacedge.graph.hrdg import HyperGraph
+from zodiacedge.graph.hyper_graph import HyperGraph
 from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import IRI, BlankNode, integer
 

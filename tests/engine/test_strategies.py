@@ -24,7 +24,7 @@ from strategies import (
     random_session,
     sessions,
 )
-from zodiacedge.graph.hrdg import HyperGraph
+from zodiacedge.graph.hyper_graph import HyperGraph
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Negation, Rule, Variable, variables
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import ground, parse_program

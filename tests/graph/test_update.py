@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zodiacedge.errors import StratificationProblem
-from zodiacedge.graph import GraphChange, HyperGraph, draft, hrdg
+from zodiacedge.graph import GraphChange, HyperGraph, hyper_graph, merge_split
 from zodiacedge.language.ast import Aggregate, Atom, Conjunct, Fold, Negation, Rule, Variable, atom
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.unify import Pattern, pattern_of, unify
@@ -159,7 +159,7 @@ def follow(pool: list[Rule], steps: Iterable[tuple[set[int], set[int]]]) -> None
         check_order(after)
         check_lineage(change)
         check_plan(change)
-        with patch.multiple(hrdg, _MAX_INCREMENTAL=-1, _INCREMENTAL_FRACTION=10**9):
+        with patch.multiple(hyper_graph, _MAX_INCREMENTAL=-1, _INCREMENTAL_FRACTION=10**9):
             afresh, rebuilt = graph.update(added, removed)
         assert as_sets(afresh) == as_sets(after)
         check_order(afresh)
@@ -205,8 +205,8 @@ def random_session(rng: random.Random) -> None:
 
     pool = [Rule(some_atom(), tuple(conjunct() for _ in range(rng.randint(0, 2)))) for _ in range(12)]
     most = rng.choice([1, 1, 2, 5])
-    gap = rng.choice([2, 3, draft.GAP])
-    with patch.object(draft, "GAP", gap), patch.object(hrdg, "_LARGE_NODE", rng.choice([0, 16])):
+    gap = rng.choice([2, 3, merge_split.GAP])
+    with patch.object(merge_split, "GAP", gap), patch.object(hyper_graph, "_LARGE_NODE", rng.choice([0, 16])):
         follow(pool, [(a_few(most), a_few(most)) for _ in range(30)])
 
 
@@ -230,13 +230,13 @@ links = st.builds(
 single = st.tuples(st.sets(st.integers(0, 11), max_size=1), st.sets(st.integers(0, 11), max_size=1))
 
 
-@pytest.mark.parametrize("gap", [draft.GAP, 2])
+@pytest.mark.parametrize("gap", [merge_split.GAP, 2])
 @given(st.lists(links, min_size=12, max_size=12), st.lists(single, max_size=24))
 @settings(max_examples=40, deadline=None)
 def test_one_rule_at_a_time_even_where_ranks_run_out(
     gap: int, pool: list[Rule], steps: list[tuple[set[int], set[int]]]
 ) -> None:
-    with patch.object(draft, "GAP", gap):
+    with patch.object(merge_split, "GAP", gap):
         follow(pool, steps)
 
 
@@ -247,7 +247,7 @@ def test_a_large_node_that_loses_one_rule_is_cut_right(pairs: set[tuple[int, int
     graph = HyperGraph.build(program)
     victim = sorted(program)[which % len(program)]
     del program[victim]
-    with patch.object(hrdg, "_LARGE_NODE", 0):
+    with patch.object(hyper_graph, "_LARGE_NODE", 0):
         after, change = graph.update({}, [victim])
     assert as_sets(after)[0] == by_definition(program)[0]
     check_order(after)

@@ -11,8 +11,8 @@ import pytest
 from strategies.evaluation import evaluate as evaluate_rules
 from strategies.lifting import lifted
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.errors import StratificationProblem
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Fold, Rule, Variable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from strategies import Evaluated
-    from zodiacedge.graph.draft import HyperNode
+    from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Fact
     from zodiacedge.plan.partition import Partitioning
 

@@ -39,7 +39,7 @@ def test_every_module_that_a_document_names_exists(document: Path) -> None:
 
 
 def test_a_module_that_does_not_exist_is_found() -> None:
-    assert missing("`graph/hrdg.py`, `maintain/dred.py`, `graph/nowhere.py`, `no/where/`") == [
+    assert missing("`graph/hyper_graph.py`, `maintain/dred.py`, `graph/nowhere.py`, `no/where/`") == [
         "graph/nowhere.py",
         "no/where/",
     ]

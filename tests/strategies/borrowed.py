@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from zodiacedge.engine.api import Engine, Settings, State
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Conjunct
 
     Test = Callable[..., None]

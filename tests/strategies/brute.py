@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.scalar.aggregates import accepts, fold
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.engine.semantics.aggregates import accepts, fold
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
-from zodiacedge.graph.hrdg import HyperGraph
+from zodiacedge.graph.hyper_graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import ground, parse_program, parse_query

@@ -3,7 +3,7 @@
 yield_point    points where a long computation lets other threads run
 registry       functions and aggregates registered by the host
 limits         limits of a change, and their meter
-scalar         the semantics of expressions, functions and aggregates
+semantics      the meaning of expressions, functions and aggregates
 api            the interface of an engine, and its laws
 factset        facts as Python sets, with indexes
 persistence    the interface between an engine and a store

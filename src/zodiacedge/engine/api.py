@@ -27,7 +27,7 @@ from zodiacedge.language.printer import format_rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.io import Load
     from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule, Variable
     from zodiacedge.terms import Term

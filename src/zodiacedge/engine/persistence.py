@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import Dropped
     from zodiacedge.engine.registry import Registry
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Rule
 
 Kind = Literal["explicit", "derived", "aggregate"]

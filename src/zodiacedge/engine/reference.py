@@ -21,9 +21,9 @@ from zodiacedge.engine import state_compare
 from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, SegmentChange, Settings, refuse_errors
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.limits import Meter
-from zodiacedge.engine.scalar.aggregates import accepts, fold
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.engine.semantics.aggregates import accepts, fold
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.language.ast import (
     Aggregate,
     Argument,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Batch, FactDelta, Mismatch, State
     from zodiacedge.engine.registry import Registry
     from zodiacedge.engine.yield_point import YieldPoint
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.io import Load
     from zodiacedge.language.ast import Predicate
 

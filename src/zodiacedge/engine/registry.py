@@ -3,7 +3,7 @@
 Rules call them as `func:name(…)` and `NAME(?x)`, and have no other access to the host. They must be
 deterministic. A scalar function takes and returns Python values; a vectorised function takes Arrow arrays of
 equal length and returns an array of that length, each row independent of the others. A vectorised
-aggregate takes a group as one Arrow array. `engine.scalar.host_functions` calls them.
+aggregate takes a group as one Arrow array. `engine.semantics.host_functions` calls them.
 """
 
 from __future__ import annotations

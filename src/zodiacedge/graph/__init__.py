@@ -3,19 +3,19 @@
 `HyperGraph.build(rules)` builds a graph from rules by key; `graph.update(added, removed)` returns the
 next graph and a `GraphChange`, or raises `StratificationProblem` and leaves the graph as it was.
 
-    patterns  an index of atoms that unify
-    rdg       the rule dependency graph (RDG): edges from a rule to the readers of its facts
-    digraph   strongly connected components and topological order of any graph
-    draft     dynamic topological order: hyper-nodes merge and split
-    stratify  refuses negative edges in a cycle
-    change    lineage of hyper-nodes, directly impacted nodes (DIHN)
-    hrdg      the hyper rule dependency graph (HRDG)
-    draw      the graph as text, DOT, JSON, SVG and HTML
+    patterns     an index of atoms that unify
+    rule_graph   the rule dependency graph (RDG): edges from a rule to the readers of its facts
+    digraph      strongly connected components and topological order of any graph
+    merge_split  dynamic topological order: hyper-nodes merge and split
+    stratify     refuses negative edges in a cycle
+    change       lineage of hyper-nodes, directly impacted nodes (DIHN)
+    hyper_graph  the hyper rule dependency graph (HRDG)
+    draw         the graph as text, DOT, JSON, SVG and HTML
 """
 
 from zodiacedge.graph.change import GraphChange, NodeLineage
-from zodiacedge.graph.draft import HyperNode
-from zodiacedge.graph.hrdg import Edge, HyperGraph, Neighbours
+from zodiacedge.graph.hyper_graph import Edge, HyperGraph, Neighbours
+from zodiacedge.graph.merge_split import HyperNode
 
 __all__ = [
     "Edge",

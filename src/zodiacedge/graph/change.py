@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zodiacedge.graph.draft import HyperNode
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
+    from zodiacedge.graph.merge_split import HyperNode
 
 Fate = Literal["formed", "merged", "split", "shrunk"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from zodiacedge.errors import Diagnostic, StratificationProblem
 from zodiacedge.graph.draw.names import predicate_name, rule_name
 from zodiacedge.graph.patterns import carried
-from zodiacedge.graph.rdg import Walk
+from zodiacedge.graph.rule_graph import Walk
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable, body_atoms
 from zodiacedge.language.unify import pattern_of, unify
 from zodiacedge.terms import RDF_TYPE
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from zodiacedge.errors import Span
-    from zodiacedge.graph.rdg import RuleGraph
+    from zodiacedge.graph.rule_graph import RuleGraph
     from zodiacedge.language.ast import Rule
 
 Manner = Literal["", "not", "aggregate"]

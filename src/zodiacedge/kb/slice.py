@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.api import Mentioning
 from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem, nearest
-from zodiacedge.graph.rdg import Walk
+from zodiacedge.graph.rule_graph import Walk
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import (
     Aggregate,

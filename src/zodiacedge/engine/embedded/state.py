@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.yield_point import YieldPoint
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
 
     Ids = NDArray[np.int32]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
     from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
     from zodiacedge.engine.yield_point import YieldPoint
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
     from zodiacedge.terms import Term
 

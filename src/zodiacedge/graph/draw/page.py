@@ -17,7 +17,7 @@ from zodiacedge.graph.draw.sketch import PLAIN, sketch
 
 if TYPE_CHECKING:
     from zodiacedge.graph.draw.sketch import Details
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 

@@ -9,7 +9,7 @@ from zodiacedge.language.ast import body_atoms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Predicate
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.graph.draw.sketch import Details, Sketch, SketchEdge, SketchNode
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
 
 _MAX_LISTED = 12
 _MAX_EDGES = 20_000  # more are not readable

@@ -19,7 +19,7 @@ from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from zodiacedge.graph.hrdg import Edge, HyperGraph
+    from zodiacedge.graph.hyper_graph import Edge, HyperGraph
     from zodiacedge.language.ast import Predicate
     from zodiacedge.language.unify import Pattern
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.graph.draw.layout import Layout
     from zodiacedge.graph.draw.sketch import Details, SketchEdge, SketchNode
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
 
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _MOST_EDGES = 4_000

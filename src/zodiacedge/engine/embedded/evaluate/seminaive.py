@@ -25,8 +25,8 @@ from zodiacedge.engine.embedded.machine.sources import NodeReads
 from zodiacedge.engine.embedded.storage.relation import TableView, in_pairs, stored_arguments
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import compare, evaluate
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
 from zodiacedge.language.printer import format_argument, format_term

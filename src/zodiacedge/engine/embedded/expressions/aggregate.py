@@ -1,7 +1,7 @@
 """Aggregates: folds of the bindings of an aggregate's inner body to rows, one per group.
 
 Aggregates over integers or over doubles are computed by column, and the groups of a vectorised aggregate
-become Arrow arrays if all values of a group are of one kind. The definition in `engine.scalar.aggregates`
+become Arrow arrays if all values of a group are of one kind. The definition in `engine.semantics.aggregates`
 computes all other groups, and those that might overflow.
 """
 
@@ -17,9 +17,9 @@ from zodiacedge.engine.embedded.expressions.host_functions import TYPE_OF_KIND, 
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.counting_sort import sorted_positions
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.scalar.aggregates import NUMERIC_FOLDS, fold
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.host_functions import fold_array
+from zodiacedge.engine.semantics.aggregates import NUMERIC_FOLDS, fold
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.host_functions import fold_array
 from zodiacedge.language.printer import format_argument, format_term
 
 if TYPE_CHECKING:

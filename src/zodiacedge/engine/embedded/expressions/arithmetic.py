@@ -1,6 +1,6 @@
 """Kernels of expressions and comparisons, on values that are a type and 64 bits.
 
-They agree with the definition in `engine.scalar.expressions`. A value is an integer, a double, an opaque
+They agree with the definition in `engine.semantics.expressions`. A value is an integer, a double, an opaque
 term, or an error. An integer beside a double is converted to the nearest double; comparisons are exact.
 """
 

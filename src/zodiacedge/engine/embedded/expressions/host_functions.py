@@ -17,9 +17,9 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.relation import too_wide
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import evaluate
-from zodiacedge.engine.scalar.host_functions import arrow_type, call_rows, term_of
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import evaluate
+from zodiacedge.engine.semantics.host_functions import arrow_type, call_rows, term_of
 from zodiacedge.language.ast import Call
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.terms.term_space import TermSpace
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.registry import Function, Registry
-    from zodiacedge.engine.scalar.host_functions import Values
+    from zodiacedge.engine.semantics.host_functions import Values
 
 
 BATCH = 65_536

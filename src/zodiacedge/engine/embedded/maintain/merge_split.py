@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
-    from zodiacedge.graph.hrdg import HyperGraph, NodeDelta
+    from zodiacedge.graph.hyper_graph import HyperGraph, NodeDelta
     from zodiacedge.language.ast import Atom, Rule
 
     Keys = frozenset[str]

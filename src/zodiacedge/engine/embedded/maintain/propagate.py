@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice
     from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
     from zodiacedge.engine.embedded.storage.relation import Relation
-    from zodiacedge.graph.draft import HyperNode
+    from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Argument, Rule
 
     Moved = SegmentChange | Callable[[], SegmentChange]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.storage.table import Table
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Rule
 
     Keys = frozenset[str]

@@ -33,7 +33,7 @@ from zodiacedge.engine.spark.storage.embedded_tables import (
 )
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, Segment
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, entries_of, unseen, write_terms
-from zodiacedge.graph.hrdg import HyperGraph
+from zodiacedge.graph.hyper_graph import HyperGraph
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:

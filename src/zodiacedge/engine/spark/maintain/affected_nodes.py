@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from zodiacedge.engine.spark.ingest.fact_delta import ExplicitDelta
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Argument
     from zodiacedge.terms import Term
 

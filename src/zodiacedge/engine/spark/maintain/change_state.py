@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.files import DataFile, Owners
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
-    from zodiacedge.graph.draft import HyperNode
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
+    from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.ingest.batch import SparkFactDelta
     from zodiacedge.engine.spark.maintain.net_change import Net
     from zodiacedge.engine.spark.storage.version import SparkVersion
-    from zodiacedge.graph.draft import HyperNode
-    from zodiacedge.graph.hrdg import HyperGraph
+    from zodiacedge.graph.hyper_graph import HyperGraph
+    from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 

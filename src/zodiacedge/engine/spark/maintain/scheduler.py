@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.spark.maintain.change_state import ChangeState
     from zodiacedge.engine.spark.maintain.slice_search import LookedUp
-    from zodiacedge.graph.draft import HyperNode
+    from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Rule
     from zodiacedge.plan.partition import PartitionedRelation
     from zodiacedge.terms import Term

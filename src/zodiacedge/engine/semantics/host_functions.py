@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.errors import Diagnostic, EvaluationProblem, ZodiacError, counted
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import IRI, Term, from_python, to_python

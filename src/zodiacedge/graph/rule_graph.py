@@ -4,7 +4,7 @@ Edges are not stored, because m writers and n readers of one predicate would be 
 tables from rules to the patterns of their heads, from these to the body patterns that unify with them, and
 from these to the rules that read them. An edge is negative if the reader has the atom under `not` or
 inside an aggregate. The graph is a value: a change returns a new one. Components and their order are left
-to `hrdg`.
+to `hyper_graph`.
 """
 
 from __future__ import annotations

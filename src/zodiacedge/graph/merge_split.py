@@ -5,7 +5,7 @@ group is inserted between the highest rank of its predecessors and the lowest of
 these cross is a search necessary, and only between the two (Pearce and Kelly's dynamic topological order):
 nodes that both reach the new group and are reachable from it form a cycle and are merged with it, all
 other nodes exchange ranks. A draft is made for one change and discarded; ids of nodes and their lineage are
-left to `hrdg`.
+left to `hyper_graph`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from zodiacedge.graph.rdg import Walk
+from zodiacedge.graph.rule_graph import Walk
 from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from zodiacedge.graph.rdg import RuleGraph
+    from zodiacedge.graph.rule_graph import RuleGraph
 
 GAP = 1 << 64
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.expressions import Number, number, number_term
-from zodiacedge.engine.scalar.host_functions import fold_registered
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.expressions import Number, number, number_term
+from zodiacedge.engine.semantics.host_functions import fold_registered
 from zodiacedge.terms import XSD_INTEGER, Literal, Term, integer, order_key
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import operator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from zodiacedge.engine.scalar.errors import NoValue
-from zodiacedge.engine.scalar.host_functions import call_registered
-from zodiacedge.engine.scalar.text import TEXT_FUNCTIONS
+from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.host_functions import call_registered
+from zodiacedge.engine.semantics.text import TEXT_FUNCTIONS
 from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (

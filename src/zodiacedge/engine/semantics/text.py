@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.scalar.errors import NoValue
+from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (
     IRI,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 from zodiacedge.graph.change import GraphChange, NodeLineage
-from zodiacedge.graph.draft import GraphDraft, HyperNode
+from zodiacedge.graph.merge_split import GraphDraft, HyperNode
 from zodiacedge.graph.patterns import carried
-from zodiacedge.graph.rdg import RuleGraph, Walk
+from zodiacedge.graph.rule_graph import RuleGraph, Walk
 from zodiacedge.graph.stratify import check_stratified
 from zodiacedge.language.unify import pattern_of, unify
 from zodiacedge.util.cow_dict import CowDict
