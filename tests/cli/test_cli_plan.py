@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,3 +44,55 @@ def test_the_plans_of_a_store_have_the_sizes_of_its_relations(zodiac: Zodiac, sa
     of_files = zodiac("plan", "a.rules", "--facts", "near=near.csv")
     assert zodiac("plan", "a.zodiac").out == of_files.out
     assert "error U006" in zodiac("plan", "a.zodiac", "--rule", "nowhere").err
+
+
+def test_the_plan_of_an_aggregate_shows_its_body(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", "n: n(X, N) :- AGGREGATE(near(X, Y), big(Y)) ON X WITH COUNT(Y) AS N .\n")
+    assert zodiac("plan", "a.rules").out.splitlines()[2:] == [
+        "    1. match the aggregate's rows by scan",
+        "       inside the aggregate",
+        "         1. match near(X, Y) by scan, about 1,000 each",
+        "         2. match big(Y) by membership, about 100 each, first match only",
+    ]
+    (plan,) = cast("list[dict[str, list[object]]]", zodiac("plan", "a.rules", "--json").document["plans"])
+    assert len(plan["aggregate"]) == 2
+
+
+def test_analysis_shows_rows_beside_estimates_and_says_which_are_off(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", RULES)
+    save("near.csv", "".join(f"{n},{n + 1}\n" for n in range(400)) + "7,7\n")
+    done = zodiac("plan", "a.rules", "--facts", "near=near.csv", "--analyze")
+    assert (done.code, done.err) == (0, "")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "as a whole estimated actual rows seconds" in lines
+    (scan,) = (line for line in lines if line.startswith("1. match near(X, X) by scan"))
+    assert scan.startswith("1. match near(X, X) by scan 401 1 1 0.")
+    assert scan.endswith("401 times too many expected")
+    assert "rule estimated rows actual rows facts seconds" in lines
+    assert any(line.startswith("big 401 1 1 0.") for line in lines)
+    assert "big, step 1: estimated 401 each, actual 1" in lines
+
+
+def test_analysis_as_json_and_of_a_store(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", RULES)
+    save("near.csv", "7,7\n7,8\n")
+    assert zodiac("init", "a.zodiac", "--rules", "a.rules", "--facts", "near=near.csv").code == 0
+    done = zodiac("plan", "a.zodiac", "--analyze", "--rule", "far", "--json")
+    (rule,) = cast("list[dict[str, object]]", done.document["measured"])
+    assert (rule["rule"], rule["rows"], rule["facts"]) == ("far", 1, 1)
+    steps = cast("list[dict[str, object]]", rule["steps"])
+    assert [(step["place"], step["rows"], step["off"]) for step in steps] == [
+        (0, 2, False),
+        (1, 2, False),
+        (2, 1, False),
+    ]
+
+
+def test_analysis_needs_facts_and_the_embedded_engine(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", RULES)
+    done = zodiac("plan", "a.rules", "--analyze")
+    assert (done.code, done.out) == (2, "")
+    assert "add --facts FILE, or name a store" in done.err
+    done = zodiac("plan", "a.rules", "--analyze", "--engine", "spark")
+    assert done.code == 2
+    assert "leave out --engine" in done.err

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.io import Load
     from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule, Variable
+    from zodiacedge.plan.algebra import Plan
+    from zodiacedge.plan.measurement import Measurement
     from zodiacedge.terms import Term
 
 
@@ -275,6 +277,14 @@ class Mentioning(Protocol):
 
     def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
         """Yield the explicit facts with one of these terms as an argument; classes do not count."""
+
+
+@runtime_checkable
+class MeasuresPlans(Protocol):
+    """A state that can run a plan and count its rows step by step."""
+
+    def measure(self, plan: Plan, settings: Settings) -> Measurement:
+        """Run a plan without a delta once, on all visible facts."""
 
 
 class UncommittedState(Protocol):

@@ -81,3 +81,5 @@ class Plan:
     delta: int | None
     steps: tuple[Step, ...]
     head: tuple[Argument, ...]
+    inner: tuple[Step, ...] = ()
+    """The steps of the body of the rule's aggregate, which are evaluated first."""

@@ -24,6 +24,7 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.safety import bound_in
+from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
 from zodiacedge.terms import RDF_TYPE
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Predicate
 
 _SAME_MAGNITUDE = 8
+OWN_ROWS = 100_000
+"""The least size that is assumed for a relation of the node itself: its facts are not derived yet."""
 
 
 class Statistics(Protocol):
@@ -52,15 +55,19 @@ class NoStatistics:
 
 
 class PredicateCounts:
-    """Estimates from the number of facts of each predicate."""
+    """Estimates from the number of facts of each predicate, for the rules of one node."""
 
-    def __init__(self, counts: Mapping[Predicate, int]) -> None:
-        """Take the counts."""
+    def __init__(self, counts: Mapping[Predicate, int], heads: Collection[Atom] = ()) -> None:
+        """Take the counts, and the heads of the node's rules."""
         self._counts = counts
+        self._heads = heads
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return an estimate from the size of the relation."""
-        return expected(self._counts.get(atom.predicate, 0), atom, bound)
+        rows = self._counts.get(atom.predicate, 0)
+        if any(unifiable(head, atom) for head in self._heads):
+            rows = max(rows, OWN_ROWS)
+        return expected(rows, atom, bound)
 
 
 def expected(rows: int, atom: Atom, bound: tuple[int, ...]) -> float:

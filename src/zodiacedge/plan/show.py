@@ -1,31 +1,46 @@
-"""Plans as text and as plain values."""
+"""Plans and measured plans as text and as plain values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zodiacedge.errors import counted
 from zodiacedge.language.printer import format_atom, format_conjunct, format_rule
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
+from zodiacedge.plan.measurement import measured_steps
 from zodiacedge.plan.order import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from zodiacedge.plan.algebra import Plan
+    from zodiacedge.plan.measurement import MeasuredStep, Measurement
+
+_COLUMNS = ("estimated", "actual", "rows", "seconds")
+_WIDTH = 10
+_INSIDE = "inside the aggregate"
 
 
 def to_text(plans: Iterable[Plan], prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
     """Return plans, one block each: the rule, where the delta enters, and the steps in order."""
-    blocks: list[str] = []
+    lines: list[str] = []
     rule = None
     for plan in plans:
-        lines = [] if plan.rule == rule else [format_rule(plan.rule, prefixes)]
+        if plan.rule != rule:
+            lines.append(format_rule(plan.rule, prefixes))
         rule = plan.rule
         lines.append(f"  {_entry(plan)}")
-        lines += [f"    {number}. {_step(step, prefixes)}" for number, step in enumerate(plan.steps, 1)]
-        blocks.append("\n".join(lines))
-    return "\n".join(blocks)
+        for number, step in enumerate(plan.steps, 1):
+            lines.append(f"    {number}. {_step(step, prefixes, _expected(step))}")
+            # The body of the aggregate is evaluated as a whole, whatever changes.
+            if isinstance(step, AggregateRows) and plan.delta is None:
+                lines.append(f"       {_INSIDE}")
+                lines += [
+                    f"         {n}. {_step(inner, prefixes, _expected(inner))}"
+                    for n, inner in enumerate(plan.inner, 1)
+                ]
+    return "\n".join(lines)
 
 
 def to_dicts(
@@ -36,10 +51,108 @@ def to_dicts(
         {
             "rule": plan.rule.label or format_rule(plan.rule, prefixes),
             "delta": plan.delta,
-            "steps": [{"place": step.position, "step": _step(step, prefixes)} for step in plan.steps],
+            "steps": _steps(plan.steps, prefixes),
+            "aggregate": _steps(plan.inner, prefixes),
         }
         for plan in plans
     ]
+
+
+def measured_text(measurement: Measurement, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+    """Return a measured plan: each step with its estimate and with what happened."""
+    plan = measurement.plan
+    rows: list[tuple[str, MeasuredStep | None]] = []
+    for number, step in enumerate(measured_steps(plan.steps, measurement.steps), 1):
+        rows.append((f"    {number}. {_step(step.step, prefixes)}", step))
+        if isinstance(step.step, AggregateRows):
+            rows.append((f"       {_INSIDE}", None))
+            rows += [
+                (f"         {n}. {_step(inner.step, prefixes)}", inner)
+                for n, inner in enumerate(measured_steps(plan.inner, measurement.inner), 1)
+            ]
+    wide = max([len(text) for text, _ in rows] + [len("  as a whole")])
+    heads = "".join(f"{name:>{_WIDTH + 2}}" for name in _COLUMNS)
+    lines = [format_rule(plan.rule, prefixes), f"  {'as a whole':{wide - 2}}{heads}"]
+    for text, measured in rows:
+        cells = "".join(f"{cell:>{_WIDTH + 2}}" for cell in _cells(measured)) if measured else ""
+        lines.append(f"{text:{wide}}{cells}{_verdict(measured)}".rstrip())
+    derived = f"{counted(measurement.rows, 'row')}, {counted(measurement.facts, 'fact')}"
+    return "\n".join([*lines, f"  {derived}, {measurement.seconds:.4f} s"])
+
+
+def measured_dict(
+    measurement: Measurement, prefixes: Mapping[str, str] = DEFAULT_PREFIXES
+) -> dict[str, object]:
+    """Return a measured plan as plain values for JSON."""
+    plan = measurement.plan
+    return {
+        "rule": plan.rule.label or format_rule(plan.rule, prefixes),
+        "estimate": measurement.estimate,
+        "rows": measurement.rows,
+        "facts": measurement.facts,
+        "seconds": measurement.seconds,
+        "steps": _measured(measured_steps(plan.steps, measurement.steps), prefixes),
+        "aggregate": _measured(measured_steps(plan.inner, measurement.inner), prefixes),
+    }
+
+
+def off_estimates(
+    measurements: Iterable[Measurement], prefixes: Mapping[str, str] = DEFAULT_PREFIXES
+) -> list[str]:
+    """Return a line for each estimate that is off by an order of magnitude."""
+    lines = []
+    for measurement in measurements:
+        plan = measurement.plan
+        name = plan.rule.label or format_rule(plan.rule, prefixes)
+        for where, steps, counts in (
+            ("step", plan.steps, measurement.steps),
+            (f"{_INSIDE}, step", plan.inner, measurement.inner),
+        ):
+            lines += [
+                f"{name}, {where} {number}: estimated {_number(measured.estimate)} each, "
+                f"actual {_number(measured.actual)}"
+                for number, measured in enumerate(measured_steps(steps, counts), 1)
+                if measured.is_off
+            ]
+    return lines
+
+
+def _steps(steps: Iterable[Step], prefixes: Mapping[str, str]) -> list[dict[str, object]]:
+    return [{"place": step.position, "step": _step(step, prefixes, _expected(step))} for step in steps]
+
+
+def _measured(steps: Iterable[MeasuredStep], prefixes: Mapping[str, str]) -> list[dict[str, object]]:
+    return [
+        {
+            "place": measured.step.position,
+            "step": _step(measured.step, prefixes),
+            "estimate": measured.estimate,
+            "actual": measured.actual,
+            "rows": measured.count.rows,
+            "seconds": measured.count.seconds,
+            "off": measured.is_off,
+        }
+        for measured in steps
+    ]
+
+
+def _cells(measured: MeasuredStep) -> Sequence[str]:
+    rows, seconds = measured.count
+    return _number(measured.estimate), _number(measured.actual), f"{rows:,}", f"{seconds:.4f}"
+
+
+def _verdict(measured: MeasuredStep | None) -> str:
+    if measured is None or not measured.is_off:
+        return ""
+    if measured.factor > 1:
+        return f"   {measured.factor:,.0f} times as many"
+    return f"   {1 / measured.factor:,.0f} times too many expected"
+
+
+def _number(number: float | None) -> str:
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:,.2f}"
 
 
 def _entry(plan: Plan) -> str:
@@ -48,13 +161,12 @@ def _entry(plan: Plan) -> str:
     return f"when conjunct {plan.delta + 1} changes"
 
 
-def _step(step: Step, prefixes: Mapping[str, str]) -> str:
+def _step(step: Step, prefixes: Mapping[str, str], expected: str = "") -> str:
     match step:
-        case Match(atom=atom, read=read, bound=bound, once=once, estimate=estimate):
+        case Match(atom=atom, read=read, bound=bound, once=once):
             version = "" if read is RelationVersion.NEW else f" {read.value}"
             how = _access(*columns_of(atom, bound))
             once_only = ", first match only" if once else ""
-            expected = "" if read is RelationVersion.DELTA else f", about {estimate:,.0f} each"
             return f"match{version} {format_atom(atom, prefixes)} by {how}{expected}{once_only}"
         case AggregateRows(bound=bound):
             return f"match the aggregate's rows by {_access(len(step.columns), len(bound))}"
@@ -64,6 +176,12 @@ def _step(step: Step, prefixes: Mapping[str, str]) -> str:
             return f"test {format_conjunct(comparison, prefixes)}"
         case Let(binding=binding):
             return f"bind {format_conjunct(binding, prefixes)}"
+
+
+def _expected(step: Step) -> str:
+    if isinstance(step, Match) and step.read is not RelationVersion.DELTA:
+        return f", about {step.estimate:,.0f} each"
+    return ""
 
 
 def _access(arity: int, bound: int) -> str:

@@ -28,18 +28,30 @@ from zodiacedge.plan.order import Statistics, arrange
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from zodiacedge.plan.algebra import Step
+
 
 def plans(rule: Rule, recursive: Collection[int], statistics: Statistics) -> tuple[Plan, ...]:
     """Return the initial plan and one per recursive position."""
+    inner = _inner(rule, statistics)
     return tuple(
         Plan(
             rule,
             delta,
             arrange(rule.body, recursive, delta, statistics, needed(rule.body, rule.head.args)),
             rule.head.args,
+            inner,
         )
         for delta in (None, *sorted(recursive))
     )
+
+
+def _inner(rule: Rule, statistics: Statistics) -> tuple[Step, ...]:
+    if rule.aggregate is None:
+        return ()
+    body = rule.aggregate.body
+    # Every binding counts: two of them may have the same value to add up.
+    return arrange(body, (), None, statistics, analyse(body).bound)
 
 
 def recursive_atoms(rule: Rule, heads: Collection[Atom]) -> dict[int, Atom]:

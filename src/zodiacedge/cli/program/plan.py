@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.console import many
 from zodiacedge.cli.options import EngineOptions, engine_options
 from zodiacedge.cli.program_source import open_source, source_arguments
+from zodiacedge.engine.api import MeasuresPlans, Progress
+from zodiacedge.graph.draw.names import rule_name
 from zodiacedge.plan.order import NoStatistics, PredicateCounts
-from zodiacedge.plan.show import to_dicts, to_text
+from zodiacedge.plan.show import measured_dict, measured_text, off_estimates, to_dicts, to_text
 from zodiacedge.plan.variants import plans, recursive_atoms
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.program_source import Data
-    from zodiacedge.graph import HyperGraph
-    from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.language.ast import Atom, Rule
+    from zodiacedge.cli.program_source import Data, ProgramSource
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.plan.algebra import Plan
+    from zodiacedge.plan.measurement import Measurement
+    from zodiacedge.plan.order import Statistics
 
 
 @click.command("plan")
 @source_arguments
 @click.option("--rule", "label", metavar="LABEL", help="Only this rule.")
+@click.option("--analyze", is_flag=True, help="Run each plan, and show its rows beside the estimates.")
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
@@ -34,6 +39,7 @@ def command(  # noqa: PLR0913 - one argument per option
     data: Data,
     at: int | None,
     label: str | None,
+    analyze: bool,
     on: EngineOptions,
 ) -> None:
     r"""Show how each rule is evaluated: as a whole, and for each conjunct whose facts may change.
@@ -42,25 +48,72 @@ def command(  # noqa: PLR0913 - one argument per option
     program is evaluated first. Then, and in a store, estimates come from the sizes of relations; without
     facts they are guesses.
 
+    With --analyze each plan as a whole runs once on all facts, explicit and derived. "estimated" and "actual"
+    are rows for each row of the step before; "seconds" is the time from the first step up to this one.
+
     \b
     Example:
       zodiac plan farm.rules
       zodiac plan farm.zodiac --rule r2
-      zodiac plan farm.rules --facts readings.csv --rule r2
+      zodiac plan farm.rules --facts readings.csv --rule r2 --analyze
     """
+    if analyze and on.engine != "embedded":
+        raise click.UsageError("--analyze runs plans on the embedded engine: leave out --engine.")
     with open_source(console, programs, data, at, on) as source:
         chosen = source.labelled(label) if label else source.rules
-        statistics = _sizes(source.kb) if source.kb else NoStatistics()
-        shown = [p for rule in chosen for p in plans(rule, _recursive(rule, source.graph), statistics)]
+        if analyze:
+            measurements = _measured(console, source, chosen)
+            _show_measured(console, measurements, source.prefixes)
+            return
+        shown = [plan for rule in chosen for plan in _plans(rule, source)]
     console.text(to_text(shown, source.prefixes))
     if console.as_json:
         console.json({"plans": to_dicts(shown, source.prefixes)})
 
 
-def _sizes(kb: KnowledgeBase) -> PredicateCounts:
-    return PredicateCounts(Counter(kb.state.explicit_counts()) + Counter(kb.state.derived_counts()))
-
-
-def _recursive(rule: Rule, graph: HyperGraph) -> dict[int, Atom]:
+def _plans(rule: Rule, source: ProgramSource) -> tuple[Plan, ...]:
+    graph = source.graph
     node = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
-    return recursive_atoms(rule, [graph.rule(key).head for key in node.rules])
+    heads = [graph.rule(key).head for key in node.rules]
+    statistics: Statistics = NoStatistics()
+    if source.kb:
+        state = source.kb.state
+        statistics = PredicateCounts(
+            Counter(state.explicit_counts()) + Counter(state.derived_counts()), heads
+        )
+    return plans(rule, recursive_atoms(rule, heads), statistics)
+
+
+def _measured(console: Console, source: ProgramSource, rules: tuple[Rule, ...]) -> list[Measurement]:
+    kb = source.kb
+    if kb is None:
+        raise click.UsageError("--analyze runs the plans on facts: add --facts FILE, or name a store.")
+    state = kb.state
+    if not isinstance(state, MeasuresPlans):
+        raise TypeError(state)
+    measurements = []
+    with console.progress():
+        for number, rule in enumerate(rules):
+            console.evaluating(
+                Progress(number, len(rules), (rule_name(rule, source.prefixes),), 0, 0, "measuring")
+            )
+            whole = next(plan for plan in _plans(rule, source) if plan.delta is None)
+            measurements.append(state.measure(whole, kb.settings))
+    return measurements
+
+
+def _show_measured(console: Console, measurements: list[Measurement], prefixes: dict[str, str]) -> None:
+    for measurement in measurements:
+        console.text(measured_text(measurement, prefixes))
+    console.text()
+    rows = [
+        (name, f"{m.estimate:,.0f}", f"{m.rows:,}", f"{m.facts:,}", f"{m.seconds:.4f}")
+        for m, name in ((m, rule_name(m.plan.rule, prefixes)) for m in measurements)
+    ]
+    console.table(("rule", "estimated rows", "actual rows", "facts", "seconds"), rows)
+    off = off_estimates(measurements, prefixes)
+    console.text(f"\n{many(len(off), 'estimate')} off by a factor of 10 or more")
+    for line in off:
+        console.text(f"  {line}")
+    if console.as_json:
+        console.json({"measured": [measured_dict(measurement, prefixes) for measurement in measurements]})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine import state_compare
+from zodiacedge.engine.embedded.evaluate.measure import measure
 from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
 from zodiacedge.engine.embedded.maintain.propagate import Propagation
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
+    from zodiacedge.plan.algebra import Plan
+    from zodiacedge.plan.measurement import Measurement
 
     Ids = NDArray[np.int32]
 
@@ -117,6 +120,10 @@ class EmbeddedState:
     def prepare(self, query: Query, parameters: tuple[Variable, ...], settings: Settings) -> EmbeddedQuery:
         """Return a resolved query that is answered once its parameters have values."""
         return EmbeddedQuery(self.store, query, parameters, settings)
+
+    def measure(self, plan: Plan, settings: Settings) -> Measurement:
+        """Run a plan without a delta once, on all visible facts."""
+        return measure(self.store, plan, settings)
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""

@@ -33,7 +33,7 @@ from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
-from zodiacedge.plan.order import arrange, expected, repeats
+from zodiacedge.plan.order import OWN_ROWS, arrange, expected, repeats
 from zodiacedge.plan.variants import can_fail, needed, recursive_atoms
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
 
-_MUCH = 100_000
 _BITS_AT_LEAST = 256 * 1024
 _BITS_PER_ROW = 4096
 _MOST_BITS = 64 * 1024 * 1024
@@ -213,7 +212,7 @@ class NodeEvaluation:
         for key in keys:
             aggregate = self._rules[key].aggregate
             if aggregate:
-                self._rows[id(aggregate)] = self._segment.aggregate_rows[key] = self._aggregate(
+                self._rows[id(aggregate)] = self._segment.aggregate_rows[key] = self.aggregate_rows(
                     key, aggregate
                 )
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
@@ -331,7 +330,8 @@ class NodeEvaluation:
     def _statistics(self) -> _Sizes:
         return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))
 
-    def _aggregate(self, key: str, aggregate: Aggregate) -> Table:
+    def aggregate_rows(self, key: str, aggregate: Aggregate) -> Table:
+        """Return the rows of a rule's aggregate: its groups and results."""
         arguments = [fold.argument for fold in aggregate.folds]
         bindings = Table(len(aggregate.groups) + len(arguments))
         everything = analyse(aggregate.body).bound
@@ -377,7 +377,7 @@ class _Sizes:
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         rows = sum(len(part.table) for part in self.store.outside(atom))
         if any(unifiable(head, atom) for head in self.heads):
-            rows = max(rows, _MUCH)
+            rows = max(rows, OWN_ROWS)
         return expected(rows, atom, bound)
 
 
