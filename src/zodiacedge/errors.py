@@ -10,6 +10,7 @@ The exception tree::
     ├── LimitReached            a limit on facts, rounds, seconds or memory
     ├── EvaluationProblem       an evaluation error in strict mode
     ├── StoreProblem            a store that cannot be opened, read or written
+    │   └── StoreBusy           a store that another process writes to: try again
     └── UsageProblem            a call or an option that makes no sense
 
 A `Diagnostic` has a stable code (`docs/diagnostics.md` lists them), a message, a note with the remedy and
@@ -176,6 +177,10 @@ class EvaluationProblem(ZodiacError):
 
 class StoreProblem(ZodiacError):
     """A store that cannot be opened, read or written."""
+
+
+class StoreBusy(StoreProblem):
+    """A store that another process writes to: the same call may succeed later."""
 
 
 class UsageProblem(ZodiacError):

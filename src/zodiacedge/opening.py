@@ -9,7 +9,7 @@ from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.engine.select import engine_named, persistence_of
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.kb.arguments import given_version
+from zodiacedge.kb.arguments import given_version, given_wait
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def open_kb(
     create: bool = False,
     read_only: bool = False,
     at: int | None = None,
+    wait: float = 0.0,
     functions: Iterable[Callable[..., object] | Function] = (),
     aggregates: Iterable[Callable[..., object] | AggregateFunction] = (),
     engine: str = "embedded",
@@ -44,6 +45,7 @@ def open_kb(
     create: bool = False,
     read_only: bool = False,
     at: int | None = None,
+    wait: float = 0.0,
     functions: Iterable[Callable[..., object] | Function] = (),
     aggregates: Iterable[Callable[..., object] | AggregateFunction] = (),
     engine: str = "embedded",
@@ -60,6 +62,7 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     create: bool = False,
     read_only: bool = False,
     at: int | None = None,
+    wait: float = 0.0,
     functions: Iterable[Callable[..., object] | Function] = (),
     aggregates: Iterable[Callable[..., object] | AggregateFunction] = (),
     engine: str = "embedded",
@@ -77,6 +80,7 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
         create: Whether to create the store if it does not exist.
         read_only: Whether to open the last committed version for reading, while another process may write.
         at: The version to open, for reading only; the last one if not given.
+        wait: The seconds to wait for another process that has the store open for writing.
         functions: Functions that rules may call as `func:name(…)`; the rules of a store may need them.
         aggregates: Aggregates likewise.
         engine: The engine: `embedded`, `spark`, or `reference`, the definition on Python sets.
@@ -99,9 +103,9 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     if progress and isinstance(opened, OutOfProcess):
         opened.tell(progress)
     if path is None:
-        if create or read_only or at is not None:
+        if create or read_only or at is not None or wait:
             hint = "name its folder: ze.open('farm')"
-            raise UsageProblem(Diagnostic("U008", "create, read_only and at are for stores", hint))
+            raise UsageProblem(Diagnostic("U008", "create, read_only, at and wait are for stores", hint))
         return KnowledgeBase(opened, settings)
     persistence = persistence_of(engine)
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase  # noqa: PLC0415 - loads Delta and Arrow
@@ -115,7 +119,9 @@ def open_kb(  # noqa: PLR0913 - each is an option that users set alone
     if create and isinstance(opened, OutOfProcess) and not location.has(MARKER):
         # Fail before the store is created, not when it is filled.
         opened.refuse_if_missing()
-    store = DurableStore.open(location, create=create, writable=writable, persistence=persistence)
+    store = DurableStore.open(
+        location, create=create, writable=writable, persistence=persistence, wait=given_wait(wait)
+    )
     return StoredKnowledgeBase(opened, settings, store, at)
 
 

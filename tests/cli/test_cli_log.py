@@ -23,14 +23,15 @@ def _store(folder: Path) -> str:
 
 
 def test_a_message_forges_no_entry_and_steers_no_terminal(folder: Path, zodiac: Callable[..., Done]) -> None:
-    done = zodiac("log", _store(folder))
-    assert done.code == 0
-    first, second = done.out.splitlines()
+    store = _store(folder)
+    escaped = r"noon\nversion 9  2026-01-01  root  all is well\x00\x1b[2J\r\x9b1A\u2028\u202e ünï 🜚"
+    header, only = zodiac("log", store).out.splitlines()
+    assert header.split() == ["version", "time", "author", "rules", "facts", "explicit", "message"]
+    assert only.endswith(f"  +0 -0  +1 -0         1  {escaped}")
+    first, second = zodiac("log", store, "--full").out.splitlines()
     assert first.startswith("version 1  ")
-    assert first.endswith(
-        r"noon\nversion 9  2026-01-01  root  all is well\x00\x1b[2J\r\x9b1A\u2028\u202e ünï 🜚"
-    )
-    assert second.startswith("  rules +0 -0, facts +1 -0")
+    assert first.endswith(escaped)
+    assert second == "  rules +0 -0, facts +1 -0, then 1 explicit fact"
 
 
 def test_a_machine_gets_the_message_as_it_is(folder: Path, zodiac: Callable[..., Done]) -> None:

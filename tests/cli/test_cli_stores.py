@@ -224,7 +224,7 @@ def test_lines_for_people_have_the_prefixes_of_the_store(zodiac: Zodiac, save: S
     zodiac("init", "t.zodiac", "--rules", "t.rules")
     assert zodiac("rules", "t.zodiac").out == "@prefix e: <http://e.org/> .\nr: e:q(X) :- e:p(X, Y) .\n"
     assert zodiac("query", "t.zodiac", "e:p(X, Y)").out == 'X    Y\ne:a  "<http://e.org/a>"\n1 row\n'
-    assert "  + r: e:q(X) :- e:p(X, Y) .\n" in zodiac("log", "t.zodiac").out
+    assert "  + r: e:q(X) :- e:p(X, Y) .\n" in zodiac("log", "t.zodiac", "--full").out
     assert "\ne:q " in zodiac("stats", "t.zodiac").out
     assert "did you mean e:p?" in zodiac("query", "t.zodiac", "e:pp(X, Y)").err
     zodiac("apply", "t.zodiac", "--add-rules", "t.rules")
@@ -241,10 +241,15 @@ def test_query_of_a_version_that_is_not_there(zodiac: Zodiac, farm: str) -> None
 
 
 def test_log_lists_versions_newest_first(zodiac: Zodiac, farm: str) -> None:
-    lines = zodiac("log", farm).out.splitlines()
+    _, newest, oldest = zodiac("log", farm).out.splitlines()
+    assert newest.split()[0] == "2"
+    assert newest.endswith("  +0 -0  +1 -0         5  noon")
+    assert oldest.endswith("  +2 -0  +4 -0         4  made")
+    lines = zodiac("log", farm, "--full").out.splitlines()
     assert lines[0].startswith("version 2  ")
     assert lines[0].endswith("  noon")
     assert lines[1] == "  rules +0 -0, facts +1 -0, then 5 explicit facts"
+    assert lines[-1] == "  + r2: calm(T) :- turbine(T), not alarm(T) ."
     document = zodiac("log", farm, "--last", "1", "--json").document
     assert isinstance(document["versions"], list)
     (only,) = document["versions"]
@@ -260,6 +265,43 @@ def test_diff_shows_what_tells_versions_apart(zodiac: Zodiac, farm: str) -> None
     assert document["facts_deleted"] == ["alarm(wt2)", "reading(wt2, 70)"]
     assert zodiac("diff", farm, "0", "1").out.startswith("+ r1: alarm(T)")
     assert zodiac("diff", farm, "2", "2").out == "no fact was inserted or deleted\n"
+
+
+def test_diff_compares_the_last_two_versions_unless_told(zodiac: Zodiac, farm: str) -> None:
+    assert zodiac("diff", farm).out == zodiac("diff", farm, "1", "2").out
+    assert zodiac("diff", farm, "0").out == zodiac("diff", farm, "0", "2").out
+    assert zodiac("init", "empty").code == 0
+    assert zodiac("diff", "empty").out == "no fact was inserted or deleted\n"
+
+
+def test_a_fact_of_two_segments_is_no_two_facts_in_the_log(zodiac: Zodiac, save: Save) -> None:
+    save("two.rules", "p(X) :- q(X) . p(X) :- r(X) . q(a) . r(a) .")
+    assert "2 explicit facts, 1 derived fact" in zodiac("init", "two", "--rules", "two.rules").out
+    versions = zodiac("log", "two", "--json").document["versions"]
+    assert isinstance(versions, list)
+    (only,) = versions
+    assert "derived" not in only
+    assert (only["explicit"], only["segment_facts"]) == (2, 2)
+
+
+def test_a_change_without_effect_makes_no_version(zodiac: Zodiac, farm: str) -> None:
+    before = zodiac("log", farm, "--json").document
+    done = zodiac("apply", farm, "--add-facts", "reading=noon.csv", "--add-rules", "farm.rules")
+    assert done.out.startswith("version 2 (nothing changed) in ")
+    document = zodiac("apply", farm, "--add-facts", "reading=noon.csv", "--json").document
+    assert (document["version_before"], document["version_after"], document["dry_run"]) == (2, 2, False)
+    assert zodiac("rollback", farm, "2").out.startswith("version 2 (nothing changed) in ")
+    assert zodiac("log", farm, "--json").document == before
+
+
+def test_a_warning_is_shown_once(zodiac: Zodiac, save: Save, farm: str) -> None:
+    done = zodiac("apply", farm, "--add-facts", "reading=noon.csv")
+    assert "W012" not in done.out
+    assert done.err.count("W012") == 1
+    save("again.session", "begin\n+ turbine(wt1) .\ncommit\n")
+    done = zodiac("run", "farm.rules", "--apply", "again.session")
+    assert "W012" not in done.out
+    assert done.err.count("W012") == 1
 
 
 def test_rollback_makes_a_new_version(zodiac: Zodiac, farm: str) -> None:
@@ -324,6 +366,6 @@ def test_a_store_that_is_not_there_is_one_message(
 def test_a_second_writer_is_one_message_and_readers_go_on(zodiac: Zodiac, farm: str) -> None:
     with ze.open(farm):
         done = zodiac("apply", farm, "--remove-rules", "r1")
-        assert done.code == 1
+        assert done.code == 3
         assert "D003" in done.err
         assert zodiac("query", farm, "?- alarm(T) .").code == 0

@@ -587,7 +587,7 @@ def test_two_arities_in_one_text_show_both_places(kb: KnowledgeBase) -> None:
 
 def test_a_committed_change_takes_nothing_more(kb: KnowledgeBase) -> None:
     with kb.change() as done:
-        pass
+        done.add_facts("q(a) .")
     said = r"U002: the change is committed already"
     with pytest.raises(ze.ZodiacError, match=said):
         done.add_facts("p(a) .")

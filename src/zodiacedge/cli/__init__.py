@@ -6,6 +6,7 @@
     output          files that commands write
     standard_input  standard input in place of a file
     rule_files      reads rule files into a program with diagnostics
+    functions       runs Python files that register functions and aggregates
     open_store      opens a store for a command, and shows its contents
     program_source  the program of rule files or of a store
     sessions        session files: changes and the net changes that they must give
@@ -19,7 +20,8 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["INTERRUPTED", "main"]
+__all__ = ["BUSY", "INTERRUPTED", "main"]
+BUSY = 3
 INTERRUPTED = 130
 
 

@@ -1,7 +1,7 @@
 """The group of commands: lookup, plugins, exit codes, and messages for errors.
 
-Exit codes: 0 success, 1 an error of the user's program or data, 2 usage, 130 interrupted. A traceback is
-shown only with `--debug`.
+Exit codes: 0 success, 1 an error of the user's program or data, 2 usage, 3 a store that another process
+writes to, 130 interrupted. A traceback is shown only with `--debug`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from zodiacedge.cli import INTERRUPTED
+from zodiacedge.cli import BUSY, INTERRUPTED
 from zodiacedge.cli.console import Console
-from zodiacedge.errors import ZodiacError
+from zodiacedge.errors import StoreBusy, ZodiacError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ _COMMANDS = {
     "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
     "vacuum": ("cli.store", "flush the log of a store, and remove files that no version needs"),
     "verify": ("cli.store", "compare a store with an evaluation from scratch"),
+    "watch": ("cli.store", "print facts of a predicate as other processes insert and delete them"),
 }
 # The group of entry points of plugins: commands of other distributions, such as the benchmarks.
 _PLUGINS = "zodiacedge.commands"
@@ -137,7 +138,7 @@ def common(function: _Command) -> _Command:
             if debug:
                 raise
             console.fail(problem.diagnostics)
-            sys.exit(1)
+            sys.exit(BUSY if isinstance(problem, StoreBusy) else 1)
         except KeyboardInterrupt:
             console.note("interrupted")
             sys.exit(INTERRUPTED)

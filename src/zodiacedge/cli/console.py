@@ -43,6 +43,10 @@ class Console:
         """Write the one JSON document, with all IRIs in full."""
         click.echo(json_text(document))
 
+    def json_line(self, document: object) -> None:
+        """Write a JSON document on a line of its own, for a command that writes one after the other."""
+        click.echo(json.dumps(document, ensure_ascii=False))
+
     def text(self, text: str = "") -> None:
         """Write a line of the result, unless standard output is JSON."""
         if not self.as_json:

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.console import many
+from zodiacedge.cli.functions import registered
 from zodiacedge.cli.options import EngineOptions
+from zodiacedge.language.printer import format_rule
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.engine.limits import Limits
     from zodiacedge.io import LoadReport
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.report import ChangeReport
+    from zodiacedge.language.ast import Rule
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 
@@ -27,11 +31,14 @@ def reading(
 ) -> StoredKnowledgeBase:
     """Open a store for reading, its last version or an earlier one, and report skipped log records."""
     on = on or EngineOptions()
+    registry = registered(on.functions)
     with console.progress():
         kb = open_kb(
             store,
             read_only=True,
             at=at,
+            functions=registry.functions.values(),
+            aggregates=registry.folds.values(),
             engine=on.engine,
             master=on.master,
             scratch=on.scratch,
@@ -41,24 +48,30 @@ def reading(
     return _opened(console, kb)
 
 
-def writing(
+def writing(  # noqa: PLR0913 - each is an option of commands
     console: Console,
     store: str,
+    on: EngineOptions,
     *,
     create: bool = False,
     strict: bool = False,
-    on: EngineOptions | None = None,
+    wait: float = 0.0,
+    limits: Limits | None = None,
 ) -> StoredKnowledgeBase:
     """Open a store for writing, and report repairs."""
-    on = on or EngineOptions()
+    registry = registered(on.functions)
     kb = open_kb(
         store,
         create=create,
+        wait=wait,
         strict=strict,
+        functions=registry.functions.values(),
+        aggregates=registry.folds.values(),
         engine=on.engine,
         master=on.master,
         scratch=on.scratch,
         seed=on.seed,
+        limits=limits,
         progress=console.evaluating,
     )
     return _opened(console, kb)
@@ -115,6 +128,24 @@ def show_answers(console: Console, answers: Answers) -> None:
     else:
         console.table(answers.columns, answers.texts())
         console.text(many(len(answers), "row"))
+
+
+def show_net_change(
+    console: Console,
+    rules: tuple[Sequence[Rule], Sequence[Rule]],
+    counts: tuple[Mapping[str, int], Mapping[str, int]],
+) -> None:
+    """Print rules added and removed, and how many facts of each predicate were inserted and deleted."""
+    for sign, moved in zip("+-", rules, strict=True):
+        for rule in moved:
+            console.text(f"{sign} {format_rule(rule)}")
+    inserted, deleted = counts
+    names = sorted({*inserted, *deleted})
+    if names:
+        rows = [(name, f"+{inserted.get(name, 0):,}", f"-{deleted.get(name, 0):,}") for name in names]
+        console.table(("predicate", "inserted", "deleted"), rows)
+    else:
+        console.text("no fact was inserted or deleted")
 
 
 def show_facts_of(console: Console, sign: str, facts: Sequence[str], most: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zodiacedge.cli.standard_input import facts_from
+from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.select import ALL_ENGINES, STORE_ENGINES
 
 if TYPE_CHECKING:
@@ -63,6 +64,26 @@ facts_option = click.option(
 )
 
 
+wait_option = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    is_flag=False,
+    flag_value=math.inf,
+    default=0.0,
+    metavar="[SECONDS]",
+    help="Wait for another writer, as long as it takes or for some seconds.",
+)
+quarantine_option = click.option(
+    "--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason."
+)
+functions_option = click.option(
+    "--functions",
+    multiple=True,
+    metavar="FILE.py",
+    help="Python code to run: its register(kb) registers functions and aggregates.",
+)
+
+
 def show_facts_option(default: int) -> Callable[[Command], Command]:
     """Return a decorator that adds `--show-facts N`."""
     return click.option(
@@ -86,6 +107,50 @@ def files_options(function: Command) -> Command:
     return form(what(function))
 
 
+def limit_options(function: Command) -> Command:
+    """Add `--max-facts`, `--max-rounds`, `--max-seconds` and `--max-memory` as the argument `limits`."""
+    defaults = Limits()
+
+    @click.option(
+        "--max-facts",
+        type=click.IntRange(min=0),
+        default=defaults.facts,
+        show_default=True,
+        help="Limit of derived facts.",
+    )
+    @click.option(
+        "--max-rounds",
+        type=click.IntRange(min=1),
+        default=defaults.rounds,
+        help="Limit of rounds of one hyper-node; none if not given.",
+    )
+    @click.option(
+        "--max-seconds",
+        type=click.FloatRange(min=0),
+        default=defaults.seconds,
+        show_default=True,
+        help="Time limit of an evaluation.",
+    )
+    @click.option(
+        "--max-memory",
+        type=click.IntRange(min=1),
+        default=defaults.memory,
+        help="Memory limit of the process in bytes; 80 % of the machine's if not given.",
+    )
+    @functools.wraps(function)
+    def call(
+        *args: object,
+        max_facts: int | None,
+        max_rounds: int | None,
+        max_seconds: float | None,
+        max_memory: int | None,
+        **options: object,
+    ) -> None:
+        function(*args, limits=Limits(max_facts, max_rounds, max_seconds, max_memory), **options)
+
+    return call
+
+
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """The engine options of a command."""
@@ -94,10 +159,12 @@ class EngineOptions:
     master: str = ""
     scratch: str = ""
     seed: int = 0
+    functions: tuple[str, ...] = ()
+    """Python files that register functions and aggregates."""
 
 
 def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--engine`, `--master`, `--scratch` and `--seed` as the argument `on`."""
+    """Return a decorator that adds the options of the engine and `--functions` as the argument `on`."""
 
     def decorated(function: Command) -> Command:
         @click.option("--engine", type=click.Choice(engines), default="embedded", show_default=True)
@@ -115,9 +182,18 @@ def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
             metavar="N",
             help="Seed of Spark's fingerprints, if two collide.",
         )
+        @functions_option
         @functools.wraps(function)
-        def call(*args: object, engine: str, master: str, scratch: str, seed: int, **options: object) -> None:
-            function(*args, on=EngineOptions(engine, master, scratch, seed), **options)
+        def call(
+            *args: object,
+            engine: str,
+            master: str,
+            scratch: str,
+            seed: int,
+            functions: tuple[str, ...],
+            **options: object,
+        ) -> None:
+            function(*args, on=EngineOptions(engine, master, scratch, seed, functions), **options)
 
         return call
 

@@ -16,7 +16,7 @@ from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import FactDelta, Settings, State, UncommittedState
-    from zodiacedge.kb.change import Change
+    from zodiacedge.kb.change import Change, ChangeNote
     from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.ast import Rule
     from zodiacedge.language.checks import Host
@@ -42,9 +42,17 @@ class EvaluatedChange(NamedTuple):
 
 
 def evaluate_change(
-    current: CurrentVersion, change: Change, host: Host, settings: Settings, *, dry: bool
+    current: CurrentVersion,
+    change: Change,
+    host: Host,
+    settings: Settings,
+    note: ChangeNote | None,
 ) -> EvaluatedChange:
-    """Evaluate a change, or raise if it is refused; a dry run keeps the version number."""
+    """Evaluate a change, or raise if it is refused; a dry run has no note.
+
+    A dry run creates no version. Neither does a change without effect on rules and explicit facts, unless its
+    note has something to keep.
+    """
     start = time.perf_counter()
     version, program, before = current
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
@@ -57,9 +65,10 @@ def evaluate_change(
     uncommitted = before.maintain(delta.program.rules, delta.program.graph, fact_delta, settings)
     bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
     warnings = (*change.warnings, *delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
+    has_effect = bool(delta.rules_added or delta.rules_removed or fact_delta.added or fact_delta.removed)
     report = ChangeReport(
         version,
-        version + (not dry),
+        version + (note is not None and (has_effect or note.is_kept)),
         delta.rules_added,
         delta.rules_removed,
         fact_delta.added,
@@ -69,6 +78,7 @@ def evaluate_change(
         {_label(delta.program.rules[key]): d for key, d in uncommitted.dropped.items()},
         warnings,
         time.perf_counter() - start,
+        dry_run=note is None,
     )
     return EvaluatedChange(delta.program, fact_delta, uncommitted, report)
 

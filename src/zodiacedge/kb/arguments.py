@@ -54,6 +54,13 @@ def given_time(value: object) -> timedelta:
     )
 
 
+def given_wait(value: object) -> float:
+    """Return the seconds to wait for a store, or raise; infinity waits as long as it takes."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise _wrong_type("a number of seconds", value, "zero or more: ze.open('farm.zodiac', wait=60)")
+
+
 def given_message(value: object) -> str:
     """Return the message of a change for the log, or raise if it is not UTF-8 text."""
     if not isinstance(value, str):

@@ -31,11 +31,16 @@ _MOST_EXAMPLES = 20
 
 @dataclass(frozen=True, slots=True)
 class ChangeNote:
-    """Metadata of a change: its message, its prefixes, the stream and batch that it is from."""
+    """Metadata of a change: its message, its new prefixes, the stream and batch that it is from."""
 
     message: str = ""
     prefixes: Mapping[str, str] = field(default_factory=dict)
     stream: tuple[str, int] | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the metadata is recorded even if the change has no other effect."""
+        return bool(self.prefixes) or self.stream is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ class Change:
     """The facts to insert that a program text contains, with their spans, for the messages."""
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
     """The warnings of the files that were loaded, for the report."""
+    replace_labels: frozenset[str] = frozenset()
+    """Labels whose present rules are deleted, because a rule of the same label is inserted."""
+    sync_rules: bool = False
+    """Whether all rules are deleted that are not among those to insert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,7 @@ def plan_rule_delta(
     """
     inserted = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
     known = state.explicit_predicates({predicate.name for predicate in inserted})
-    only_facts = not change.add_rules and not change.remove_rules
+    only_facts = not (change.add_rules or change.remove_rules or change.sync_rules)
     if (
         only_facts
         and inserted <= known
@@ -100,13 +109,13 @@ def plan_rule_delta(
         resolved_rule = resolve(rule)
         key = rule_key(resolved_rule)
         kept.add(key)
-        if key in program.rules or key in added:
-            diagnostics.append(_duplicate(rule, program.rules.get(key) or added[key]))
+        present = program.rules.get(key) or added.get(key)
+        if present:
+            if not _is_restated(rule, present, change):
+                diagnostics.append(_duplicate(rule, present))
         else:
             added[key], resolved[key] = rule, resolved_rule
-    removed = dict.fromkeys(
-        key for rule in change.remove_rules for key in _keys_of(program, rule, diagnostics) if key not in kept
-    )
+    removed = dict.fromkeys(key for key in _removed_keys(program, change, diagnostics) if key not in kept)
     diagnostics += _idle_facts(fact_delta)
     atoms = {ground(atom): atom for atom in change.atoms}
     diagnostics += check(_subject(program, _Delta(added, removed, atoms, change, fact_delta), state, host))
@@ -204,6 +213,21 @@ def _aggregating(program: RuleBase, inserted: Collection[Predicate]) -> dict[str
         for key, rule in program.aggregated.items()
         if rule.head.predicate in inserted or (inserted and rule.head.predicate.name == RDF_TYPE)
     }
+
+
+def _is_restated(rule: Rule, present: Rule, change: Change) -> bool:
+    """Return whether a change that states a whole program, or replaces rules, repeats a rule as it is."""
+    return rule.label == present.label and (change.sync_rules or rule.label in change.replace_labels)
+
+
+def _removed_keys(program: RuleBase, change: Change, diagnostics: list[Diagnostic]) -> Iterator[str]:
+    for rule in change.remove_rules:
+        yield from _keys_of(program, rule, diagnostics)
+    for label in sorted(change.replace_labels):
+        if label in program.labels:
+            yield program.labels[label]
+    if change.sync_rules:
+        yield from program.rules
 
 
 def _keys_of(program: RuleBase, rule: str | Rule, diagnostics: list[Diagnostic]) -> Iterator[str]:

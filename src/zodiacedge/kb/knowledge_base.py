@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.engine.select import engine_named
@@ -55,7 +55,16 @@ if TYPE_CHECKING:
 
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 # Attributes of `store.knowledge_base.StoredKnowledgeBase` only.
-_STORE_ONLY = frozenset({"at", "diff", "flush", "log", "recovered", "rollback", "store", "streams", "vacuum"})
+_STORE_ONLY = frozenset(
+    {"at", "diff", "flush", "log", "recovered", "refresh", "rollback", "store", "streams", "vacuum"}
+)
+
+
+class _Commit(NamedTuple):
+    # A change in force: its report, its ticket in the log, and an interruption to raise at the end.
+    report: ChangeReport
+    ticket: int = 0
+    interruption: KeyboardInterrupt | None = None
 
 
 class KnowledgeBase:
@@ -174,6 +183,7 @@ class KnowledgeBase:
     ) -> ChangeReport:
         """Commit a change as one transaction, or raise without effect.
 
+        A change without effect creates no version, unless it brings prefixes or belongs to a stream.
         A change of a store is durable when this returns. Subscribers are called before; their exceptions are
         raised as one `ExceptionGroup`, and the change stays committed.
 
@@ -184,40 +194,51 @@ class KnowledgeBase:
             committed: Called with the report, before subscribers are called.
             stream: The stream and batch number of the change, recorded with it: see `streams`.
         """
-        interrupted: KeyboardInterrupt | None = None
-        note = ChangeNote(given_message(message), prefixes or {}, stream)
-        change = given_change(change)
+        message, change = given_message(message), given_change(change)
         with self._gate.exclusive():
-            with self._locked_state():
-                program, fact_delta, uncommitted, report = self._evaluated(
-                    change, self._prefixes | dict(note.prefixes), dry=False
-                )
-                # Steps that can fail come first; the commit itself cannot be interrupted.
-                try:
-                    ticket = self._record(fact_delta, uncommitted, report, note)
-                    with uninterrupted():
-                        self._program, self._state = program, uncommitted.commit()
-                        self._version = report.version_after
-                        self._prefixes.update(note.prefixes)
-                        self._committed(note)
-                        if committed:
-                            committed(report)
-                except BaseException as problem:
-                    if self._version != report.version_after:
-                        self._withdraw()
-                        raise
-                    if not isinstance(problem, KeyboardInterrupt):
-                        raise
-                    # The interruption was deferred and the change is in force: notify subscribers first.
-                    interrupted = problem
-            self._before_notifying(ticket)
+            done = self._commit(change, ChangeNote(message, prefixes or {}, stream), committed)
+            report = done.report
+            if not report.committed:
+                return report
+            self._before_notifying(done.ticket)
             self._subscribers.notify(report)
             self._after_notifying()
         # Outside the lock, so that concurrent changes share one wait for the disk.
-        self._make_durable(ticket)
-        if interrupted:
-            raise interrupted
+        self._make_durable(done.ticket)
+        if done.interruption:
+            raise done.interruption
         return report
+
+    def _commit(
+        self, change: Change, note: ChangeNote, committed: Callable[[ChangeReport], None] | None = None
+    ) -> _Commit:
+        """Evaluate a change and bring it into force; subscribers are not called yet."""
+        with self._locked_state():
+            note = replace(note, prefixes=self._new_prefixes(note.prefixes))
+            program, fact_delta, uncommitted, report = self._evaluated(change, note)
+            if not report.committed:
+                if committed:
+                    committed(report)
+                return _Commit(report)
+            # Steps that can fail come first; the commit itself cannot be interrupted.
+            try:
+                ticket = self._record(fact_delta, uncommitted, report, note)
+                with uninterrupted():
+                    self._program, self._state = program, uncommitted.commit()
+                    self._version = report.version_after
+                    self._prefixes.update(note.prefixes)
+                    self._committed(note)
+                    if committed:
+                        committed(report)
+            except BaseException as problem:
+                if self._version != report.version_after:
+                    self._withdraw()
+                    raise
+                if not isinstance(problem, KeyboardInterrupt):
+                    raise
+                # The interruption was deferred and the change is in force: notify subscribers first.
+                return _Commit(report, ticket, problem)
+        return _Commit(report, ticket)
 
     def dry_run(
         self,
@@ -249,7 +270,7 @@ class KnowledgeBase:
             raise UsageProblem(Diagnostic("U013", "expected a change or its pieces, found both", hint))
         change = given_change(change)
         with self._gate.exclusive(), self._locked_state():
-            return self._evaluated(change, self._prefixes, dry=True).report
+            return self._evaluated(change, None).report
 
     def subscribe(
         self, predicate: str | IRI | Predicate | None, callback: Callable[[Notice], object]
@@ -305,11 +326,15 @@ class KnowledgeBase:
     def _check_changes(self, *, dry: bool) -> None:
         """Raise if changes, or dry runs, are not possible."""
 
-    def _evaluated(self, change: Change, prefixes: Mapping[str, str], *, dry: bool) -> EvaluatedChange:
-        self._check_changes(dry=dry)
+    def _new_prefixes(self, prefixes: Mapping[str, str]) -> dict[str, str]:
+        return {prefix: base for prefix, base in prefixes.items() if self._prefixes.get(prefix) != base}
+
+    def _evaluated(self, change: Change, note: ChangeNote | None) -> EvaluatedChange:
+        self._check_changes(dry=note is None)
         current = CurrentVersion(self._version, self._program, self._state)
         settings = replace(self._settings, yield_point=self._engine_lock)
-        evaluated = evaluate_change(current, change, self._host(), settings, dry=dry)
+        evaluated = evaluate_change(current, change, self._host(), settings, note)
+        prefixes = self._prefixes | dict(note.prefixes if note else {})
         return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes))
 
     @contextmanager

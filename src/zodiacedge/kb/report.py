@@ -38,7 +38,8 @@ _REASON = ": "
 class ChangeReport:
     """The report of a commit: versions, net change, how each hyper-node was evaluated, and warnings.
 
-    The report of a dry run says what a commit would do; its two versions are the same.
+    The report of a dry run says what a commit would do; its two versions are the same. So are those of a
+    change without effect, which creates no version.
     """
 
     version_before: int
@@ -54,11 +55,13 @@ class ChangeReport:
     seconds: float
     prefixes: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Prefixes that abbreviate IRIs for people."""
+    dry_run: bool = False
+    """Whether the change was only evaluated."""
 
     @property
-    def dry_run(self) -> bool:
-        """Whether nothing was committed: every commit creates a version."""
-        return self.version_after == self.version_before
+    def committed(self) -> bool:
+        """Whether the change created a version: not after a dry run, nor without an effect."""
+        return self.version_after != self.version_before
 
     @cached_property
     def inserted(self) -> frozenset[Fact]:
@@ -70,11 +73,14 @@ class ChangeReport:
         """The facts that are no longer visible."""
         return self.net.facts()[1]
 
-    def net_counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Count the facts that became visible and those that are no longer visible, per predicate."""
+    def net_counts(self, show: Callable[[str], str] = str) -> tuple[dict[str, int], dict[str, int]]:
+        """Count the facts that became visible and those that are no longer visible, per predicate.
+
+        `show` writes the name of a predicate.
+        """
         inserted, deleted = self.net.counts()
         beside = {*inserted, *deleted}
-        return per_predicate(inserted, beside=beside), per_predicate(deleted, beside=beside)
+        return per_predicate(inserted, beside, show), per_predicate(deleted, beside, show)
 
     def net_change(self) -> dict[str, int]:
         """Return the growth of the number of visible facts per predicate, without listing facts."""
@@ -90,10 +96,17 @@ class ChangeReport:
     def _versions(self) -> str:
         if self.dry_run:
             return f"dry run on version {self.version_before}"
+        if not self.committed:
+            return f"version {self.version_before} (nothing changed)"
         return f"version {self.version_before} to {self.version_after}"
 
     def __str__(self) -> str:
         """Return the report as a few lines for people."""
+        warnings = (f"{warning.severity} {warning.code}: {warning.message}" for warning in self.warnings)
+        return abbreviate("\n".join((self.summary(), *_first(warnings))), self.prefixes)
+
+    def summary(self) -> str:
+        """Return the report as a few lines for people, without the warnings."""
         counts = self._counts_for_people()
         predicates = _names(f"{name} {_signed(gained, lost)}" for name, gained, lost in counts)
         inserted, deleted = (sum(count.values()) for count in self.net.counts())
@@ -110,7 +123,6 @@ class ChangeReport:
             f"dropped: {number_of(lost.count, 'binding')} of rule {_cut(rule)}, for example {lost.example}"
             for rule, lost in self.dropped.items()
         )
-        lines += _first(f"{warning.severity} {warning.code}: {warning.message}" for warning in self.warnings)
         return abbreviate("\n".join(lines), self.prefixes)
 
     def _repr_html_(self) -> str:

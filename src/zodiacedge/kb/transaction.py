@@ -79,6 +79,8 @@ class Transaction:
         self._loaded: list[Batch] = []
         self._unloaded: list[Batch] = []
         self._atoms: list[Atom] = []
+        self._replace_labels: set[str] = set()
+        self._sync_rules = False
         self._prefixes: dict[str, str] = kb.prefixes
         self._report: ChangeReport | None = None
         self.loads: list[LoadReport] = []
@@ -130,11 +132,27 @@ class Transaction:
             tuple(self._unloaded),
             atoms=tuple(self._atoms),
             warnings=tuple(warning for load in self.loads for warning in load.warnings),
+            replace_labels=frozenset(self._replace_labels),
+            sync_rules=self._sync_rules,
         )
 
-    def add_rules(self, text: Text, name: str = "<text>") -> None:
-        """Add the rules and facts of a program text, or of the file of a `Path`."""
-        self.add_program(self._read(*_named_text(text, name)))
+    def add_rules(self, text: Text, name: str = "<text>", *, replace: bool = False) -> None:
+        """Add the rules and facts of a program text, or of the file of a `Path`.
+
+        With `replace`, a rule of the text replaces the rule that has its label.
+        """
+        program = self._read(*_named_text(text, name))
+        if replace:
+            self._replace_labels.update(rule.label for rule in program.rules if rule.label)
+        self.add_program(program)
+
+    def sync_rules(self, text: Text, name: str = "<text>") -> None:
+        """Make the rules those of a program text or file: add missing rules, remove all others.
+
+        The facts of the text are added, and no facts are removed. Several texts are taken together.
+        """
+        self.add_rules(text, name)
+        self._sync_rules = True
 
     def add_program(self, program: Program) -> None:
         """Add the rules, facts and prefixes of a parsed program."""

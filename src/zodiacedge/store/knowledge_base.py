@@ -6,11 +6,16 @@ in the background when it is long, and when the knowledge base is closed.
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.reference import ReferenceNetChange
 from zodiacedge.kb.arguments import given_time, given_version
+from zodiacedge.kb.change import Change, ChangeNote
 from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.kb.report import ChangeReport
 from zodiacedge.store.flush import Flusher
 from zodiacedge.store.store import DurableStore, LoadedVersion
 from zodiacedge.store.versions import replay
@@ -19,14 +24,14 @@ from zodiacedge.store.versions.restore import check_counts, missing_calls
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import timedelta
 
     from zodiacedge.engine.api import Engine, FactDelta, Settings, UncommittedState
     from zodiacedge.engine.registry import Registry
     from zodiacedge.errors import Diagnostic
-    from zodiacedge.kb.change import ChangeNote
-    from zodiacedge.kb.report import ChangeReport
     from zodiacedge.store.log.record import Entry
+    from zodiacedge.store.log.record_format import Record
     from zodiacedge.store.table.pending_flush import PendingFlush
     from zodiacedge.store.versions.vacuum import VacuumReport
 
@@ -41,29 +46,110 @@ class StoredKnowledgeBase(KnowledgeBase):
         super().__init__(engine, settings)
         self._store = store
         self._flusher = Flusher()
+        self._unregistered: tuple[Diagnostic, ...] = ()
+        self._streams: dict[str, int] = {}
         # Replayed changes are in the log already.
-        self._is_replaying = True
+        self._is_replaying = False
         try:
-            loaded, records = store.load(at, engine.empty, self._host(), settings.registry)
-            self._program, self._state, self._version = loaded.program, loaded.state, loaded.version
-            self._prefixes, self._unregistered = loaded.prefixes, loaded.unregistered
-            self._streams = loaded.streams
+            self._load(at)
+        except BaseException:
+            store.close()
+            raise
+
+    def _load(self, at: int | None) -> None:
+        """Load a version: the commit before it, and the records after that."""
+        store, settings = self._store, self._settings
+        loaded, records = store.load(at, self._engine.empty, self._host(), settings.registry)
+        self._program, self._state, self._version = loaded.program, loaded.state, loaded.version
+        self._prefixes, self._unregistered = loaded.prefixes, loaded.unregistered
+        self._streams = loaded.streams
+        with self._replaying():
             if records:
                 store.check_changes(self._unregistered, dry=True)
-            # An accepted change is not checked for evaluation errors again.
-            self._settings = replace(settings, strict=False)
             for change, entries in replay.replayed_changes(records, lambda: self._state, store.persistence):
-                self.apply(change)
+                self._replay(change, ChangeNote())
                 self._version = entries[-1].version
                 check_counts(store.location, entries[-1], store.persistence.counts(self._state))
                 for entry in entries:
                     self._prefixes |= entry.prefixes
                     self._streams |= {entry.stream: entry.batch} if entry.stream else {}
-            self._settings = settings
-        except BaseException:
-            store.close()
-            raise
-        self._is_replaying = False
+
+    @contextmanager
+    def _replaying(self) -> Iterator[None]:
+        """Commit changes of the log in the block; an accepted change has no evaluation errors to fail it."""
+        settings = self._settings
+        self._is_replaying, self._settings = True, replace(settings, strict=False)
+        try:
+            yield
+        finally:
+            self._is_replaying, self._settings = False, settings
+
+    def refresh(self) -> tuple[ChangeReport, ...]:
+        """Move a knowledge base that is open for reading to the newest version that was committed.
+
+        Subscribers are called for each new version, as if its change were made here. New records of the log
+        are replayed. If the log no longer has them, because of a vacuum, the newest version is loaded and
+        compared.
+
+        Returns:
+            The report of each new version; one report for all of them if the newest version was loaded.
+        """
+        with self._gate.exclusive():
+            records = self._store.new_records(self._version)
+            if records is None:
+                report = self._reloaded()
+                if report.committed:
+                    self._subscribers.notify(report)
+                return (report,) if report.committed else ()
+            reports = []
+            for record in records:
+                report = self._replayed(record)
+                reports.append(report)
+                self._subscribers.notify(report)
+            return tuple(reports)
+
+    def _replayed(self, record: Record) -> ChangeReport:
+        """Replay the record of the next version."""
+        store = self._store
+        with self._replaying():
+            store.check_changes(self._unregistered, dry=True)
+            with self._locked_state() as state:
+                change, entry = replay.replayed_change(record, state, store.persistence)
+            stream = (entry.stream, entry.batch) if entry.stream else None
+            report = self._replay(change, ChangeNote(entry.message, entry.prefixes, stream))
+            check_counts(store.location, entry, store.persistence.counts(self._state))
+            self._version = entry.version
+            store.replayed(record)
+        return replace(report, version_after=entry.version)
+
+    def _replay(self, change: Change, note: ChangeNote) -> ChangeReport:
+        done = self._commit(change, note)
+        if done.interruption:
+            raise done.interruption
+        return done.report
+
+    def _reloaded(self) -> ChangeReport:
+        """Load the newest version, and report its differences from the version before."""
+        started = time.perf_counter()
+        with self._locked_state() as before:
+            version, rules, explicit = self._version, self.rules, before.explicit()
+        self._load(None)
+        with self._locked_state() as after:
+            inserted, deleted = after.diff(before)
+            now = after.explicit()
+        return ChangeReport(
+            version,
+            self._version,
+            tuple(rule for rule in self.rules if rule not in rules),
+            tuple(rule for rule in rules if rule not in self.rules),
+            len(now - explicit),
+            len(explicit - now),
+            ReferenceNetChange(inserted, deleted),
+            (),
+            {},
+            (),
+            time.perf_counter() - started,
+        )
 
     def close(self) -> None:
         """Flush the log into the table, and let other processes write. The state stays readable."""
@@ -142,10 +228,6 @@ class StoredKnowledgeBase(KnowledgeBase):
     ) -> int:
         if self._is_replaying:
             return 0
-        known = self._prefixes.items()
-        note = replace(
-            note, prefixes={p: base for p, base in note.prefixes.items() if (p, base) not in known}
-        )
         return self._store.record(report, fact_delta, uncommitted, note, self._engine_lock.yield_to_waiters)
 
     def _committed(self, note: ChangeNote) -> None:

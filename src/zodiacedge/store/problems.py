@@ -6,7 +6,7 @@ import errno
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import Diagnostic, StoreProblem
+from zodiacedge.errors import Diagnostic, StoreBusy, StoreProblem, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,18 +48,22 @@ def already_a_store(root: Where) -> StoreProblem:
     return _problem("D014", f"{root} is a store already", note)
 
 
-def locked(root: Where, holder: str) -> StoreProblem:
+def locked(root: Where, holder: str) -> StoreBusy:
     """Return the problem of a second writer."""
-    note = "wait until it is done, or read only: zodiac query, or ze.open(…, read_only=True)"
-    return _problem("D003", f"the store {root} has a writer already: {holder}", note)
+    wait = "wait for it: --wait, or ze.open(…, wait=60)"
+    note = f"{wait}; or read only: zodiac query, or ze.open(…, read_only=True)"
+    return StoreBusy(Diagnostic("D003", f"the store {root} has a writer already: {holder}", note))
 
 
-def overtaken(root: Where, version: int) -> StoreProblem:
+def overtaken(root: Where, version: int) -> StoreBusy:
     """Return the problem of a version that another process wrote first, in a location without locks."""
-    return _problem(
-        "D018",
-        f"the change is refused: another process has written version {version} of the store {root} meanwhile",
-        "open the store again and make the change again; nothing of it was written",
+    return StoreBusy(
+        Diagnostic(
+            "D018",
+            f"the change is refused: another process has written version {version} of the store {root} "
+            "meanwhile",
+            "open the store again and make the change again; nothing of it was written",
+        )
     )
 
 
@@ -149,6 +153,12 @@ def read_only(root: Where) -> StoreProblem:
     return _problem("D009", f"the store {root} is open for reading only", "open it without read_only and at")
 
 
+def no_refresh(root: Where) -> UsageProblem:
+    """Return the problem of refreshing a store that is open for writing."""
+    message = f"the store {root} is open for writing, and has no newer versions to move to"
+    return UsageProblem(Diagnostic("U028", message, "open it for reading: ze.open(…, read_only=True)"))
+
+
 def not_reproduced(root: Where, version: int, why: str) -> StoreProblem:
     """Return the problem of a version whose counts differ from the recorded ones."""
     return _problem(
@@ -169,7 +179,7 @@ def unregistered(root: Where, missing: Iterable[Diagnostic]) -> StoreProblem:
     return _problem(
         "D013",
         f"the rules of the store {root} cannot be evaluated: {names}",
-        "register it when the store is opened: ze.open(…, functions=[…], aggregates=[…])",
+        "register it when the store is opened: --functions FILE.py, or ze.open(…, functions=[…])",
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.engine.persistence import PartitionFile
-from zodiacedge.errors import StoreProblem
+from zodiacedge.errors import StoreBusy, StoreProblem
 from zodiacedge.kb.arguments import printable
 from zodiacedge.language.printer import format_rule
 from zodiacedge.store.create import create_store
@@ -26,6 +26,7 @@ from zodiacedge.store.log.record_format import UnflushedLog
 from zodiacedge.store.problems import (
     damaged_table,
     left_out,
+    no_refresh,
     no_version,
     only_logged,
     read_only,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.checks import Host
+    from zodiacedge.store.layout import FileInfo
     from zodiacedge.store.location.base import Location, WriterLease
     from zodiacedge.store.log.open_log import Log
     from zodiacedge.store.log.record_format import Record
@@ -66,6 +68,8 @@ KEPT = timedelta(days=7)
 _TRIES = 10
 # The time that a reader gives a writer to finish a record.
 _RETRY_SECONDS = 0.05
+# The time between two attempts to become the writer.
+_WAIT_SECONDS = 0.1
 # A partition of more files is rewritten by the next flush.
 _MOST_FILES = 16
 _Result = TypeVar("_Result")
@@ -120,16 +124,36 @@ class DurableStore:
         # Bytes of unflushed facts in files beside the log.
         self._bytes_beside_log = 0
         self._closed = False
+        # Where a reader is in the log: the chain of its version, and the files as it saw them last.
+        self._chain = record_format.NO_CHAIN
+        self._seen: tuple[int, list[FileInfo]] | None = None
         self.recovered: tuple[Diagnostic, ...] = ()
 
     @classmethod
     def open(
-        cls, location: Location, *, create: bool, writable: bool, persistence: AnyPersistence | None = None
+        cls,
+        location: Location,
+        *,
+        create: bool,
+        writable: bool,
+        persistence: AnyPersistence | None = None,
+        wait: float = 0.0,
     ) -> DurableStore:
-        """Open a store, or create it if it does not exist and `create` is set."""
-        if create and writable and not location.has(MARKER):
-            return cls.create(location, persistence)
-        return cls(location, writable=writable, persistence=persistence)
+        """Open a store, or create it if it does not exist and `create` is set.
+
+        If another process writes to it, try again for `wait` seconds.
+        """
+        deadline = time.monotonic() + wait
+        while True:
+            try:
+                if create and writable and not location.has(MARKER):
+                    return cls.create(location, persistence)
+                return cls(location, writable=writable, persistence=persistence)
+            except StoreBusy:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    raise
+                time.sleep(min(remaining, _WAIT_SECONDS))
 
     @classmethod
     def create(cls, location: Location, persistence: AnyPersistence | None = None) -> DurableStore:
@@ -191,6 +215,7 @@ class DurableStore:
         last = records[-1].version if records else snapshot.version
         if at is not None and last != at:
             raise self._missing_version(at)
+        self._chain = scan.chain if scan.version == last else _chain_of(snapshot)
         program, unregistered = program_of(self.location, snapshot, host)
         files = self._table.files(commit)
         partitions = self._table.partitions(files, owners_of(program))
@@ -222,9 +247,8 @@ class DurableStore:
         self, commit: Commit, upto: int | None, newest: Commit
     ) -> tuple[list[Record], record_format.Scan, UnflushedLog]:
         """Return the records after a commit, up to a version if given, and the end of the scan."""
-        snapshot = commit.snapshot
-        chain = bytes.fromhex(snapshot.chain) if snapshot.chain else record_format.NO_CHAIN
-        scan = record_format.Scan(0, chain, snapshot.version, follows=True, flushed=newest.snapshot.version)
+        snapshot, flushed = commit.snapshot, newest.snapshot.version
+        scan = record_format.Scan(0, _chain_of(snapshot), snapshot.version, follows=True, flushed=flushed)
         return self._records(snapshot.version, upto, scan)
 
     def _records(
@@ -284,6 +308,41 @@ class DurableStore:
             # A file of the log may begin with versions that can no longer be opened.
             raise no_version(after, max(first, self._oldest_version()), upto)
         return self._records(after, upto, record_format.Scan(version=after))[0]
+
+    def new_records(self, after: int) -> list[Record] | None:
+        """Return the complete records after the version of a reader, in order.
+
+        Returns None if the log does not continue that version: it was vacuumed, or its last record withdrawn.
+        """
+        if self._closed:
+            raise unusable(self.location, "it is closed")
+        if self.writable:
+            raise no_refresh(self.location)
+        listed = self.location.listed(LOG_FOLDER)
+        if self._seen == (after, listed):
+            return []
+        self._seen = None
+        files = record_format.files(self.location)
+        begin = max((n for n, (first, _) in enumerate(files) if first <= after + 1), default=0)
+        scan = record_format.Scan(0, self._chain, after, follows=True)
+        records: list[Record] = []
+        try:
+            for record in record_format.read_files(self.location, files[begin:], scan, ends=True):
+                if record.version == after and scan.chain != self._chain:
+                    return None
+                if record.version > after:
+                    records.append(record)
+        except StoreProblem:
+            # Loading the newest version raises if the log is damaged.
+            return None
+        if scan.version < after:
+            return None
+        self._seen = (scan.version, listed)
+        return records
+
+    def replayed(self, record: Record) -> None:
+        """Note that a reader has replayed the record after its version."""
+        self._chain = record_format.chained(self._chain, record.payload)
 
     # Writing
 
@@ -456,6 +515,10 @@ class DurableStore:
         self._required_writer()
         unused = unused_files(self.location, self._table, kept)
         return unused.report if dry else vacuum(self.location, self._table, unused)
+
+
+def _chain_of(snapshot: Snapshot) -> bytes:
+    return bytes.fromhex(snapshot.chain) if snapshot.chain else record_format.NO_CHAIN
 
 
 def _now() -> str:

@@ -10,6 +10,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
+from zodiacedge.cli.functions import registered
 from zodiacedge.cli.open_store import show_answers, show_bad_lines, show_dropped
 from zodiacedge.cli.options import (
     EngineOptions,
@@ -20,12 +21,13 @@ from zodiacedge.cli.options import (
     files_options,
     header_option,
     limit_option,
+    limit_options,
+    quarantine_option,
     strict_option,
 )
 from zodiacedge.cli.output import check_folder, export, export_document, json_rows
 from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.cli.sessions.play import play, read_sessions
-from zodiacedge.engine.limits import Limits
 from zodiacedge.errors import CheckProblem, SyntaxProblem
 from zodiacedge.kb.query import checked_query
 from zodiacedge.kb.warnings import unread_relations
@@ -35,10 +37,11 @@ from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.standard_input import Source
+    from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadReport
     from zodiacedge.kb.answers import Answers
@@ -47,40 +50,6 @@ if TYPE_CHECKING:
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.kb.transaction import Transaction
     from zodiacedge.language.ast import Predicate
-
-
-def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
-    defaults = Limits()
-    for option in (
-        click.option(
-            "--max-memory",
-            type=click.IntRange(min=1),
-            default=defaults.memory,
-            help="Memory limit of the process in bytes; 80 % of the machine's if not given.",
-        ),
-        click.option(
-            "--max-seconds",
-            type=click.FloatRange(min=0),
-            default=defaults.seconds,
-            show_default=True,
-            help="Time limit of an evaluation.",
-        ),
-        click.option(
-            "--max-rounds",
-            type=click.IntRange(min=1),
-            default=defaults.rounds,
-            help="Limit of rounds of one hyper-node; none if not given.",
-        ),
-        click.option(
-            "--max-facts",
-            type=click.IntRange(min=0),
-            default=defaults.facts,
-            show_default=True,
-            help="Limit of derived facts.",
-        ),
-    ):
-        function = option(function)
-    return function
 
 
 @click.command("run")
@@ -101,9 +70,9 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 @header_option
 @delimiter_option
 @base_option
-@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason.")
+@quarantine_option
 @strict_option
-@_limit_options
+@limit_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
@@ -122,10 +91,7 @@ def command(  # noqa: PLR0913 - one argument per option
     base: str,
     quarantine: str | None,
     strict: bool,
-    max_facts: int | None,
-    max_rounds: int | None,
-    max_seconds: float | None,
-    max_memory: int | None,
+    limits: Limits,
 ) -> None:
     r"""Load rules and facts, materialise, and show the results.
 
@@ -150,16 +116,18 @@ def command(  # noqa: PLR0913 - one argument per option
     prefixes = dict(reading.program.prefixes)
     console.prefixes = {**DEFAULT_PREFIXES, **prefixes}
     steps = read_sessions(sessions, prefixes)
-    checked = _checked_queries(queries, prefixes)
+    registry = registered(on.functions)
+    checked = _checked_queries(queries, prefixes, Host(tuple(registry.functions), tuple(registry.folds)))
     if out:
         check_folder(Path(out))
-    limits = Limits(max_facts, max_rounds, max_seconds, max_memory)
     with console.progress():
         kb = open_kb(
             engine=on.engine,
             master=on.master,
             scratch=on.scratch,
             seed=on.seed,
+            functions=registry.functions.values(),
+            aggregates=registry.folds.values(),
             limits=limits,
             strict=strict,
             progress=console.evaluating,
@@ -217,14 +185,14 @@ def _tables(change: Transaction) -> Iterator[Predicate]:
         yield from (predicate for predicate in batch.predicates() if predicate.name in names)
 
 
-def _checked_queries(queries: Sequence[str], prefixes: dict[str, str]) -> list[CheckedQuery]:
+def _checked_queries(queries: Sequence[str], prefixes: dict[str, str], host: Host) -> list[CheckedQuery]:
     """Parse and check all queries before the evaluation, or raise with all errors of all queries."""
     checked: list[CheckedQuery] = []
     errors: list[Diagnostic] = []
     for number, text in enumerate(queries, 1):
         name = f"<query {number}>" if len(queries) > 1 else "<query>"
         try:
-            checked.append(checked_query(text, prefixes, Host((), ()), name=name))
+            checked.append(checked_query(text, prefixes, host, name=name))
         except (SyntaxProblem, CheckProblem) as problem:
             errors += problem.diagnostics
     if errors:

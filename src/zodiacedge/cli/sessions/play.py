@@ -64,7 +64,8 @@ def play(console: Console, kb: KnowledgeBase, steps: Iterable[SessionStep]) -> P
         # Only counts need the facts, which may be millions.
         differences = findings(step, outcome, kb.facts() if step.expected.counts else ())
         if isinstance(outcome, ChangeReport):
-            console.text(str(outcome))
+            console.findings(outcome.warnings)
+            console.text(outcome.summary())
             played.changes.append(position | outcome.to_dict())
         else:
             codes = sorted({d.code for d in outcome if d.severity == "error"})

@@ -4,6 +4,7 @@ init      create a store
 apply     change a store
 stream    change a store with each batch of files that arrives
 query     answer a query
+watch     print facts as other processes insert and delete them
 rules     list the rules
 stats     show rows and bytes
 log       list the versions

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import reading, show_facts_of
+from zodiacedge.cli.open_store import reading, show_facts_of, show_net_change
 from zodiacedge.cli.options import EngineOptions, engine_options, show_facts_option, store_argument
-from zodiacedge.language.printer import format_predicate, format_rule
+from zodiacedge.language.printer import format_predicate
 from zodiacedge.store.versions.diff import listed
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command("diff")
 @store_argument
-@click.argument("before", type=int, metavar="V1")
-@click.argument("after", type=int, metavar="V2")
+@click.argument("before", type=int, metavar="[V1", required=False)
+@click.argument("after", type=int, metavar="[V2]]", required=False)
 @show_facts_option(20)
 @engine_options
 @common
@@ -27,29 +27,25 @@ def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     store: str,
-    before: int,
-    after: int,
+    before: int | None,
+    after: int | None,
     show_facts: int,
     on: EngineOptions,
 ) -> None:
     r"""Show the rules and visible facts that only one of two versions has.
 
+    Without V1 and V2, the last version is compared with the one before; without V2, V1 with the last.
+
     \b
     Example:
+      zodiac diff farm.zodiac
       zodiac diff farm.zodiac 3 5
     """
     with reading(console, store, on=on) as kb, console.progress():
-        difference = kb.diff(before, after)
-    for sign, rules in (("+", difference.rules_added), ("-", difference.rules_removed)):
-        for rule in rules:
-            console.text(f"{sign} {format_rule(rule)}")
-    inserted, deleted = difference.counts(format_predicate)
-    names = sorted({*inserted, *deleted})
-    if names:
-        rows = [(name, f"+{inserted.get(name, 0):,}", f"-{deleted.get(name, 0):,}") for name in names]
-        console.table(("predicate", "inserted", "deleted"), rows)
-    else:
-        console.text("no fact was inserted or deleted")
+        before = max(kb.version - 1, 0) if before is None else before
+        difference = kb.diff(before, kb.version if after is None else after)
+    rules = difference.rules_added, difference.rules_removed
+    show_net_change(console, rules, difference.counts(format_predicate))
     show_facts_of(console, "+", listed(difference.inserted), show_facts)
     show_facts_of(console, "-", listed(difference.deleted), show_facts)
     if console.as_json:

@@ -15,9 +15,12 @@ from zodiacedge.cli.options import (
     engine_options,
     facts_option,
     header_option,
+    limit_options,
     message_option,
+    quarantine_option,
     store_argument,
     strict_option,
+    wait_option,
 )
 from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.errors import CheckProblem
@@ -30,6 +33,7 @@ from zodiacedge.store.problems import already_a_store
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.standard_input import Source
+    from zodiacedge.engine.limits import Limits
 
 
 @click.command("init")
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 @base_option
 @strict_option
 @message_option
+@quarantine_option
+@wait_option
+@limit_options
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
@@ -54,6 +61,9 @@ def command(  # noqa: PLR0913 - one argument per option
     base: str,
     strict: bool,
     message: str,
+    quarantine: str | None,
+    wait: float,
+    limits: Limits,
     on: EngineOptions,
 ) -> None:
     r"""Create a store in a folder that is empty or does not exist.
@@ -73,7 +83,10 @@ def command(  # noqa: PLR0913 - one argument per option
         check_store(location)
         if not is_blank(location):
             raise already_a_store(store)
-    with console.progress(), writing(console, store, create=True, strict=strict, on=on) as kb:
+    with (
+        console.progress(),
+        writing(console, store, on, create=True, strict=strict, wait=wait, limits=limits) as kb,
+    ):
         if kb.version:
             # Another process was faster.
             raise already_a_store(store)
@@ -89,6 +102,7 @@ def command(  # noqa: PLR0913 - one argument per option
                         base=base,
                         strict=strict,
                         progress=console.loading,
+                        quarantine=quarantine,
                     )
             loads = change.loads
     made = change.report.to_dict() if rules or facts else {"seconds": 0.0, "dropped": {}, "warnings": []}

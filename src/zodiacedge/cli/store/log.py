@@ -9,39 +9,77 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import store_argument
+from zodiacedge.cli.options import EngineOptions, functions_option, store_argument
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.store.log.record import Entry
+
+_COLUMNS = ("version", "time", "author", "rules", "facts", "explicit", "message")
 
 
 @click.command("log")
 @store_argument
 @click.option("-n", "--last", type=click.IntRange(min=1), metavar="N", help="Only the last N versions.")
+@click.option("--full", is_flag=True, help="List the rules of each change, too.")
+@functions_option
 @common
-def command(console: Console, *, store: str, last: int | None) -> None:
+def command(
+    console: Console, *, store: str, last: int | None, full: bool, functions: tuple[str, ...]
+) -> None:
     r"""List the versions of a store: when, by whom, what changed, and the message.
+
+    Each version is one line, the newest first: rules and explicit facts added and removed, and the number of
+    explicit facts after the change.
 
     \b
     Example:
       zodiac log farm.zodiac --last 10
+      zodiac log farm.zodiac --last 1 --full
     """
-    with reading(console, store) as kb:
+    with reading(console, store, on=EngineOptions(functions=functions)) as kb:
         entries = kb.log()[-last if last else None :]
-    for entry in reversed(entries):
-        console.text(
-            _on_one_line(f"version {entry.version}  {entry.moment}  {entry.author}  {entry.message}".rstrip())
-        )
-        console.text(
-            f"  rules +{len(entry.rules_added):,} -{len(entry.rules_removed):,}, "
-            f"facts +{entry.facts_added:,} -{entry.facts_removed:,}, "
-            f"then {many(entry.explicit, 'explicit fact')}"
-        )
-        for sign, rules in (("+", entry.rules_added), ("-", entry.rules_removed)):
-            for rule in rules:
-                console.text(_on_one_line(f"  {sign} {rule}"))
+    newest_first = entries[::-1]
+    if full:
+        for entry in newest_first:
+            _show_in_full(console, entry)
+    else:
+        console.table(_COLUMNS, map(_row, newest_first))
     if console.as_json:
-        console.json({"version": kb.version, "versions": [entry.to_dict() for entry in entries]})
+        console.json({"version": kb.version, "versions": [_document(entry) for entry in entries]})
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    return (
+        str(entry.version),
+        entry.moment[:19].replace("T", " "),
+        _on_one_line(entry.author),
+        f"+{len(entry.rules_added):,} -{len(entry.rules_removed):,}",
+        f"+{entry.facts_added:,} -{entry.facts_removed:,}",
+        f"{entry.explicit:,}",
+        _on_one_line(entry.message),
+    )
+
+
+def _show_in_full(console: Console, entry: Entry) -> None:
+    console.text(
+        _on_one_line(f"version {entry.version}  {entry.moment}  {entry.author}  {entry.message}".rstrip())
+    )
+    console.text(
+        f"  rules +{len(entry.rules_added):,} -{len(entry.rules_removed):,}, "
+        f"facts +{entry.facts_added:,} -{entry.facts_removed:,}, "
+        f"then {many(entry.explicit, 'explicit fact')}"
+    )
+    for sign, rules in (("+", entry.rules_added), ("-", entry.rules_removed)):
+        for rule in rules:
+            console.text(_on_one_line(f"  {sign} {rule}"))
+
+
+def _document(entry: Entry) -> dict[str, object]:
+    """Return an entry for JSON; `derived` in other commands counts a fact of several segments once."""
+    document = entry.to_dict()
+    document["segment_facts"] = document.pop("derived")
+    return document
 
 
 def _on_one_line(text: str) -> str:

@@ -8,19 +8,38 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, writing
-from zodiacedge.cli.options import EngineOptions, engine_options, message_option, store_argument
+from zodiacedge.cli.options import (
+    EngineOptions,
+    engine_options,
+    limit_options,
+    message_option,
+    store_argument,
+    wait_option,
+)
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.engine.limits import Limits
 
 
 @click.command("rollback")
 @store_argument
 @click.argument("version", type=int, metavar="VERSION")
 @message_option
+@wait_option
+@limit_options
 @engine_options
 @common
-def command(console: Console, *, store: str, version: int, message: str, on: EngineOptions) -> None:
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    version: int,
+    message: str,
+    wait: float,
+    limits: Limits,
+    on: EngineOptions,
+) -> None:
     r"""Create a new version with the rules and explicit facts of an earlier one.
 
     The versions in between stay in the log.
@@ -29,8 +48,9 @@ def command(console: Console, *, store: str, version: int, message: str, on: Eng
     Example:
       zodiac rollback farm.zodiac 3 -m "the new sensor lies"
     """
-    with console.progress(), writing(console, store, on=on) as kb:
+    with console.progress(), writing(console, store, on, wait=wait, limits=limits) as kb:
         report = kb.rollback(version, message)
-    console.text(str(report))
+    console.findings(report.warnings)
+    console.text(report.summary())
     if console.as_json:
         console.json(counts(kb) | report.to_dict())

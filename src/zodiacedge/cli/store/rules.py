@@ -8,7 +8,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import at_option, store_argument
+from zodiacedge.cli.options import EngineOptions, at_option, functions_option, store_argument
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 @click.command("rules")
 @store_argument
 @at_option
+@functions_option
 @common
-def command(console: Console, *, store: str, at: int | None) -> None:
+def command(console: Console, *, store: str, at: int | None, functions: tuple[str, ...]) -> None:
     r"""List the rules in force, as text that can be parsed again.
 
     \b
     Example:
       zodiac rules farm.zodiac > farm.rules
     """
-    with reading(console, store, at) as kb:
+    with reading(console, store, at, EngineOptions(functions=functions)) as kb:
         rules = [format_rule(rule) for rule in kb.rules]
     if rules:
         for prefix, base in kb.prefixes.items():

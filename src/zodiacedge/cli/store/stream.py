@@ -16,7 +16,10 @@ from zodiacedge.cli.options import (
     delimiter_option,
     engine_options,
     header_option,
+    limit_options,
+    quarantine_option,
     store_argument,
+    wait_option,
 )
 from zodiacedge.errors import Diagnostic, ZodiacError
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.engine.limits import Limits
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.pipeline.stream import Applied
 
@@ -50,10 +54,12 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 @header_option
 @delimiter_option
 @click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="Limit of files per change.")
-@click.option("--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason.")
+@quarantine_option
 @click.option(
     "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint, if not in the store's folder."
 )
+@wait_option
+@limit_options
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
@@ -70,6 +76,8 @@ def command(  # noqa: PLR0913 - one argument per option
     most_files: int | None,
     quarantine: str | None,
     checkpoint: str | None,
+    wait: float,
+    limits: Limits,
     on: EngineOptions,
 ) -> None:
     r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
@@ -96,7 +104,13 @@ def command(  # noqa: PLR0913 - one argument per option
         console.findings(map(_missing_file, applied.gone))
 
     # Spark finds the files for either engine.
-    kb = writing(console, store, on=on if on.engine == "spark" else EngineOptions())
+    kb = writing(
+        console,
+        store,
+        on if on.engine == "spark" else EngineOptions(functions=on.functions),
+        wait=wait,
+        limits=limits,
+    )
     try:
         bad_lines, state = (Path(path) if path else None for path in (quarantine, checkpoint))
         reading = FileSelection(form or "", relation, header, most_files, bad_lines, state, delimiter)

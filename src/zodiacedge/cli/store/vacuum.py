@@ -10,7 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import writing
-from zodiacedge.cli.options import Amount, EngineOptions, engine_options, store_argument
+from zodiacedge.cli.options import Amount, EngineOptions, engine_options, store_argument, wait_option
 from zodiacedge.kb.arguments import LONGEST
 
 if TYPE_CHECKING:
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     help="Versions younger than this are kept.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; remove nothing.")
+@wait_option
 @engine_options
 @common
-def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on: EngineOptions) -> None:
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console, *, store: str, keep_days: float, dry_run: bool, wait: float, on: EngineOptions
+) -> None:
     r"""Flush the log, remove old versions, and remove files that no version needs.
 
     The last version is always kept.
@@ -39,7 +42,7 @@ def command(console: Console, *, store: str, keep_days: float, dry_run: bool, on
     Example:
       zodiac vacuum farm.zodiac --keep-days 30
     """
-    with writing(console, store, on=on) as kb:
+    with writing(console, store, on, wait=wait) as kb:
         removed = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
     verb, kept = ("would remove", "would be kept") if dry_run else ("removed", "are kept")
     console.text(

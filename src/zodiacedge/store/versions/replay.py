@@ -58,6 +58,12 @@ def replayed_changes(
         yield _combined(small), [small_entry for _, small_entry in small]
 
 
+def replayed_change(record: Record, state: State, persistence: AnyPersistence) -> tuple[Change, Entry]:
+    """Return the change of one record, to be applied to a state, with its entry."""
+    entry = read_entry(record)
+    return _change(record, entry, state, persistence), entry
+
+
 def _is_small(record: Record, entry: Entry) -> bool:
     """Return whether a record has no rules, few facts and no files beside the log."""
     if entry.rules_added or entry.rules_removed or len(record.payload) > _SMALL:

@@ -1,0 +1,84 @@
+"""`zodiac watch`: the facts of a predicate that other processes insert and delete."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.app import common
+from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.options import Amount, EngineOptions, engine_options, store_argument
+from zodiacedge.store.versions.diff import listed
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+    from zodiacedge.kb.subscribe import Notice
+
+
+@click.command("watch")
+@store_argument
+@click.argument("predicate", metavar="PREDICATE")
+@click.option(
+    "--interval",
+    type=Amount(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look for new versions.",
+)
+@click.option("--since", type=int, metavar="VERSION", help="Begin after this version, not after the last.")
+@click.option(
+    "--count", type=click.IntRange(min=1), metavar="N", help="End after N versions with such facts."
+)
+@click.option("--once", is_flag=True, help="End after the first version with such facts: --count 1.")
+@engine_options
+@common
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    store: str,
+    predicate: str,
+    interval: float,
+    since: int | None,
+    count: int | None,
+    once: bool,
+    on: EngineOptions,
+) -> None:
+    r"""Print the facts of a predicate that become visible, and those that are visible no more.
+
+    PREDICATE is written as in a program, with or without its arity. Each line has the version, + or -, and a
+    fact; with --json, each version is a JSON document on a line. The command writes nothing to the store, and
+    ends with Ctrl-C.
+
+    \b
+    Example:
+      zodiac watch farm.zodiac alarm/1
+      zodiac watch farm.zodiac alarm/1 --once --json
+    """
+    if once and count:
+        raise click.UsageError("--once is --count 1: leave out one of them.")
+    remaining = 1 if once else count
+    notices: list[Notice] = []
+    with reading(console, store, since, on) as kb:
+        kb.subscribe(predicate, notices.append)
+        while True:
+            kb.refresh()
+            for notice in notices[:remaining]:
+                _show(console, notice)
+            if remaining is not None:
+                remaining -= len(notices)
+                if remaining <= 0:
+                    return
+            notices.clear()
+            time.sleep(interval)
+
+
+def _show(console: Console, notice: Notice) -> None:
+    inserted, deleted = listed(notice.inserted), listed(notice.deleted)
+    for sign, facts in (("-", deleted), ("+", inserted)):
+        for fact in facts:
+            console.text(f"{notice.version} {sign} {fact}")
+    if console.as_json:
+        console.json_line({"version": notice.version, "inserted": inserted, "deleted": deleted})
