@@ -156,11 +156,13 @@ def test_all_formats_of_a_folder_beside_each_other(tmp_path: Path, spark: SparkE
     (tmp_path / "more.nt.gz").write_bytes(gzip.compress(b"_:b1 <http://e/q> _:b2 .\nbad\n"))
     (tmp_path / "some.ttl").write_text("@prefix e: <http://e/> . e:a e:p [ e:q 5 ] , 2.50 .")
     (tmp_path / "reading.csv").write_text("wt1,5\nwt2,6\nwt2\n")
+    (tmp_path / "other.csv").write_text("wt1;5\nwt2;6\n")
     (tmp_path / "lines.jsonl").write_text('{"predicate": "r", "args": ["a", 5]}\n{}\n')
     expected, told = loaded(EmbeddedEngine(), str(tmp_path))
     found, report = loaded(spark, str(tmp_path))
     assert found.facts() == expected.facts()
     assert report == told
+    assert "W017" in str(report)
     assert found.explicit_counts() == expected.explicit_counts()
 
 

@@ -76,6 +76,23 @@ def test_rows_of_tables_state_the_relation_that_is_named(
         assert kb.explicit_counts() == {"reading": 3}
 
 
+def test_tables_of_a_stream_have_a_prefix_of_the_store_and_a_delimiter(
+    spark: SparkEngine, farm: Path, landing: Path
+) -> None:
+    assert spark.jobs.cores == 2
+    with ze.open(farm) as kb:
+        kb.add_prefixes([("ex", "http://e/")])
+        (landing / "a.csv").write_text("<wt1>;93\n<wt2>;70\n")
+        (first,) = follow(kb, landing, FileSelection(relation="ex:reading", delimiter=";"))
+        assert (first.facts_added, first.warnings) == (2, ())
+        assert {f.predicate for f in kb.explicit} == {ze.Predicate("http://e/reading", 2)}
+        (landing / "b.csv").write_text("<wt3>;93\n")
+        (second,) = follow(kb, landing, FileSelection(relation="seen"))
+        assert [warning.code for warning in second.warnings] == ["W017"]
+        with pytest.raises(UsageProblem, match="U012: there is no prefix x:"):
+            Stream(kb, landing, FileSelection(relation="x:reading"), cluster=CLUSTER)
+
+
 def test_bad_lines_of_a_batch_have_a_folder_of_their_own(
     spark: SparkEngine, farm: Path, landing: Path, tmp_path: Path
 ) -> None:

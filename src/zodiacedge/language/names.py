@@ -85,7 +85,7 @@ def checked_name(name: str) -> str:
 def _not_empty(name: str) -> str:
     if name:
         return name
-    raise _not_a_name(name, "a name has at least one character: add_facts(rows, relation='reading')")
+    raise _not_a_name(name, "a name has at least one character, such as reading or ex:reading")
 
 
 def _not_a_name(name: str, note: str) -> LoadProblem:

@@ -17,6 +17,7 @@ from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
 from zodiacedge.errors import Diagnostic, StoreProblem
+from zodiacedge.io.report import LoadReport
 from zodiacedge.io.sources import EXTENSIONS, Format
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.kb.arguments import in_memory
@@ -51,10 +52,12 @@ class Applied:
     seconds: float = 0.0
     gone: tuple[str, ...] = ()
     """Files that were removed from the folder before they could be read; their facts are not in the store."""
+    warnings: tuple[Diagnostic, ...] = ()
+    """Warnings of the files."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the result as plain values for JSON."""
-        return asdict(self)
+        return asdict(self) | {"warnings": [warning.to_dict() for warning in self.warnings]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +141,11 @@ class Stream:
         started = time.perf_counter()
         change = self._kb.change()
         sources = [f"{self._relation_prefix(path)}{path}" for path in batch.files]
-        bad = 0
+        load = LoadReport()
         if sources:
             quarantine = self._quarantine(batch)
             header, delimiter = self._reading.header, self._reading.delimiter
-            bad = change.load(*sources, header=header, delimiter=delimiter, quarantine=quarantine).bad
+            load = change.load(*sources, header=header, delimiter=delimiter, quarantine=quarantine)
         gone = tuple(str(path) for path in batch.gone)
         without = f", without {', '.join(path.name for path in batch.gone)}" if gone else ""
         report = self._kb.apply(
@@ -157,9 +160,10 @@ class Stream:
                 again=False,
                 version=report.version_after,
                 facts_added=report.facts_added,
-                bad_lines=bad,
+                bad_lines=load.bad,
                 seconds=time.perf_counter() - started,
                 gone=gone,
+                warnings=load.warnings,
             )
         )
 

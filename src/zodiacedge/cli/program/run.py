@@ -180,8 +180,9 @@ def command(  # noqa: PLR0913 - one argument per option
 
 def _tables(change: Transaction) -> Iterator[Predicate]:
     """Yield the predicates of the tables that were loaded; RDF may have more than a program reads."""
-    names = {file.relation for load in change.loads for file in load.files}
-    for batch in change.collected().loaded:
+    names = {file.relation for load in change.loads for file in load.files if file.relation}
+    # Spark may need a job to name the classes of a batch.
+    for batch in change.collected().loaded if names else ():
         yield from (predicate for predicate in batch.predicates() if predicate.name in names)
 
 

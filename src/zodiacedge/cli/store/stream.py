@@ -101,7 +101,7 @@ def command(  # noqa: PLR0913 - one argument per option
     def report(applied: Applied) -> None:
         batches.append(applied)
         console.text(_line(applied))
-        console.findings(map(_missing_file, applied.gone))
+        console.findings((*applied.warnings, *map(_missing_file, applied.gone)))
 
     # Spark finds the files for either engine.
     kb = writing(
