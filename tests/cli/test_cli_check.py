@@ -114,6 +114,26 @@ def test_a_warning_is_no_error(zodiac: Zodiac, save: Save) -> None:
     assert "0 errors, 1 warning\n" in done.out
 
 
+def test_a_warning_is_given_once_and_left_out_on_demand(zodiac: Zodiac, save: Save) -> None:
+    save("once.rules", "p(X) :- q(X, Y) .\nq(a, b) .\n")
+    for command in ("check", "run"):
+        done = zodiac(command, "once.rules")
+        assert done.err.count("warning W020") == 1
+        done = zodiac(command, "once.rules", "--ignore", "W020", "--ignore", "W021")
+        assert (done.code, done.err) == (0, "")
+    assert "0 errors, 1 warning\n" in zodiac("check", "once.rules", "--ignore", "W021").out
+    assert "0 errors, 0 warnings\n" in zodiac("check", "once.rules", "--ignore", "W020").out
+    assert zodiac("run", "once.rules", "--json").document["warnings"] != []
+    assert zodiac("run", "once.rules", "--json", "--ignore", "W020").document["warnings"] == []
+
+
+def test_only_warnings_can_be_left_out(zodiac: Zodiac, save: Save) -> None:
+    save("once.rules", "p(X) :- q(X, Y) .\n")
+    done = zodiac("check", "once.rules", "--ignore", "C001")
+    assert done.code == 2
+    assert "C001 is not the code of a warning" in done.err
+
+
 def test_an_empty_file_is_a_program(zodiac: Zodiac, save: Save) -> None:
     save("empty.rules", "")
     done = zodiac("check", "empty.rules")

@@ -251,7 +251,7 @@ def test_a_registered_function_that_is_misspelt() -> None:
 
 def test_arities_of_loaded_facts_count() -> None:
     assert codes("p(X) :- q(X, Y, Z) .", (Predicate("q", 2),)) == ["C011"]
-    assert codes("p(X) :- q(X) .", (Predicate("q", 2),)) == []
+    assert codes("p(X) :- q(X) .", (Predicate("q", 1), Predicate("q", 2))) == []
 
 
 def test_arities_of_loaded_facts_are_compared_with_each_other() -> None:

@@ -15,11 +15,14 @@ from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.errors import StratificationProblem
 from zodiacedge.graph import HyperGraph
+from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Fold, Rule, Variable
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
+from zodiacedge.language.lints import lint
 from zodiacedge.language.parser import parse_fact, parse_program, parse_query, parse_rule, read_program
 from zodiacedge.language.safety import resolve
+from zodiacedge.language.silence import audible
 from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS, RESERVED
 
 if TYPE_CHECKING:
@@ -60,9 +63,10 @@ COMPARISONS = rows("comparison", "holds")
 @pytest.mark.parametrize("text", BLOCKS)
 def test_every_program_of_the_documentation_is_sound(text: str) -> None:
     program = parse_program(text)
-    findings = check(Subject(program.rules, program.facts))
-    assert [d.render() for d in findings] == []
-    HyperGraph.build({rule_key(resolve(r)): resolve(r) for r in program.rules})
+    rules = {rule_key(rule): rule for rule in map(resolve, program.rules)}
+    findings = check(Subject(program.rules, program.facts)) + lint(program.rules)
+    findings += endless_values(rules, HyperGraph.build(rules))
+    assert [d.render() for d in audible(findings, program.rules)] == []
 
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
@@ -199,6 +203,10 @@ EXAMPLES = [
 def test_an_example_of_a_diagnostic_has_it(code: str, text: str) -> None:
     program, found = read_program(text)
     found += check(Subject(program.rules, program.facts))
+    if code.startswith("W"):
+        found += lint(program.rules)
+        rules = {rule_key(rule): rule for rule in map(resolve, program.rules)}
+        found += endless_values(rules, HyperGraph.build(rules))
     if code.startswith("G"):
         with pytest.raises(StratificationProblem) as caught:
             HyperGraph.build({rule_key(resolve(r)): resolve(r) for r in program.rules})

@@ -37,7 +37,13 @@ class Console:
         """The JSON of the results so far, for a command that fails."""
         self.prefixes: Mapping[str, str] = {}
         """The prefixes of the program or store: lines for people abbreviate IRIs in angle brackets."""
+        self.ignored: frozenset[str] = frozenset()
+        """The codes of warnings to leave out."""
         self._bar: _Bar | None = None
+
+    def heard(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return diagnostics without the warnings to leave out."""
+        return [d for d in diagnostics if d.severity == "error" or d.code not in self.ignored]
 
     def json(self, document: object) -> None:
         """Write the one JSON document, with all IRIs in full."""
@@ -58,7 +64,7 @@ class Console:
 
     def findings(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Write diagnostics to standard error, with coloured severities."""
-        for diagnostic in diagnostics:
+        for diagnostic in self.heard(diagnostics):
             word = f"{diagnostic.severity} {diagnostic.code}:"
             coloured = click.style(word, fg=_COLOURS[diagnostic.severity], bold=True)
             short = replace(
@@ -72,7 +78,7 @@ class Console:
         """Report the errors that ended the command."""
         self.findings(diagnostics)
         if self.as_json:
-            self.json(diagnostics_document(diagnostics) | dict(self.beside))
+            self.json(diagnostics_document(self.heard(diagnostics)) | dict(self.beside))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Write a table with numeric columns aligned to the right."""

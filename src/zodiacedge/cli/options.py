@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from zodiacedge.engine.select import ALL_ENGINES, STORE_ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from zodiacedge.cli.console import Console
 
     Command = Callable[..., None]
 
@@ -82,6 +85,33 @@ functions_option = click.option(
     metavar="FILE.py",
     help="Python code to run: its register(kb) registers functions and aggregates.",
 )
+
+
+def ignore_option(function: Command) -> Command:
+    """Add `--ignore CODE`, whose warnings the console leaves out."""
+
+    @click.option(
+        "--ignore",
+        multiple=True,
+        metavar="CODE",
+        callback=_warning_codes,
+        help="Leave out the warnings with a code, such as W020.",
+    )
+    @functools.wraps(function)
+    def call(console: Console, *args: object, ignore: tuple[str, ...], **options: object) -> None:
+        console.ignored = frozenset(ignore)
+        function(console, *args, **options)
+
+    return call
+
+
+def _warning_codes(
+    _context: click.Context, _option: click.Parameter, codes: tuple[str, ...]
+) -> tuple[str, ...]:
+    for code in codes:
+        if not re.fullmatch(r"W[0-9]{3}", code):
+            raise click.BadParameter(f"{code} is not the code of a warning, such as W020.")
+    return codes
 
 
 def show_facts_option(default: int) -> Callable[[Command], Command]:

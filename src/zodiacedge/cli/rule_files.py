@@ -12,11 +12,14 @@ from zodiacedge.cli.standard_input import NAME, STANDARD_INPUT, take_standard_in
 from zodiacedge.errors import Diagnostic, LoadProblem, StratificationProblem
 from zodiacedge.graph import HyperGraph
 from zodiacedge.io.text import decoded, read_text
+from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Program
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
+from zodiacedge.language.lints import lint
 from zodiacedge.language.parser import read_program
 from zodiacedge.language.safety import resolve
+from zodiacedge.language.silence import audible
 from zodiacedge.store.layout import MARKER
 
 if TYPE_CHECKING:
@@ -80,14 +83,18 @@ def read_rules(paths: Iterable[str]) -> CheckedProgram:
         findings += diagnostics
     findings += check(Subject(tuple(rules), tuple(facts)))
     graph = HyperGraph()
+    sound = tuple(_sound(rules, findings))
+    findings += lint(sound)
     try:
-        graph = HyperGraph.build({rule_key(r): r for r in map(resolve, _sound(rules, findings))})
+        resolved = {rule_key(rule): rule for rule in map(resolve, sound)}
+        graph = HyperGraph.build(resolved)
+        findings += endless_values(resolved, graph)
     except StratificationProblem as problem:
         findings += problem.diagnostics
     order = {file.name: n for n, file in enumerate(files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
     merged = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
-    return CheckedProgram(files, merged, tuple(findings), graph)
+    return CheckedProgram(files, merged, tuple(audible(findings, rules)), graph)
 
 
 def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:

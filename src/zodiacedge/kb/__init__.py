@@ -10,7 +10,7 @@ what outlives the process to `store`.
     apply           checks a change, lets the engine evaluate it, and reports it
     report          the report of a commit: net change, nodes, strategies
     subscribe       callbacks that are called with the net change of a commit
-    warnings        warnings that depend on the facts
+    warnings        warnings that need the facts or the graph
     answers         the answers to a query
     query           checks and prepares queries
     verify          compares the materialisation with an evaluation from scratch

@@ -12,7 +12,9 @@ from zodiacedge.engine.api import Progress
 from zodiacedge.kb.change import plan_rule_delta
 from zodiacedge.kb.report import ChangeReport, dropped_nodes
 from zodiacedge.kb.warnings import mistaken_constants
+from zodiacedge.language.checks import text_order
 from zodiacedge.language.printer import format_rule
+from zodiacedge.language.silence import audible
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import FactDelta, Settings, State, UncommittedState
@@ -76,7 +78,7 @@ def evaluate_change(
         uncommitted.net,
         (*dropped_nodes(delta.dropped, before), *uncommitted.runs),
         {_label(delta.program.rules[key]): d for key, d in uncommitted.dropped.items()},
-        warnings,
+        tuple(sorted(audible(warnings, change.add_rules), key=text_order)),
         time.perf_counter() - start,
         dry_run=note is None,
     )

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
 from zodiacedge.kb.rule_base import RuleBase, names_in
+from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom, body_atoms
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
+from zodiacedge.language.lints import lint
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve
@@ -125,8 +127,11 @@ def plan_rule_delta(
     errors = [d for d in diagnostics if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
+    after = program.changed(resolved, removed)
+    diagnostics += lint(added.values())
+    diagnostics += endless_values(resolved, after.graph)
     return RuleDelta(
-        program.changed(resolved, removed),
+        after,
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
         tuple(diagnostics),

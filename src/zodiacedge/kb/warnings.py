@@ -1,4 +1,7 @@
-"""Warnings that depend on the facts: unknown predicates, unread relations, strings mistaken for IRIs."""
+"""Warnings that need the facts or the graph.
+
+They are about unknown predicates, unread relations, strings taken for IRIs, and values computed in recursion.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,29 @@ from zodiacedge.language.ast import (
     Binding,
     Call,
     Comparison,
-    Conjunct,
-    Expression,
-    Negation,
     Predicate,
-    Unary,
     conjuncts,
+    operands,
+    variables,
 )
-from zodiacedge.language.printer import format_predicate, quote
+from zodiacedge.language.printer import format_argument, format_predicate, quote
 from zodiacedge.language.spelling import Spelling
+from zodiacedge.language.unify import pattern_of
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.errors import Span
+    from zodiacedge.graph import HyperGraph
+    from zodiacedge.language.ast import Conjunct, Expression, Rule, Variable
     from zodiacedge.terms import Term
 
 _MOST_NAMES = 500
 _MOST_UNREAD = 5
 _ALL_CLASSES = Predicate(RDF_TYPE, 2)
+# Functions that make longer texts or larger numbers of their own results.
+_GROWING = frozenset({"concat", "replace", "exp"})
 
 
 def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) -> Iterator[Diagnostic]:
@@ -40,8 +46,9 @@ def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) 
     """
     spans: dict[str, Span | None] = {}
     for conjunct in conjuncts(body):
-        for name in _names(conjunct):
-            spans.setdefault(name.value, conjunct.span)
+        for operand in operands(conjunct):
+            if isinstance(operand, IRI):
+                spans.setdefault(operand.value, conjunct.span)
     for value, span in spans.items():
         if holds(Literal(value)) and not holds(IRI(value)):
             yield Diagnostic(
@@ -52,24 +59,6 @@ def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) 
                 span,
                 "warning",
             )
-
-
-def _names(node: Conjunct | Expression) -> Iterator[IRI]:
-    match node:
-        case IRI():
-            yield node
-        case Atom(relation=relation, args=(member, IRI())) if relation == RDF_TYPE:
-            yield from _names(member)
-        case Atom(args=args) | Call(args=args):
-            for arg in args:
-                yield from _names(arg)
-        case Comparison(left=left, right=right) | Binary(left=left, right=right):
-            yield from _names(left)
-            yield from _names(right)
-        case Negation(atom=inner) | Binding(expression=inner) | Unary(operand=inner):
-            yield from _names(inner)
-        case _:
-            return
 
 
 def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> Iterator[Diagnostic]:
@@ -124,3 +113,59 @@ def unread_relations(loaded: Iterable[Predicate], atoms: Iterable[Atom]) -> Iter
         hint,
         severity="hint",
     )
+
+
+def endless_values(rules: Mapping[str, Rule], graph: HyperGraph) -> Iterator[Diagnostic]:
+    """Warn of rules that compute values from values of their own hyper-node, without a bound.
+
+    A comparison in the rule, or an atom that reads facts of another node, bounds a value. Rules are resolved.
+    """
+    for key, rule in rules.items():
+        bindings = [c for c in rule.body if isinstance(c, Binding)]
+        growing = [b for b in bindings if any(map(_grows, operands(b)))]
+        if not growing or not graph.recursive(graph.homes[key]):
+            continue
+        recursive = _computed(_read_in_recursion(rule, graph, graph.homes[key]), bindings)
+        comparisons = [c for c in rule.body if isinstance(c, Comparison) and c.operator != "!="]
+        if any(v in recursive for comparison in comparisons for v in variables(comparison)):
+            continue
+        for binding in growing:
+            derived = _computed({binding.variable}, bindings)
+            if not recursive.isdisjoint(variables(binding.expression)) and not derived.isdisjoint(
+                rule.head.args
+            ):
+                yield Diagnostic(
+                    "W025",
+                    f"{format_argument(binding.variable)} is computed in recursion, which may never end",
+                    "bound it with a comparison; where the data bound it, silence this",
+                    binding.span,
+                    "warning",
+                )
+                break
+
+
+def _grows(operand: Expression) -> bool:
+    """Whether an expression may have values without end if its result is an operand again."""
+    if isinstance(operand, Call):
+        return operand.registered or operand.function in _GROWING
+    return isinstance(operand, Binary) and operand.operator != "%"
+
+
+def _read_in_recursion(rule: Rule, graph: HyperGraph, node: int) -> set[Variable]:
+    """Return the variables that only positive atoms which read facts of their own node bind."""
+    inside: set[Variable] = set()
+    outside: set[Variable] = set()
+    for atom in rule.body:
+        if isinstance(atom, Atom):
+            writers = graph.rules.deriving(pattern_of(atom))
+            recursive = any(graph.homes[writer] == node for writer in writers)
+            (inside if recursive else outside).update(variables(atom))
+    return inside - outside
+
+
+def _computed(given: set[Variable], bindings: Sequence[Binding]) -> set[Variable]:
+    """Return variables with those that bindings compute from them."""
+    computed = set(given)
+    for _ in bindings:
+        computed |= {b.variable for b in bindings if not computed.isdisjoint(variables(b.expression))}
+    return computed

@@ -13,4 +13,6 @@ labelling   canonical labelling of the variables of a rule
 canonical   the key of a rule, equal up to variable names and body order
 safety      which conjunct binds which variable
 checks      semantic checks of a program, all findings at once
+lints       warnings about rules that are sound and look like a mistake
+silence     comments that silence warnings
 """

@@ -281,3 +281,35 @@ def variables(node: Expression | Conjunct) -> Iterator[Variable]:
                 yield fold.target
         case _:
             return
+
+
+def operands(node: Expression | Conjunct) -> Iterator[Expression]:
+    """Yield the arguments and expressions of a conjunct, an expression before its parts.
+
+    The variable of a binding, a constant class and the body of an aggregate are left out.
+    """
+    match node:
+        case Atom(relation=relation, args=(member, IRI())) if relation == RDF_TYPE:
+            yield member
+        case Atom(args=args):
+            yield from args
+        case Negation(atom=inner) | Binding(expression=inner):
+            yield from operands(inner)
+        case Comparison(left=left, right=right):
+            yield from operands(left)
+            yield from operands(right)
+        case Aggregate():
+            return
+        case Call(args=parts):
+            yield node
+            for part in parts:
+                yield from operands(part)
+        case Binary(left=left, right=right):
+            yield node
+            yield from operands(left)
+            yield from operands(right)
+        case Unary(operand=inner):
+            yield node
+            yield from operands(inner)
+        case _:
+            yield node

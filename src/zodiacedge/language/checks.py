@@ -15,20 +15,16 @@ from zodiacedge.errors import CheckProblem, Diagnostic, Span, counted, nearest
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
-    Binary,
     Binding,
     Call,
-    Comparison,
-    Conjunct,
-    Expression,
     Negation,
     Predicate,
     Query,
     Rule,
-    Unary,
     Variable,
     body_atoms,
     conjuncts,
+    operands,
     variables,
 )
 from zodiacedge.language.canonical import rule_key
@@ -76,7 +72,7 @@ def check(subject: Subject) -> list[Diagnostic]:
     """Return every finding about a program, in text order."""
     findings = [d for rule in subject.rules for run in RULE_CHECKS for d in run(rule, subject.host)]
     findings += [d for run in PROGRAM_CHECKS for d in run(subject)]
-    return sorted(findings, key=_position)
+    return sorted(findings, key=text_order)
 
 
 def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -> list[Diagnostic]:
@@ -87,7 +83,8 @@ def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -
     return [d for run in RULE_CHECKS for d in run(rule, host)]
 
 
-def _position(finding: Diagnostic) -> tuple[str, int]:
+def text_order(finding: Diagnostic) -> tuple[str, int]:
+    """Return the key that sorts findings by their position, those without one first."""
     return (finding.span.source.name, finding.span.start) if finding.span else ("", -1)
 
 
@@ -195,7 +192,7 @@ def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> 
 
 def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
     """Check that functions and aggregates exist, and the number of arguments of functions."""
-    for call in (call for c in conjuncts(rule.body) for call in _calls(c)):
+    for call in (o for c in conjuncts(rule.body) for o in operands(c) if isinstance(o, Call)):
         if call.registered:
             if host.functions is not None and call.function not in host.functions:
                 yield _unregistered("function", f"func:{call.function}", host.functions, call.span)
@@ -220,21 +217,6 @@ def _unregistered(kind: str, name: str, known: Collection[str], span: Span | Non
     near = nearest(name.removeprefix("func:"), tuple(known))
     hint = f"did you mean {near}?" if near else f"the host registers it with @kb.{kind}"
     return Diagnostic("C009", f"no {kind} {name} is registered", hint, span)
-
-
-def _calls(node: Conjunct | Expression) -> Iterator[Call]:
-    match node:
-        case Call(args=args):
-            yield node
-            for arg in args:
-                yield from _calls(arg)
-        case Comparison(left=left, right=right) | Binary(left=left, right=right):
-            yield from _calls(left)
-            yield from _calls(right)
-        case Binding(expression=inner) | Unary(operand=inner):
-            yield from _calls(inner)
-        case _:
-            return
 
 
 # Rules and facts together
@@ -349,9 +331,7 @@ def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
 
 def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
     """Warn about predicates that no rule defines and no fact uses, if a similar name exists."""
-    known = {r.head.predicate for r in subject.together} | {f.predicate for f in subject.facts}
-    known |= set(subject.loaded)
-    names = {p.name for p in known}
+    names = {p.name for p in _known(subject)}
     unknown: dict[str, Atom] = {}
     # Passed rules were checked when they were added.
     for rule in subject.rules:
@@ -370,6 +350,53 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
                 atom.span,
                 "warning",
             )
+
+
+def one_kind(subject: Subject) -> Iterator[Diagnostic]:
+    """Warn about a class that nothing states or derives where a property of its name is, and the reverse.
+
+    A property is taken to be stated later if the rules of the class read it, and the reverse.
+    """
+    known = _known(subject)
+    unknown: dict[Predicate, Atom] = {}
+    for rule in subject.rules:
+        for atom in body_atoms(rule.body):
+            if _other_kind(atom.predicate) in known and atom.predicate not in known:
+                unknown.setdefault(atom.predicate, atom)
+    if not unknown:
+        return
+    read = {
+        atom.predicate
+        for rule in subject.together
+        for atom in body_atoms(rule.body)
+        if rule.head.predicate == _other_kind(atom.predicate)
+    }
+    any_class = RDF_TYPE in {p.name for p in known} or RDF_TYPE in subject.names()
+    for predicate, atom in unknown.items():
+        if predicate in read or (predicate.arity == 1 and any_class):
+            continue
+        shown = format_predicate(predicate.name)
+        alone = f"for its first argument alone write {shown}(X, _)" if predicate.arity == 1 else ""
+        yield Diagnostic(
+            "W022",
+            f"{shown} has {counted(predicate.arity, 'argument')} here and {3 - predicate.arity} wherever a "
+            "fact or a rule defines it",
+            alone or f"a class has one argument: {shown}(X)",
+            atom.span,
+            "warning",
+        )
+
+
+def _other_kind(predicate: Predicate) -> Predicate | None:
+    """Return the property of a class's name, or the class of a property's."""
+    name, arity = predicate
+    return Predicate(name, 3 - arity) if arity in {1, 2} and name != RDF_TYPE else None
+
+
+def _known(subject: Subject) -> set[Predicate]:
+    """Return the predicates that a rule defines or a fact uses."""
+    defined = {rule.head.predicate for rule in subject.together}
+    return defined.union((fact.predicate for fact in subject.facts), subject.loaded)
 
 
 def _atoms(subject: Subject) -> Iterator[Atom]:
@@ -394,4 +421,5 @@ PROGRAM_CHECKS: tuple[Callable[[Subject], Iterator[Diagnostic]], ...] = (
     one_arity,
     sole_aggregate_rule,
     familiar_names,
+    one_kind,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, Span, nearest
 from zodiacedge.language.ast import Variable
-from zodiacedge.language.vocabulary import COMPARISONS, FUNCTIONS
+from zodiacedge.language.vocabulary import AGGREGATES, COMPARISONS, FUNCTIONS
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def not_an_atom(operand: Expression, span: Span, behind: str) -> Diagnostic:
 
 def not_a_function(name: str, span: Span) -> Diagnostic:
     """Return the finding for a call of an unknown function."""
+    if name.upper() in AGGREGATES:
+        return Diagnostic("L016", f"{name} is an aggregate, not a function", AGGREGATE_FORM, span)
     near = nearest(name.lower(), tuple(FUNCTIONS))
     note = f"a registered function is func:{name}(…); an atom stands neither in brackets nor in another atom"
     return Diagnostic("L016", f"{name} is not a function", f"did you mean {near}?" if near else note, span)

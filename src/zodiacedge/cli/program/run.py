@@ -20,6 +20,7 @@ from zodiacedge.cli.options import (
     facts_option,
     files_options,
     header_option,
+    ignore_option,
     limit_option,
     limit_options,
     quarantine_option,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 @strict_option
 @limit_options
 @common
+@ignore_option
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
@@ -172,7 +174,9 @@ def command(  # noqa: PLR0913 - one argument per option
         facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
         console.text(f"wrote {facts_written} to {files} in {out}")
     if console.as_json:
-        document = _document(kb, report, change.loads, answers, unread) | export_document(exported)
+        warnings = [*report.warnings, *unread, *(w for _, answer in answers for w in answer.warnings)]
+        document = _document(kb, report, change.loads, answers, console.heard(warnings))
+        document |= export_document(exported)
         console.json(document | played.document if sessions else document)
     if played.shortfalls:
         sys.exit(1)
@@ -231,10 +235,9 @@ def _document(
     report: ChangeReport,
     loads: Sequence[LoadReport],
     answers: Sequence[tuple[str, Answers]],
-    unread: Sequence[Diagnostic],
+    warnings: Sequence[Diagnostic],
 ) -> dict[str, object]:
     derived = kb.derived()
-    warnings = [*report.warnings, *unread, *(w for _, answer in answers for w in answer.warnings)]
     return {
         "explicit": sum(kb.explicit_counts().values()),
         "derived": derived,
