@@ -169,6 +169,13 @@ def test_a_relation_has_the_prefixes_of_the_program(zodiac: Zodiac, save: Save) 
     assert "2 rows" in zodiac("query", "s", "?- g:way(X, Y) .").out
 
 
+def test_a_hint_has_the_prefixes_of_the_program(zodiac: Zodiac, save: Save) -> None:
+    save("net.rules", PREFIXED)
+    save("line.csv", "a,b\n")
+    done = zodiac("run", "net.rules", "--facts", "g:liens=line.csv")
+    assert "W018: loaded, and read by no rule and no query: g:liens/2\n  = did you mean g:line?" in done.err
+
+
 def test_a_relation_with_an_unknown_prefix_is_refused(zodiac: Zodiac, save: Save) -> None:
     save("net.rules", PREFIXED)
     save("line.csv", "a,b\n")

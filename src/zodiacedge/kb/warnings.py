@@ -84,7 +84,9 @@ def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> I
         )
 
 
-def unread_relations(loaded: Iterable[Predicate], atoms: Iterable[Atom]) -> Iterator[Diagnostic]:
+def unread_relations(
+    loaded: Iterable[Predicate], atoms: Iterable[Atom], prefixes: Mapping[str, str]
+) -> Iterator[Diagnostic]:
     """Hint at relations that were loaded and that no atom of a rule or query reads, all in one diagnostic."""
     read = {atom.predicate for atom in atoms}
     unread = sorted(
@@ -94,7 +96,7 @@ def unread_relations(loaded: Iterable[Predicate], atoms: Iterable[Atom]) -> Iter
     )
     if not unread:
         return
-    shown = ", ".join(f"{format_predicate(name)}/{arity}" for name, arity in unread[:_MOST_UNREAD])
+    shown = ", ".join(f"{format_predicate(name, prefixes)}/{arity}" for name, arity in unread[:_MOST_UNREAD])
     more = f" and {len(unread) - _MOST_UNREAD:,} more" if len(unread) > _MOST_UNREAD else ""
     hint = "check the name of the file, or give the relation's name: --facts relation=FILE"
     for name, arity in unread[:_MOST_UNREAD]:
@@ -102,10 +104,12 @@ def unread_relations(loaded: Iterable[Predicate], atoms: Iterable[Atom]) -> Iter
         near = nearest(name, sorted({predicate.name for predicate in read})[:_MOST_NAMES])
         if arities:
             wanted = " and ".join(map(str, arities))
-            hint = f"{format_predicate(name)} is read with {wanted} arguments, and loaded with {arity}"
+            hint = (
+                f"{format_predicate(name, prefixes)} is read with {wanted} arguments, and loaded with {arity}"
+            )
             break
         if near:
-            hint = f"did you mean {format_predicate(near)}?"
+            hint = f"did you mean {format_predicate(near, prefixes)}?"
             break
     yield Diagnostic(
         "W018",

@@ -154,7 +154,8 @@ def command(  # noqa: PLR0913 - one argument per option
             *(rule.body for rule in (*kb.rules, *rules_later)),
             *(query.query.body for query in checked),
         ]
-        unread += unread_relations(_tables(change), (atom for body in bodies for atom in body_atoms(body)))
+        atoms = (atom for body in bodies for atom in body_atoms(body))
+        unread += unread_relations(_tables(change), atoms, console.prefixes)
     console.findings((*report.warnings, *unread))
     _show(console, kb, report, change.loads)
     played = play(console, kb, steps)
