@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.spark.cluster.gateway import gateway, is_submitted
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
@@ -103,14 +104,21 @@ def _started(cluster: Cluster) -> SparkSession:
         # On a cluster, it may name the interpreter of an environment that was shipped with the job.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = Session.builder.master(master).appName("zodiacedge")
-    for name, value in {**_settings(master, ship=cluster.ship), **cluster.settings}.items():
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "zodiacedge",
+        **_settings(master, ship=cluster.ship),
+        **cluster.settings,
+    }
+    builder = Session.builder
+    for name, value in settings.items():
         builder = builder.config(name, value)
     # Spark's handler would cancel every job of the process on Ctrl-C; a waiting thread cancels its own job.
     main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT) if main else None
     try:
-        session = builder.getOrCreate()
+        with gateway(settings):
+            session = builder.getOrCreate()
     except Exception as error:
         raise _cannot_start(master, error) from error
     finally:
@@ -122,7 +130,7 @@ def _started(cluster: Cluster) -> SparkSession:
 
 def _submitted_to() -> str:
     """Return the master that `spark-submit` was given; empty if it did not start this process."""
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not is_submitted():
         return ""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy
 
