@@ -70,7 +70,9 @@ class _Names:
         return name
 
 
-def _values(row: object, number: int) -> list[object]:
+def _values(row: object, number: int) -> Sequence[object]:
+    if isinstance(row, tuple | list):
+        return row
     if isinstance(row, Mapping):
         note = "give its values in the order of the columns, or the rows as a data frame with relation='p'"
         raise _bad_row(number, f"it is a {type(row).__name__}, and a row is its values in order", note)
