@@ -9,12 +9,9 @@ import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
-from unittest import mock
 
 import pytest
 
-from zodiacedge.cli.console import Console
-from zodiacedge.engine.api import Progress
 from zodiacedge.engine.select import ENGINES
 
 if TYPE_CHECKING:
@@ -76,15 +73,11 @@ def test_the_changes_of_a_session_have_a_progress_bar_too(tmp_path: Path) -> Non
     assert "visible facts: +4,900 (p +4,900)\n" in out
 
 
-def test_a_stage_outside_of_changes_has_no_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    console, moved = Console(as_json=False), mock.Mock()
-    monkeypatch.setattr(console, "_bar", moved)
-    console.evaluating(Progress(0, 0, (), 0, 0, "answering a query"))
-    console.evaluating(Progress(1, 3, ("r1", "r2"), 4, 5000, "deriving facts"))
-    assert [one.args for one in moved.move.call_args_list] == [
-        ("answering a query", 0, 0, ""),
-        ("deriving facts", 1, 3, "r1, r2  round 4  5,000 facts"),
-    ]
+def test_the_bar_says_that_a_store_is_written(tmp_path: Path) -> None:
+    (tmp_path / "pairs.rules").write_text(PAIRS)
+    _, shown, code = on_a_terminal(tmp_path, "init", "farm.zodiac", "--rules", "pairs.rules")
+    assert code == 0
+    assert "writing the store" in shown
 
 
 def test_colours_are_for_terminals(tmp_path: Path) -> None:

@@ -232,15 +232,15 @@ def test_a_change_that_fails_leaves_no_file(
 
 
 def test_jobs_are_told_in_plain_words(make_engine: Callable[[Options], SparkEngine]) -> None:
-    told: list[str] = []
-    kb = KnowledgeBase(make_engine(Options()), Settings(progress=lambda one: told.append(one.stage)))
+    told: list[Progress] = []
+    kb = KnowledgeBase(make_engine(Options()), Settings(progress=told.append))
     with kb.change() as change:
         change.add_rules("p(X) :- q(X) .")
         change.add_facts("q(a) .")
     del told[:]
     with kb.change() as change:
         change.add_facts("q(a) . q(b) .")
-    assert [stage for stage in told if stage] == [
+    assert [one.stage for one in told if one.stage and not one.total] == [
         "comparing facts with those that are there",
         "bringing rules up to date in one task",
     ]
@@ -254,7 +254,20 @@ def test_questions_tell_their_jobs_too(spark: SparkEngine) -> None:
         change.add_rules("p(X, Y) :- q(Y, X) . q(a, b) .")
     del told[:]
     kb.query("?- p(X, Y) .")
-    assert told == [Progress(0, 0, (), 0, 0, "answering a query")]
+    assert [one for one in told if not one.total] == [Progress.of_stage("answering a query")]
+
+
+def test_a_long_job_tells_how_many_of_its_tasks_are_completed(spark: SparkEngine) -> None:
+    def sleep(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    told: list[tuple[str, int, int]] = []
+    with spark.jobs.telling(lambda _: None, lambda *one: told.append(one)):
+        # One task takes longer than all others, and than it takes to be told.
+        assert spark.jobs.each(sleep, [2.0, 0.0, 0.0, 0.0], "sleeping") == [2.0, 0.0, 0.0, 0.0]
+    assert ("sleeping", 3, 4) in told
+    assert {(why, tasks) for why, _, tasks in told} == {("sleeping", 4)}
 
 
 def test_verification_tells_its_jobs_too(make_engine: Callable[[Options], SparkEngine]) -> None:
@@ -267,7 +280,7 @@ def test_verification_tells_its_jobs_too(make_engine: Callable[[Options], SparkE
     del told[:]
     assert kb.verify().ok
     # What is part of an evaluation is told once, with its node.
-    assert [(one.nodes, one.stage) for one in told if one.stage] == [
+    assert [(one.nodes, one.stage) for one in told if one.stage and not one.total] == [
         (1, "bringing rules up to date in one task"),
         (0, "summing up what facts say"),
         (0, "comparing with another version"),

@@ -1,5 +1,6 @@
 """The command `zodiac`, one module per command.
 
+    progress_bar    what is happening, and how far it is
     console         standard output and standard error: text, tables, JSON, progress
     app             the group of commands, exit codes, errors, plugins
     options         options that several commands share

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zodiacedge.cli.progress_bar import ProgressBar, evaluating_state, loading_state
 from zodiacedge.language.printer import abbreviate
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Console:
         """The prefixes of the program or store: lines for people abbreviate IRIs in angle brackets."""
         self.ignored: frozenset[str] = frozenset()
         """The codes of warnings to leave out."""
-        self._bar: _Bar | None = None
+        self._bar: ProgressBar | None = None
 
     def heard(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return diagnostics without the warnings to leave out."""
@@ -100,12 +101,12 @@ class Console:
             click.echo("\n".join(map(line, body)))
 
     @contextmanager
-    def progress(self) -> Iterator[None]:
+    def progress(self, title: str = "starting") -> Iterator[None]:
         """Show a progress bar on a terminal; nothing else may be written in the block."""
         if not sys.stderr.isatty():
             yield
             return
-        self._bar = _Bar()
+        self._bar = ProgressBar(title)
         try:
             with self._bar.progress:
                 yield
@@ -115,36 +116,12 @@ class Console:
     def loading(self, progress: LoadProgress) -> None:
         """Show the progress of a load."""
         if self._bar:
-            detail = f"{progress.facts:,} facts"
-            self._bar.move("loading", progress.bytes_read, progress.bytes_total, detail)
+            self._bar.show(loading_state(progress))
 
     def evaluating(self, progress: Progress) -> None:
-        """Show the hyper-node and round that an engine has reached."""
+        """Show the progress of a change, or of a long step outside of changes."""
         if self._bar:
-            rules = ", ".join(progress.rules)
-            round_and_facts = f"  round {progress.round}  {progress.facts:,} facts" if progress.nodes else ""
-            detail = f"{rules[:40]}{round_and_facts}"
-            self._bar.move(progress.stage or "evaluating", progress.node, progress.nodes, detail)
-
-
-class _Bar:
-    def __init__(self) -> None:
-        from rich.console import Console as RichConsole  # noqa: PLC0415 - only for terminals
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}", markup=False),
-            console=RichConsole(stderr=True),
-            transient=True,
-        )
-        self._task = self.progress.add_task("starting", total=None, detail="")
-
-    def move(self, title: str, done: int, total: int, detail: str) -> None:
-        self.progress.update(self._task, description=title, completed=done, total=total or 1, detail=detail)
+            self._bar.show(evaluating_state(progress, self.prefixes))
 
 
 class RawJson(str):

@@ -32,7 +32,7 @@ def reading(
     """Open a store for reading, its last version or an earlier one, and report skipped log records."""
     on = on or EngineOptions()
     registry = registered(on.functions)
-    with console.progress():
+    with console.progress("opening the store"):
         kb = open_kb(
             store,
             read_only=True,

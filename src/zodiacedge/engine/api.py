@@ -39,16 +39,30 @@ if TYPE_CHECKING:
 class Progress:
     """Progress of a change: the current node, its round, and the facts derived so far.
 
-    Outside of changes only `stage` is set.
+    Outside of changes only `stage` is set, and how far it is where that is known.
     """
 
     node: int
+    """The number of nodes that are done."""
     nodes: int
+    """The number of all nodes; 0 outside of changes."""
     rules: tuple[str, ...]
+    """Labels or texts of the current node's rules."""
     round: int
     facts: int
     stage: str = ""
     """Description of the current long step."""
+    done: int = 0
+    """The units of the stage that are done."""
+    total: int = 0
+    """The units of the stage in all; 0 if nobody knows."""
+    unit: str = ""
+    """The unit of both: a task, a partition, a change."""
+
+    @classmethod
+    def of_stage(cls, stage: str, done: int = 0, total: int = 0, unit: str = "") -> Progress:
+        """Return the progress of a long step outside of changes."""
+        return cls(0, 0, (), 0, 0, stage, done, total, unit)
 
 
 @dataclass(frozen=True, slots=True)

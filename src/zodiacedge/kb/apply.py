@@ -60,7 +60,7 @@ def evaluate_change(
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
     if settings.progress and any(facts):
         # An engine may compute the delta lazily; `plan_rule_delta` asks for it.
-        settings.progress(Progress(0, len(program.graph.nodes), (), 0, 0, _COMPARING))
+        settings.progress(Progress.of_stage(_COMPARING))
     fact_delta = _fact_delta(change, before)
     settings.yield_point.yield_to_waiters()
     delta = plan_rule_delta(program, change, host, fact_delta, before)

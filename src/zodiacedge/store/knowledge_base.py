@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from zodiacedge.engine.api import Progress
 from zodiacedge.engine.reference import ReferenceNetChange
 from zodiacedge.kb.arguments import given_time, given_version
 from zodiacedge.kb.change import Change, ChangeNote
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Diagnostic
     from zodiacedge.store.log.record import Entry
     from zodiacedge.store.log.record_format import Record
+    from zodiacedge.store.table.delta_table import ChangedPartition
     from zodiacedge.store.table.pending_flush import PendingFlush
     from zodiacedge.store.versions.vacuum import VacuumReport
 
@@ -59,6 +61,7 @@ class StoredKnowledgeBase(KnowledgeBase):
     def _load(self, at: int | None) -> None:
         """Load a version: the commit before it, and the records after that."""
         store, settings = self._store, self._settings
+        self._tell("reading the store")
         loaded, records = store.load(at, self._engine.empty, self._host(), settings.registry)
         self._program, self._state, self._version = loaded.program, loaded.state, loaded.version
         self._prefixes, self._unregistered = loaded.prefixes, loaded.unregistered
@@ -66,7 +69,10 @@ class StoredKnowledgeBase(KnowledgeBase):
         with self._replaying():
             if records:
                 store.check_changes(self._unregistered, dry=True)
+            replayed = 0
             for change, entries in replay.replayed_changes(records, lambda: self._state, store.persistence):
+                self._tell("replaying the log", replayed, len(records), "change")
+                replayed += len(entries)
                 self._replay(change, ChangeNote())
                 self._version = entries[-1].version
                 check_counts(store.location, entries[-1], store.persistence.counts(self._state))
@@ -162,7 +168,24 @@ class StoredKnowledgeBase(KnowledgeBase):
     def flush(self) -> None:
         """Flush the log into the table."""
         with self._gate.exclusive():
-            self._flusher.flush(self._store, self._pending_flush)
+            self._flusher.flush(self._store, self._told_flush)
+
+    def _told_flush(self) -> PendingFlush | None:
+        """Capture the changes that the table lacks, and report each partition that is written."""
+        pending = self._pending_flush()
+        if pending is None or self._settings.progress is None:
+            return pending
+        return replace(pending, partitions=self._told(pending.partitions, pending.count))
+
+    def _told(self, partitions: Iterator[ChangedPartition], count: int) -> Iterator[ChangedPartition]:
+        self._tell("writing the store", 0, count, "partition")
+        for done, partition in enumerate(partitions, 1):
+            yield partition
+            self._tell("writing the store", done, count, "partition")
+
+    def _tell(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
+        if self._settings.progress:
+            self._settings.progress(Progress.of_stage(stage, done, total, unit))
 
     def _pending_flush(self) -> PendingFlush | None:
         """Capture the changes that the table lacks."""
@@ -228,6 +251,7 @@ class StoredKnowledgeBase(KnowledgeBase):
     ) -> int:
         if self._is_replaying:
             return 0
+        self._tell("writing the log")
         return self._store.record(report, fact_delta, uncommitted, note, self._engine_lock.yield_to_waiters)
 
     def _committed(self, note: ChangeNote) -> None:

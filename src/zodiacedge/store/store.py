@@ -459,6 +459,7 @@ class DurableStore:
             bytes_beside_log,
             captured=persistence.captures,
             full=not self._knows_all,
+            count=len(deleted) + sum(before.get(key) != signature for key, signature in after.items()),
         )
 
     def flush(self, pending: PendingFlush) -> bool:

@@ -92,7 +92,7 @@ def _measured(console: Console, source: ProgramSource, rules: tuple[Rule, ...]) 
     if not isinstance(state, MeasuresPlans):
         raise TypeError(state)
     measurements = []
-    with console.progress():
+    with console.progress("measuring plans"):
         for number, rule in enumerate(rules):
             console.evaluating(
                 Progress(number, len(rules), (rule_name(rule, source.prefixes),), 0, 0, "measuring")

@@ -41,7 +41,7 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac diff farm.zodiac
       zodiac diff farm.zodiac 3 5
     """
-    with reading(console, store, on=on) as kb, console.progress():
+    with reading(console, store, on=on) as kb, console.progress("comparing versions"):
         before = max(kb.version - 1, 0) if before is None else before
         difference = kb.diff(before, kb.version if after is None else after)
     rules = difference.rules_added, difference.rules_removed

@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913 - one argument per option
             _slice(console, kb, out, slices, _values(given, kb.prefixes))
         return
     check_folder(Path(out))
-    with reading(console, store, at, on) as kb, console.progress():
+    with reading(console, store, at, on) as kb, console.progress("exporting facts"):
         written = export(kb, out, form or "csv", everything=what == "all")
     console.text(f"wrote {many(written.rows, 'fact')} to {many(len(written.files), 'file')} in {out}")
     if console.as_json:
@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913 - one argument per option
 def _slice(
     console: Console, kb: KnowledgeBase, out: str, slices: Iterable[str], values: Mapping[str, Term]
 ) -> None:
-    with console.progress():
+    with console.progress("cutting the slice"):
         part = kb.export_slice(out, *slices, **values)
     console.findings(part.warnings)
     console.text(

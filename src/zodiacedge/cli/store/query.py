@@ -63,7 +63,7 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if form == "arrow":
         refuse_binary_on_a_terminal(form)
-    with reading(console, store, at, on) as kb, console.progress():
+    with reading(console, store, at, on) as kb, console.progress("answering the query"):
         answers = kb.query(query, limit=limit)
         triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
     console.findings(answers.warnings)

@@ -27,7 +27,7 @@ def command(console: Console, *, store: str, on: EngineOptions) -> None:
       zodiac stats farm.zodiac --json
     """
     started = time.perf_counter()
-    with reading(console, store, on=on) as kb, console.progress():
+    with reading(console, store, on=on) as kb, console.progress("counting facts"):
         seconds = time.perf_counter() - started
         explicit = kb.explicit_counts()
         size = kb.store.sizes()

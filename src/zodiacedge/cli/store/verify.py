@@ -35,7 +35,7 @@ def command(console: Console, *, store: str, at: int | None, against: str | None
     Example:
       zodiac verify farm.zodiac
     """
-    with reading(console, store, at, on) as kb, console.progress():
+    with reading(console, store, at, on) as kb, console.progress("verifying"):
         result = kb.verify(against or "")
     console.text(str(result))
     if console.as_json:

@@ -75,7 +75,10 @@ class SparkEngine:
 
     def tell(self, progress: Callable[[Progress], None]) -> None:
         """Report the purpose of each job that is not part of a change; a change reports its own progress."""
-        self.jobs.tell_otherwise(lambda why: progress(Progress(0, 0, (), 0, 0, why)))
+        self.jobs.tell_otherwise(
+            lambda why: progress(Progress.of_stage(why)),
+            lambda why, done, tasks: progress(Progress.of_stage(why, done, tasks, "task")),
+        )
 
     def empty(self) -> SparkState:
         """Return a state without rules and facts."""

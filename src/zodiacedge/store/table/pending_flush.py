@@ -27,3 +27,5 @@ class PendingFlush:
     """Whether the state may change while partitions are written."""
     full: bool
     """Whether these are all partitions."""
+    count: int
+    """How many partitions there are to write or delete."""

@@ -332,6 +332,7 @@ class _Watch:
 
     def begin(self, place: int, shape: NodeRules) -> None:
         self.place, self.shape, self.rounds = place, shape, 0
+        self._tell(0, 0)
 
     def finish(self, total: int) -> None:
         """Compare the number of all facts with its limit: nodes may have lost facts that others gained."""
@@ -347,5 +348,9 @@ class _Watch:
         labels = self.shape.labels
         self.meter.look(labels[0], span)
         self.meter.count(self.before + facts, rounds, labels[0], span)
+        self._tell(rounds, facts)
+
+    def _tell(self, rounds: int, facts: int) -> None:
         if self.settings.progress:
+            labels = self.shape.labels
             self.settings.progress(Progress(self.place, self.nodes, labels, rounds, self.before + facts))

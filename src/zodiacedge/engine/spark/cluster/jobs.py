@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from zodiacedge.engine.spark.cluster.session import Cluster
@@ -43,30 +43,46 @@ class TaskFolder(Protocol):
         """Remove the files of a job that failed or was cancelled."""
 
 
+class _Listener(NamedTuple):
+    begins: Callable[[str], None]
+    moves: Callable[[str, int, int], None] | None
+
+
 @dataclass(frozen=True)
 class Jobs:
     """The jobs of an engine: one job group on a cluster, so that they can be counted and stopped."""
 
     cluster: Cluster = field(default_factory=Cluster)
     group: str = field(default_factory=lambda: f"zodiacedge-{uuid.uuid4().hex[:12]}")
-    _listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
-    _fallback_listeners: list[Callable[[str], None]] = field(default_factory=list, repr=False, compare=False)
+    _listeners: list[_Listener] = field(default_factory=list, repr=False, compare=False)
+    _fallback_listeners: list[_Listener] = field(default_factory=list, repr=False, compare=False)
     _scratches: WeakSet[TaskFolder] = field(default_factory=WeakSet, repr=False, compare=False)
     _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
     """The times when jobs failed or were cancelled, by tag."""
 
     @contextmanager
-    def telling(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Call a listener with the purpose of each job within a `with` block."""
+    def telling(
+        self, begins: Callable[[str], None], moves: Callable[[str, int, int], None] | None = None
+    ) -> Iterator[None]:
+        """Call listeners within a `with` block.
+
+        Args:
+            begins: Called with the purpose of each job.
+            moves: Called every half second with the purpose of a job, its completed tasks, and all tasks
+                that are known.
+        """
+        listener = _Listener(begins, moves)
         self._listeners.append(listener)
         try:
             yield
         finally:
             self._listeners.remove(listener)
 
-    def tell_otherwise(self, listener: Callable[[str], None]) -> None:
-        """Call a listener with the purpose of each job outside of `telling` blocks."""
-        self._fallback_listeners.append(listener)
+    def tell_otherwise(
+        self, begins: Callable[[str], None], moves: Callable[[str, int, int], None] | None = None
+    ) -> None:
+        """Call listeners outside of `telling` blocks."""
+        self._fallback_listeners.append(_Listener(begins, moves))
 
     @cached_property
     def session(self) -> SparkSession:
@@ -142,8 +158,11 @@ class Jobs:
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
         """Run a Spark action; `why` is its purpose, for progress reports."""
-        for listener in self._listeners or self._fallback_listeners:
-            listener(why)
+        listeners = tuple(self._listeners or self._fallback_listeners)
+        for listener in listeners:
+            listener.begins(why)
+        # A caller that watches its tasks reports on them itself.
+        moves = () if watch else tuple(listener.moves for listener in listeners if listener.moves)
         context = self.session.sparkContext
         tag = uuid.uuid4().hex
 
@@ -162,8 +181,12 @@ class Jobs:
         try:
             while not wait((job,), _POLL_SECONDS).done:
                 yield_point.yield_to_waiters()
-                if watch and time.monotonic() > next_watch:
-                    watch(self._completed_tasks(tag))
+                if (watch or moves) and time.monotonic() > next_watch:
+                    completed, tasks = self._count_tasks(tag)
+                    if watch:
+                        watch(completed)
+                    for move in moves if tasks else ():
+                        move(why, completed, tasks)
                     next_watch = time.monotonic() + _WATCH_SECONDS
         except BaseException:
             # By tag: the group may have other jobs.
@@ -195,15 +218,16 @@ class Jobs:
             if time.monotonic() > when + _LATE_SECONDS:
                 self._ended.pop(tag, None)
 
-    def _completed_tasks(self, tag: str) -> int:
-        """Count the completed tasks of the jobs with a tag."""
+    def _count_tasks(self, tag: str) -> tuple[int, int]:
+        """Count the completed tasks of the jobs with a tag, and those of all stages that are known."""
         context = self.session.sparkContext
         tracker = context.statusTracker()
         # PySpark's tracker cannot select by tag.
         tagged = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
         jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
-        stages = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
-        return sum(stage.numCompletedTasks for stage in stages if stage)
+        known = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
+        stages = [stage for stage in known if stage]
+        return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
 
 
 def _not_picklable(error: PicklingError) -> UsageProblem:

@@ -76,7 +76,7 @@ def propagate(
 ) -> tuple[_Version, SparkNetChange]:
     """Return the version after a change, and the net change."""
     propagation = _Propagation(ChangeState(before, rules, graph, fact_delta, settings))
-    with before.workspace.jobs.telling(propagation.tell_stage):
+    with before.workspace.jobs.telling(propagation.tell_stage, propagation.tell_tasks):
         propagation.run()
         return propagation.result(before)
 
@@ -441,6 +441,11 @@ class _Propagation:
         """Report the purpose of a job that is about to run."""
         if self.settings.progress:
             self.settings.progress(replace(self._progress, stage=why))
+
+    def tell_tasks(self, why: str, done: int, tasks: int) -> None:
+        """Report how many tasks of a job are completed."""
+        if self.settings.progress:
+            self.settings.progress(replace(self._progress, stage=why, done=done, total=tasks, unit="task"))
 
 
 def _unwatched(rounds: int, facts: int) -> None:
