@@ -11,6 +11,7 @@
     open_store      opens a store for a command, and shows its contents
     program_source  the program of rule files or of a store
     sessions        session files: changes and the net changes that they must give
+    completion      `zodiac completion`, the scripts of shells
     program         commands on rule files
     store           commands on stores
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from zodiacedge.cli import BUSY, INTERRUPTED
 from zodiacedge.cli.console import Console
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "apply": ("cli.store", "change rules and facts of a store as one transaction"),
     "check": ("cli.program", "parse and check rule files; report all errors at once"),
+    "completion": ("cli", "print the script that completes commands and file names in a shell"),
     "demo": ("demo", "play the wind-farm scenario of the paper step by step"),
     "diff": ("cli.store", "show the differences between two versions of a store"),
     "export": ("cli.store", "write the facts of a store to files, or a slice of it as a new store"),
@@ -73,6 +75,14 @@ class _Commands(click.Group):
         described |= {name: _plugin_help(plugin) for name, plugin in _plugins().items()}
         with formatter.section("Commands"):
             formatter.write_dl(sorted(described.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # Without this, every command would be imported for its help.
+        names = {name: text for name, (_, text) in _COMMANDS.items()} | dict.fromkeys(_plugins())
+        return [
+            *(CompletionItem(n, help=text) for n, text in sorted(names.items()) if n.startswith(incomplete)),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

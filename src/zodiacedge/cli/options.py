@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from zodiacedge.cli.standard_input import facts_from
 from zodiacedge.engine.limits import Limits
@@ -35,7 +36,21 @@ class Amount(click.FloatRange):
         return number
 
 
-store_argument = click.argument("store", metavar="STORE")
+class FileName(click.types.StringParamType):
+    """The name of a file, folder or store, a pattern or a URI: shells complete it as a file name."""
+
+    name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Leave the completion to the shell."""
+        del ctx, param
+        return [CompletionItem(incomplete, type=self.name)]
+
+
+FILE = FileName()
+store_argument = click.argument("store", type=FILE, metavar="STORE")
 at_option = click.option(
     "--at", type=int, metavar="VERSION", help="The version to read; the last if not given."
 )
@@ -61,6 +76,7 @@ strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines a
 facts_option = click.option(
     "--facts",
     multiple=True,
+    type=FILE,
     metavar="FILE",
     callback=facts_from,
     help="Data: files, folders, globs, URIs, p=FILE, p=- for standard input.",
@@ -77,11 +93,12 @@ wait_option = click.option(
     help="Wait for another writer, as long as it takes or for some seconds.",
 )
 quarantine_option = click.option(
-    "--quarantine", metavar="DIR", help="A folder for bad lines, with position and reason."
+    "--quarantine", type=FILE, metavar="DIR", help="A folder for bad lines, with position and reason."
 )
 functions_option = click.option(
     "--functions",
     multiple=True,
+    type=FILE,
     metavar="FILE.py",
     help="Python code to run: its register(kb) registers functions and aggregates.",
 )
@@ -202,6 +219,7 @@ def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
         @click.option(
             "--scratch",
             default="",
+            type=FILE,
             metavar="URI",
             help="A folder that the whole cluster sees.",
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import at_option, delimiter_option, facts_option, header_option
+from zodiacedge.cli.options import FILE, at_option, delimiter_option, facts_option, header_option
 from zodiacedge.cli.rule_files import is_store, read_rules
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.graph.draw.sketch import Details, FactCount
@@ -66,7 +66,7 @@ class ProgramSource:
 def source_arguments(function: Command) -> Command:
     """Add the arguments of `open_source`: `programs`, `data` and `at`."""
 
-    @click.argument("programs", nargs=-1, required=True, metavar="RULES...|STORE")
+    @click.argument("programs", nargs=-1, required=True, type=FILE, metavar="RULES...|STORE")
     @facts_option
     @header_option
     @delimiter_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.options import FILE
 from zodiacedge.demo.story import play
 from zodiacedge.engine.select import STORE_ENGINES
 
@@ -27,7 +28,12 @@ _TURBINES = 30
     help="The engine of the farm's centre.",
 )
 @click.option(
-    "--out", default="out/demo", show_default=True, metavar="DIR", help="A folder for stores and pictures."
+    "--out",
+    default="out/demo",
+    show_default=True,
+    type=FILE,
+    metavar="DIR",
+    help="A folder for stores and pictures.",
 )
 @common
 def command(console: Console, turbines: int, engine: str, out: str) -> None:

@@ -9,7 +9,7 @@ import click
 
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import diagnostics_document, many
-from zodiacedge.cli.options import ignore_option
+from zodiacedge.cli.options import FILE, ignore_option
 from zodiacedge.cli.rule_files import read_rules
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("rules", nargs=-1, required=True, metavar="RULES...")
+@click.argument("rules", nargs=-1, required=True, type=FILE, metavar="RULES...")
 @common
 @ignore_option
 def command(console: Console, rules: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from zodiacedge.cli.console import many
 from zodiacedge.cli.functions import registered
 from zodiacedge.cli.open_store import show_answers, show_bad_lines, show_dropped
 from zodiacedge.cli.options import (
+    FILE,
     EngineOptions,
     all_engines_options,
     base_option,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("rules", nargs=-1, required=True, metavar="RULES...")
+@click.argument("rules", nargs=-1, required=True, type=FILE, metavar="RULES...")
 @facts_option
 @all_engines_options
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
@@ -63,10 +64,11 @@ if TYPE_CHECKING:
     "--apply",
     "sessions",
     multiple=True,
+    type=FILE,
     metavar="FILE",
     help="Changes to play afterwards: session files, folders, globs.",
 )
-@click.option("--out", metavar="DIR", help="Export: one file per predicate that has a rule.")
+@click.option("--out", type=FILE, metavar="DIR", help="Export: one file per predicate that has a rule.")
 @files_options
 @header_option
 @delimiter_option

@@ -10,6 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, show_bad_lines, show_facts_of, show_net_change, writing
 from zodiacedge.cli.options import (
+    FILE,
     EngineOptions,
     delimiter_option,
     engine_options,
@@ -36,25 +37,35 @@ if TYPE_CHECKING:
 
 @click.command("apply")
 @store_argument
-@click.option("--add-rules", multiple=True, metavar="FILE", help="Rules and facts of programs to add.")
 @click.option(
-    "--remove-rules", multiple=True, metavar="LABEL|FILE", help="Rules to remove, by label or text."
+    "--add-rules", multiple=True, type=FILE, metavar="FILE", help="Rules and facts of programs to add."
+)
+@click.option(
+    "--remove-rules",
+    multiple=True,
+    type=FILE,
+    metavar="LABEL|FILE",
+    help="Rules to remove, by label or text.",
 )
 @click.option("--replace", is_flag=True, help="A rule to add replaces the rule that has its label.")
 @click.option(
     "--sync",
     multiple=True,
+    type=FILE,
     metavar="FILE",
     help="Make the rules those of these programs: add missing ones, remove all others.",
 )
 @click.option(
     "--add-facts",
     multiple=True,
+    type=FILE,
     metavar="FILE",
     callback=facts_from,
     help="Data to add: files, globs, URIs, p=FILE, p=- for standard input.",
 )
-@click.option("--remove-facts", multiple=True, metavar="FILE", callback=facts_from, help="Data to remove.")
+@click.option(
+    "--remove-facts", multiple=True, type=FILE, metavar="FILE", callback=facts_from, help="Data to remove."
+)
 @header_option
 @delimiter_option
 @click.option("--dry-run", is_flag=True, help="Print the report of the change; commit nothing.")

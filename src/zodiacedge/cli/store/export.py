@@ -10,7 +10,14 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import EngineOptions, at_option, engine_options, files_options, store_argument
+from zodiacedge.cli.options import (
+    FILE,
+    EngineOptions,
+    at_option,
+    engine_options,
+    files_options,
+    store_argument,
+)
 from zodiacedge.cli.output import check_folder, export, export_document
 from zodiacedge.language.parser import parse_fact
 from zodiacedge.language.printer import format_predicate
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @store_argument
-@click.option("--out", required=True, metavar="DIR", help="A folder; for a slice, a new store.")
+@click.option("--out", required=True, type=FILE, metavar="DIR", help="A folder; for a slice, a new store.")
 @click.option(
     "--slice",
     "slices",

@@ -9,6 +9,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.open_store import counts, show_bad_lines, show_counts, show_dropped, writing
 from zodiacedge.cli.options import (
+    FILE,
     EngineOptions,
     base_option,
     delimiter_option,
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @store_argument
-@click.option("--rules", multiple=True, metavar="FILE", help="Rules: files, folders, globs, - for stdin.")
+@click.option(
+    "--rules", multiple=True, type=FILE, metavar="FILE", help="Rules: files, folders, globs, - for stdin."
+)
 @facts_option
 @header_option
 @delimiter_option

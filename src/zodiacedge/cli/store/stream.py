@@ -11,6 +11,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import show_counts, writing
 from zodiacedge.cli.options import (
+    FILE,
     Amount,
     EngineOptions,
     delimiter_option,
@@ -36,7 +37,9 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 
 @click.command("stream")
 @store_argument
-@click.option("--from", "folder", required=True, metavar="DIR", help="The folder that files arrive in.")
+@click.option(
+    "--from", "folder", required=True, type=FILE, metavar="DIR", help="The folder that files arrive in."
+)
 @click.option("--once", is_flag=True, help="Apply the files that exist, then end.")
 @click.option(
     "--trigger",
@@ -56,7 +59,10 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 @click.option("--most-files", type=click.IntRange(min=1), metavar="N", help="Limit of files per change.")
 @quarantine_option
 @click.option(
-    "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint, if not in the store's folder."
+    "--checkpoint",
+    type=FILE,
+    metavar="DIR",
+    help="The folder of Spark's checkpoint, if not in the store's folder.",
 )
 @wait_option
 @limit_options
