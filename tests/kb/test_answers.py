@@ -141,3 +141,10 @@ def test_reports_and_graphs_have_a_form_for_notebooks(kb: KnowledgeBase) -> None
     assert "visible facts: +1 (ex:cold +1)" in str(report)
     assert "<td>ex:cold</td><td>1</td><td>0</td>" in report._repr_html_()
     assert kb.graph()._repr_svg_().startswith("<svg")
+
+
+def test_errors_have_the_prefixes_of_the_knowledge_base(kb: KnowledgeBase) -> None:
+    with pytest.raises(ZodiacError) as refused, kb.change() as change:
+        change.add_rules("ex:reading(T, N) :- AGGREGATE(ex:hot(T), ex:note(T, M)) ON T WITH COUNT(M) AS N .")
+    assert all("ex:reading" in finding.message for finding in refused.value.diagnostics)
+    assert "http://example.org" not in str(refused.value)

@@ -10,13 +10,12 @@ import json
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.progress_bar import ProgressBar, evaluating_state, loading_state
-from zodiacedge.language.printer import abbreviate
+from zodiacedge.language.printer import abbreviate, abbreviated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,11 +67,7 @@ class Console:
         for diagnostic in self.heard(diagnostics):
             word = f"{diagnostic.severity} {diagnostic.code}:"
             coloured = click.style(word, fg=_COLOURS[diagnostic.severity], bold=True)
-            short = replace(
-                diagnostic,
-                message=abbreviate(diagnostic.message, self.prefixes),
-                note=abbreviate(diagnostic.note, self.prefixes),
-            )
+            short = abbreviated(diagnostic, self.prefixes)
             click.echo(short.render().replace(word, coloured, 1), err=True, color=_colour())
 
     def fail(self, diagnostics: Sequence[Diagnostic]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from zodiacedge.engine.registry import AggregateFunction, Function, Registry
 from zodiacedge.engine.select import engine_named
-from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.errors import Diagnostic, UsageProblem, ZodiacError
 from zodiacedge.kb.answers import Answers
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
 from zodiacedge.kb.arguments import given_limit, given_message, given_text, in_memory
@@ -32,7 +32,7 @@ from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import Variable, body_atoms
 from zodiacedge.language.checks import Host
 from zodiacedge.language.names import full_name
-from zodiacedge.language.printer import format_predicate
+from zodiacedge.language.printer import abbreviated, format_predicate
 from zodiacedge.language.safety import resolve_query
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.terms import IRI, RDF_TYPE, from_python
@@ -333,8 +333,12 @@ class KnowledgeBase:
         self._check_changes(dry=note is None)
         current = CurrentVersion(self._version, self._program, self._state)
         settings = replace(self._settings, yield_point=self._engine_lock)
-        evaluated = evaluate_change(current, change, self._host(), settings, note)
         prefixes = self._prefixes | dict(note.prefixes if note else {})
+        try:
+            evaluated = evaluate_change(current, change, self._host(), settings, note)
+        except ZodiacError as problem:
+            problem.diagnostics = tuple(abbreviated(finding, prefixes) for finding in problem.diagnostics)
+            raise
         return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes))
 
     @contextmanager

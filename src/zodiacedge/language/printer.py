@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import (
@@ -41,6 +42,8 @@ from zodiacedge.terms import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from zodiacedge.errors import Diagnostic
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _CONSTANT = re.compile(r"[^\W\d_A-Z]\w*")
@@ -187,6 +190,12 @@ def abbreviate(text: str, prefixes: Mapping[str, str]) -> str:
     if not prefixes or "<" not in text:
         return text
     return _BRACKETS.sub(lambda m: m[0] if m[0][0] == '"' else _iri(m[0][1:-1], prefixes), text)
+
+
+def abbreviated(finding: Diagnostic, prefixes: Mapping[str, str]) -> Diagnostic:
+    """Return a finding with the IRIs of its message and note abbreviated."""
+    message, note = (abbreviate(text, prefixes) for text in (finding.message, finding.note))
+    return replace(finding, message=message, note=note)
 
 
 def quote(text: str) -> str:
