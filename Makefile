@@ -90,7 +90,6 @@ $(STAMP): $(LOCK) pyproject.toml bench/pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes --requirement $(LOCK)
 	@$(PIP) install --no-deps --no-build-isolation --editable . --editable ./bench
-	@echo "Compiling the kernels (a minute or so, only when they change) ..."
-	@$(BIN)/python -m zodiacedge.engine.embedded.warm_up
+	@$(BIN)/zodiac warm || true
 	@$(BIN)/python -m compileall -q src/zodiacedge
 	@touch $@

@@ -42,10 +42,13 @@ settings.load_profile("zodiac")
 
 
 class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Hands out tests one by one, but those on Spark a file at a time: a session is dear to start."""
+    """Hands out tests one by one, but those on Spark a file at a time: a session is dear to start.
+
+    So is the wheel to build.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        dear = nodeid.startswith(("tests/spark/", "tests/processes/"))
+        dear = nodeid.startswith(("tests/spark/", "tests/processes/", "tests/project/test_wheel.py"))
         return nodeid.partition("::")[0] if dear else nodeid
 
 

@@ -14,6 +14,7 @@
     completion      `zodiac completion`, the scripts of shells
     program         commands on rule files
     store           commands on stores
+    warm            `zodiac warm`
 
 Other distributions add commands by entry points of the group `zodiacedge.commands`.
 """

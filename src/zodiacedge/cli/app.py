@@ -42,6 +42,7 @@ _COMMANDS = {
     "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
     "vacuum": ("cli.store", "flush the log of a store, and remove files that no version needs"),
     "verify": ("cli.store", "compare a store with an evaluation from scratch"),
+    "warm": ("cli", "compile the kernels for the processor of this machine"),
     "watch": ("cli.store", "print facts of a predicate as other processes insert and delete them"),
 }
 # The group of entry points of plugins: commands of other distributions, such as the benchmarks.
@@ -143,7 +144,8 @@ def common(function: _Command) -> _Command:
     def call(*args: object, as_json: bool, debug: bool, **options: object) -> None:
         console = Console(as_json=as_json)
         try:
-            function(console, *args, **options)
+            with console.log_records():
+                function(console, *args, **options)
         except ZodiacError as problem:
             if debug:
                 raise

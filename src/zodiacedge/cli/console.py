@@ -7,6 +7,7 @@ and nothing else.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from contextlib import contextmanager
@@ -59,8 +60,25 @@ class Console:
             click.echo(abbreviate(text, self.prefixes))
 
     def note(self, text: str) -> None:
-        """Write a line to standard error."""
-        click.echo(f"zodiac: {abbreviate(text, self.prefixes)}", err=True)
+        """Write a line to standard error, above the progress bar if there is one."""
+        line = f"zodiac: {abbreviate(text, self.prefixes)}"
+        if self._bar:
+            self._bar.write(line)
+        else:
+            click.echo(line, err=True)
+
+    @contextmanager
+    def log_records(self) -> Iterator[None]:
+        """Write the records that the package logs in the block as notes."""
+        logger, handler = logging.getLogger("zodiacedge"), _Notes(self)
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
+            logger.removeHandler(handler)
 
     def findings(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Write diagnostics to standard error, with coloured severities."""
@@ -97,7 +115,7 @@ class Console:
 
     @contextmanager
     def progress(self, title: str = "starting") -> Iterator[None]:
-        """Show a progress bar on a terminal; nothing else may be written in the block."""
+        """Show a progress bar on a terminal; nothing but notes may be written in the block."""
         if not sys.stderr.isatty():
             yield
             return
@@ -117,6 +135,15 @@ class Console:
         """Show the progress of a change, or of a long step outside of changes."""
         if self._bar:
             self._bar.show(evaluating_state(progress, self.prefixes))
+
+
+class _Notes(logging.Handler):
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.note(record.getMessage())
 
 
 class RawJson(str):

@@ -91,6 +91,10 @@ class ProgressBar:
         )
         self._task = self.progress.add_task(title, total=None, percent="", detail="")
 
+    def write(self, line: str) -> None:
+        """Write a line above the bar."""
+        self.progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def show(self, state: BarState) -> None:
         """Show another state."""
         title, share, detail = state

@@ -1,11 +1,14 @@
-"""Compile every kernel, so that the first run does not wait for it.
+"""Load or compile every kernel, so that a later run does not wait for it.
 
-A small program that uses every kind of step is evaluated and changed, and the compiled kernels stay in the
-cache.
-`make setup` calls this module.
+A small program that uses every kind of step is evaluated and changed. `zodiac warm` compiles for the
+processor of this machine; the build of a wheel runs this module to compile for a portable one.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +16,19 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate.closure_kernels import reach
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
-from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
+from zodiacedge.engine.embedded.kernels.jit import COMPILED, MEMORY, words
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import fingerprints
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.safety import resolve, resolve_query
 from zodiacedge.terms import IRI
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # More than a dictionary starts with, so that it grows.
 _MANY_TERMS = 4096
@@ -36,6 +43,85 @@ n(X, N) :- AGGREGATE(p(X, Y)) ON X WITH COUNT(Y) AS N .
 f(X, M) :- n(X, N), M := N * 2 + 1, contains(str(M), "1") = true .
 p(a, b) . p(b, c) . p(c, a) . s(a, b) . t(a, a) . u(a, 1, b) .
 """
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Where the kernels of this process came from, and how long that took."""
+
+    processor: str
+    folder: Path | None
+    """Where kernels for this machine's processor are kept; it need not exist."""
+    own: int
+    """The number of kernels that were loaded from the folder."""
+    shipped: int
+    """The number of kernels of the package that were loaded."""
+    compiled: int
+    missing: bool
+    """Whether a kernel is neither in the folder nor in the package, and was not compiled."""
+    obstacle: str
+    """Why the kernels of the package cannot be used; empty if they can."""
+    seconds: float
+
+
+def compile_for_this_processor() -> Kernels:
+    """Compile every kernel that is not in the folder of this machine's processor yet.
+
+    Raises:
+        UsageProblem: If the folder cannot be written, or Numba is not installed.
+    """
+    _need_numba()
+    from zodiacedge.engine.embedded.kernels import cache  # noqa: PLC0415 - needs Numba
+
+    folder = cache.own_folder()
+    if not cache.takes_kernels():
+        raise UsageProblem(
+            Diagnostic(
+                "U005",
+                f"compiled kernels cannot be written: {folder or 'no cache folder'} does not take files",
+                "name a folder that does with NUMBA_CACHE_DIR; the kernels of a platform wheel need none",
+            )
+        )
+    return _load(from_package=False, may_compile=True)
+
+
+def find_kernels() -> Kernels:
+    """Load every kernel as a run would, and compile nothing.
+
+    Raises:
+        UsageProblem: If Numba is not installed.
+    """
+    _need_numba()
+    return _load(from_package=True, may_compile=False)
+
+
+def _load(*, from_package: bool, may_compile: bool) -> Kernels:
+    from zodiacedge.engine.embedded.kernels import cache  # noqa: PLC0415 - needs Numba
+    from zodiacedge.engine.embedded.kernels.target import Target  # noqa: PLC0415 - needs Numba
+
+    started, missing = perf_counter(), False
+    with cache.looking_up(from_package=from_package, may_compile=may_compile) as lookup:
+        try:
+            warm()
+        except cache.NotCompiledError:
+            missing = True
+    return Kernels(
+        processor=Target.here().processor,
+        folder=cache.own_folder(),
+        own=lookup.own,
+        shipped=lookup.shipped,
+        compiled=lookup.compiled,
+        missing=missing,
+        obstacle=cache.shipped_obstacle(),
+        seconds=perf_counter() - started,
+    )
+
+
+def _need_numba() -> None:
+    if not COMPILED:
+        raise UsageProblem(
+            Diagnostic("U007", "Numba is not installed: kernels are interpreted", "pip install numba")
+        )
 
 
 def warm() -> None:
@@ -86,4 +172,4 @@ def _use_tables() -> None:
 
 
 if __name__ == "__main__":
-    warm()
+    compile_for_this_processor()

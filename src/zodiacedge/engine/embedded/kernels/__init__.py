@@ -1,7 +1,8 @@
 """Numba kernels: how they are compiled, cached and given memory.
 
 jit            compilation, raw memory, loads and stores
-cache          the disk cache of kernels, keyed by a hash of their sources
+target         what compiled kernels depend on: sources, Python, Numba, a processor
+cache          compiled kernels on disk: this machine's, and those that come with the package
 layout         offsets of fields in the descriptors that kernels read
 hashing        hash functions and home slots
 counting_sort  rows sorted by small integer keys

@@ -1,119 +1,240 @@
-"""The disk cache of compiled kernels, keyed by a hash of their sources.
+"""Compiled kernels on disk: those of this machine's processor, and those that come with the package.
 
-Numba keys its cache by the path of a function's file. The same package at another path (in the zip archive
-that Spark's executors get, or in an environment that is unpacked there) would compile all kernels again. And
-Numba does not notice an edit in a function that another file calls. Here one hash of all sources with kernels
-is the stamp of every kernel, and all of them share a folder.
+Numba keys its cache by the path of a function's file, and keeps an index per function. Here all kernels of a
+target share a folder, a file for each kernel and signature. The same package at another path (in the zip
+archive that Spark's executors get, or in an environment that is unpacked there) finds them, and processes
+that compile at the same time do not disturb each other.
+
+A kernel is looked up in the folder of this machine's processor first, then among those of the package. If
+neither has it, it is compiled and written to the first; the logger `zodiacedge.kernels` gets a record. A
+folder that cannot be written to costs only the time to compile.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
-import sys
+import pickle
+import stat
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from zodiacedge.engine.embedded.kernels.target import Target, package_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
+LOGGER = logging.getLogger("zodiacedge.kernels")
 _FOLDER = "zodiacedge"
+_SHIPPED = "compiled"
+_TARGET = "target.json"
 
 
-def use_folder() -> None:
-    """Set the cache folder of this process and its children, unless NUMBA_CACHE_DIR is set."""
-    if not os.environ.get("NUMBA_CACHE_DIR"):
-        os.environ["NUMBA_CACHE_DIR"] = str(_own_folder())
+@dataclass
+class Lookup:
+    """Where kernels of this process may come from, and where they came from."""
+
+    from_package: bool = True
+    """Whether kernels of the package are used."""
+    may_compile: bool = True
+    """Whether a kernel that is in no folder is compiled, or raises `NotCompiledError`."""
+    own: int = 0
+    shipped: int = 0
+    compiled: int = 0
+
+
+LOOKUP = Lookup()
+
+
+class NotCompiledError(Exception):
+    """A kernel that is in no folder and must not be compiled."""
+
+
+@contextmanager
+def looking_up(*, from_package: bool, may_compile: bool) -> Iterator[Lookup]:
+    """Set in the block where kernels come from that are not loaded yet."""
+    before = LOOKUP.from_package, LOOKUP.may_compile
+    LOOKUP.from_package, LOOKUP.may_compile = from_package, may_compile
+    try:
+        yield LOOKUP
+    finally:
+        LOOKUP.from_package, LOOKUP.may_compile = before
 
 
 def cache_kernel(dispatcher: Any) -> None:
     """Cache the compiled code of a kernel on disk."""
     # Numba has no public hook: `cache=True` sets the same attribute, with a cache keyed by path.
-    dispatcher._cache = _KernelCache(dispatcher.py_func)  # type: ignore[no-untyped-call]  # noqa: SLF001
+    dispatcher._cache = _KernelCache(dispatcher.py_func)  # noqa: SLF001
 
 
 @cache
-def _stamp() -> str:
-    digest = hashlib.sha256()
-    for text in _sources(_package()):
-        digest.update(text)
-    return digest.hexdigest()[:16]
+def cache_home() -> Path | None:
+    """Return the folder of caches: NUMBA_CACHE_DIR, the user's, or if that takes no files a temporary one."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    if named:
+        return Path(named).absolute()
+    with suppress(RuntimeError, OSError):  # no home folder, or one that may not be entered
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
+        if _folder_in(home).is_dir() or _takes_files(home):
+            return home
+    return _temporary_home()
 
 
-def _sources(folder: Traversable) -> Iterator[bytes]:
-    for source in sorted(folder.iterdir(), key=lambda path: path.name):
-        if source.is_dir():
-            yield from _sources(source)
-        elif source.name.endswith(".py"):
-            text = source.read_bytes()
-            if b"@kernel" in text or source.name == "layout.py":
-                yield text
+def own_folder() -> Path | None:
+    """Return the folder of kernels for this machine's processor, existing or not; None if none is safe."""
+    home = cache_home()
+    return home and _folder_in(home)
 
 
-def _package() -> Traversable:
-    """Return the folder of the embedded engine, all of whose kernels share one cache."""
-    here = Path(__file__).parents[1]
-    if here.is_dir():
-        return here
-    # The package is in a zip archive.
-    from importlib.resources import files  # noqa: PLC0415 - slow to load, and seldom needed
-
-    return files(str(__package__).rpartition(".")[0])
+def takes_kernels() -> bool:
+    """Return whether kernels that are compiled can be written to disk."""
+    folder = own_folder()
+    return folder is not None and _takes_files(folder)
 
 
-def _own_folder() -> Path:
-    name = f"kernels-{_stamp()}-{sys.implementation.cache_tag}-numba-{numba.__version__}"
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zodiacedge" / name
+@cache
+def shipped_obstacle() -> str:
+    """Return why the kernels of the package cannot be used; empty if they can."""
+    target = _shipped_folder() / _TARGET
+    if not target.is_file():
+        return "there are none"
+    return Target.from_json(target.read_text(encoding="utf-8")).obstacle()
+
+
+@cache
+def _shipped_folder() -> Traversable:
+    return package_folder() / "kernels" / _SHIPPED
+
+
+def _folder_in(home: Path) -> Path:
+    return home / _FOLDER / Target.here().name
+
+
+def _takes_files(folder: Path) -> bool:
+    """Return whether a folder, existing or not, can be written to; create nothing."""
+    while not os.path.lexists(folder) and folder != folder.parent:
+        folder = folder.parent
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.R_OK | os.W_OK):
+        return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    return False
+
+
+def _temporary_home() -> Path | None:
+    """Return a folder for temporary files that nobody else can write to: cached kernels are code."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    with suppress(OSError):
+        folder = Path(tempfile.gettempdir()) / f"zodiacedge-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+        owned = status.st_uid == user and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if stat.S_ISDIR(status.st_mode) and (owned or os.name == "nt"):
             return folder
-    # A service may have no home folder to write to: it compiles once per start.
-    return Path(tempfile.mkdtemp(prefix=f"zodiacedge-{name}-"))
+    return None
 
 
-class _ByContent(_CacheLocator):
-    """Numba's locator of a cached function, with the stamp of all sources."""
+class _KernelCache(_Cache):
+    """The cache of one kernel, in the form that Numba's dispatcher asks for."""
 
-    def __init__(self, function: Callable[..., object], file: str) -> None:
-        self._py_file = file
-        self._line = function.__code__.co_firstlineno
+    def __init__(self, function: Any) -> None:
+        module = function.__module__.partition(".embedded.")[2]
+        self._name = f"{module}.{function.__qualname__}"
 
-    def get_cache_path(self) -> str:
-        return str(Path(os.environ["NUMBA_CACHE_DIR"]) / _FOLDER)
+    @property
+    def cache_path(self) -> str:
+        return str(own_folder() or "")
 
-    def get_source_stamp(self) -> str:
-        return _stamp()
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-    @classmethod
-    def from_function(cls, function: Callable[..., object], file: str) -> _ByContent:
-        return cls(function, file)
-
-
-class _Kernels(CompileResultCacheImpl):
-    _locator_classes = [_ByContent]  # noqa: RUF012 - as Numba has it
-
-
-class _KernelCache(FunctionCache):
-    """A cache that ignores failures to write: the folder may be read-only, or the disk full."""
-
-    _impl_class = _Kernels
-
-    def load_overload(self, sig: object, target_context: object) -> object:
-        with suppress(OSError):
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+    def load_overload(self, sig: object, target_context: Any) -> Any:
+        target_context.refresh()
+        name = self._file(sig)
+        folder = own_folder()
+        found = _read(folder / name) if folder else None
+        if found is not None:
+            LOOKUP.own += 1
+        elif LOOKUP.from_package and not shipped_obstacle():
+            found = _read(_shipped_folder() / name)
+            LOOKUP.shipped += found is not None
+        if found is not None:
+            # As Numba's own cache does.
+            return CompileResult._rebuild(target_context, *found)  # type: ignore[no-untyped-call]  # noqa: SLF001
+        if not LOOKUP.may_compile:
+            raise NotCompiledError(self._name)
+        _log_compilation(self._name)
         return None
 
-    def save_overload(self, sig: object, data: object) -> None:
-        with suppress(OSError):
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+    def save_overload(self, sig: object, data: Any) -> None:
+        folder = own_folder()
+        if folder is not None:
+            with suppress(OSError):
+                if not (folder / _TARGET).exists():
+                    folder.mkdir(parents=True, exist_ok=True)
+                    _write(folder / _TARGET, Target.here().to_json().encode())
+                code = dumps(data._reduce())  # type: ignore[no-untyped-call]  # noqa: SLF001 - as above
+                _write(folder / self._file(sig), code)
+
+    def enable(self) -> None:
+        """Do nothing: the cache is always on."""
+
+    def disable(self) -> None:
+        """Do nothing: the cache is always on."""
+
+    def flush(self) -> None:
+        """Do nothing: an entry is replaced when its sources change."""
+
+    def _file(self, signature: object) -> str:
+        return f"{self._name}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
+
+
+def _read(path: Traversable) -> tuple[Any, ...] | None:
+    """Return the parts of a compiled kernel, or None if the file is missing or damaged."""
+    try:
+        parts: tuple[Any, ...] = pickle.loads(path.read_bytes())  # noqa: S301 - from the user's own folder, or the package
+    except Exception:  # noqa: BLE001 - whatever a damaged file raises: the kernel is compiled again
+        return None
+    return parts
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file as a whole: another process sees all of it or nothing."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 - an open file has no path
+            file.write(data)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _log_compilation(kernel: str) -> None:
+    LOOKUP.compiled += 1
+    if LOOKUP.compiled == 1:
+        LOGGER.info("%s", _compilation_message())
+    LOGGER.debug("compiling %s", kernel)
+
+
+def _compilation_message() -> str:
+    folder, obstacle = own_folder(), shipped_obstacle() if LOOKUP.from_package else ""
+    has_others = (LOOKUP.from_package and not obstacle) or (folder is not None and _has_kernels(folder))
+    parts = [
+        f"compiling kernels for {Target.here().processor}",
+        "some seconds" if has_others else "about half a minute, more on a small machine",
+        f"kept in {folder}" if takes_kernels() else "not kept: no folder can be written, see NUMBA_CACHE_DIR",
+    ]
+    return "; ".join([*parts, f"those of the package cannot be used: {obstacle}"] if obstacle else parts)
+
+
+def _has_kernels(folder: Path) -> bool:
+    with suppress(OSError):
+        return (folder / _TARGET).is_file()
+    return False

@@ -148,9 +148,8 @@ if TYPE_CHECKING:
         """Return e to a power, infinite where that is too large."""
 
 elif COMPILED:
-    from zodiacedge.engine.embedded.kernels.cache import cache_kernel, use_folder
+    from zodiacedge.engine.embedded.kernels.cache import cache_kernel
 
-    use_folder()
     _load_registries()
 
     def kernel(function: _Kernel) -> _Kernel:

@@ -174,9 +174,10 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         "spark.python.worker.reuse": "true",
     }
-    if _is_here(master):
+    kernels = _kernel_cache() if _is_here(master) else ""
+    if kernels:
         # The cache of compiled kernels is a local folder; other machines have their own.
-        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = _kernel_cache()
+        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
     if not _has_own_logging():
         settings["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     if _is_local(master):
@@ -207,9 +208,13 @@ def _local_cores(master: str) -> int:
 
 
 def _kernel_cache() -> str:
-    from zodiacedge.engine.embedded.kernels import jit  # noqa: PLC0415 - sets the folder
+    from zodiacedge.engine.embedded.kernels import jit  # noqa: PLC0415 - slow to load
 
-    return os.environ.get("NUMBA_CACHE_DIR", "") if jit.COMPILED else ""
+    if not jit.COMPILED:
+        return ""
+    from zodiacedge.engine.embedded.kernels.cache import cache_home  # noqa: PLC0415 - needs Numba
+
+    return str(cache_home() or "")
 
 
 def package_archive() -> Path:
