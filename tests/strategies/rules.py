@@ -278,8 +278,8 @@ class _Writer:
         elif texts and (not numbers or dice.chance(30)):
             value, kind = self._text_expression(dice.pick(texts))
         elif scope.kinds and not numbers and dice.chance(40):
-            # A plain copy, whatever it is.
-            original = dice.pick([v for v in scope.kinds if v not in scope.equated] or ["7"])
+            # A plain copy, whatever it is; of what an equality binds, it is a chain of equalities.
+            original = dice.pick(list(scope.kinds))
             value, kind = original, scope.kinds.get(original, "num")
         else:
             value = self._expression(scope)
