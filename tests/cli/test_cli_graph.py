@@ -225,6 +225,12 @@ def test_names_have_the_prefixes_of_the_program_or_store(zodiac: Zodiac, save: S
     for program in ("a.rules", "a.zodiac"):
         assert "ex:p(X, Y) :- ex:q(X, Y) ." in zodiac("graph", program).out
         assert "match ex:q(X, Y) by scan" in zodiac("plan", program).out
+        assert "ex:p" in zodiac("graph", program, "--format", "html").out
+        # Programs read names in full.
+        (node,) = nodes_of(zodiac("graph", program, "--json"))
+        assert node["defines"] == ["<http://e/p>/2"]
+        assert nodes_of(zodiac("graph", program, "--format", "json")) == [node]
+        assert "match <http://e/q>(X, Y) by scan" in zodiac("plan", program, "--json").out
 
 
 def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -43,16 +43,14 @@ def to_text(plans: Iterable[Plan], prefixes: Mapping[str, str] = DEFAULT_PREFIXE
     return "\n".join(lines)
 
 
-def to_dicts(
-    plans: Iterable[Plan], prefixes: Mapping[str, str] = DEFAULT_PREFIXES
-) -> list[dict[str, object]]:
-    """Return plans as plain values for JSON."""
+def to_dicts(plans: Iterable[Plan]) -> list[dict[str, object]]:
+    """Return plans as plain values for JSON, with IRIs in full."""
     return [
         {
-            "rule": plan.rule.label or format_rule(plan.rule, prefixes),
+            "rule": plan.rule.label or format_rule(plan.rule),
             "delta": plan.delta,
-            "steps": _steps(plan.steps, prefixes),
-            "aggregate": _steps(plan.inner, prefixes),
+            "steps": _steps(plan.steps),
+            "aggregate": _steps(plan.inner),
         }
         for plan in plans
     ]
@@ -80,19 +78,17 @@ def measured_text(measurement: Measurement, prefixes: Mapping[str, str] = DEFAUL
     return "\n".join([*lines, f"  {derived}, {measurement.seconds:.4f} s"])
 
 
-def measured_dict(
-    measurement: Measurement, prefixes: Mapping[str, str] = DEFAULT_PREFIXES
-) -> dict[str, object]:
-    """Return a measured plan as plain values for JSON."""
+def measured_dict(measurement: Measurement) -> dict[str, object]:
+    """Return a measured plan as plain values for JSON, with IRIs in full."""
     plan = measurement.plan
     return {
-        "rule": plan.rule.label or format_rule(plan.rule, prefixes),
+        "rule": plan.rule.label or format_rule(plan.rule),
         "estimate": measurement.estimate,
         "rows": measurement.rows,
         "facts": measurement.facts,
         "seconds": measurement.seconds,
-        "steps": _measured(measured_steps(plan.steps, measurement.steps), prefixes),
-        "aggregate": _measured(measured_steps(plan.inner, measurement.inner), prefixes),
+        "steps": _measured(measured_steps(plan.steps, measurement.steps)),
+        "aggregate": _measured(measured_steps(plan.inner, measurement.inner)),
     }
 
 
@@ -117,15 +113,17 @@ def off_estimates(
     return lines
 
 
-def _steps(steps: Iterable[Step], prefixes: Mapping[str, str]) -> list[dict[str, object]]:
-    return [{"place": step.position, "step": _step(step, prefixes, _expected(step))} for step in steps]
+def _steps(steps: Iterable[Step]) -> list[dict[str, object]]:
+    return [
+        {"place": step.position, "step": _step(step, DEFAULT_PREFIXES, _expected(step))} for step in steps
+    ]
 
 
-def _measured(steps: Iterable[MeasuredStep], prefixes: Mapping[str, str]) -> list[dict[str, object]]:
+def _measured(steps: Iterable[MeasuredStep]) -> list[dict[str, object]]:
     return [
         {
             "place": measured.step.position,
-            "step": _step(measured.step, prefixes),
+            "step": _step(measured.step, DEFAULT_PREFIXES),
             "estimate": measured.estimate,
             "actual": measured.actual,
             "rows": measured.count.rows,

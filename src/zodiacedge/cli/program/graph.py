@@ -21,6 +21,7 @@ from zodiacedge.graph.draw.show import to_dict, to_dot, to_json, to_text
 from zodiacedge.graph.draw.sketch import Details
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.names import is_named, spelled
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -98,7 +99,7 @@ def command(  # noqa: PLR0913 - one argument per option
     else:
         console.text(_drawn(graph, details, form or "text").rstrip("\n"))
     if console.as_json:
-        console.json(to_dict(graph, details))
+        console.json(to_dict(graph, _in_full(details)))
 
 
 def _part(
@@ -134,6 +135,11 @@ def _drawn(graph: HyperGraph, details: Details, form: str) -> str:
         case "dot":
             return to_dot(graph, details)
         case "json":
-            return to_json(graph, details)
+            return to_json(graph, _in_full(details))
         case _:
             return to_text(graph, details)
+
+
+def _in_full(details: Details) -> Details:
+    """Return the details of a drawing for programs: IRIs without the prefixes of the rules."""
+    return replace(details, prefixes=DEFAULT_PREFIXES)

@@ -68,7 +68,7 @@ def command(  # noqa: PLR0913 - one argument per option
         shown = [plan for rule in chosen for plan in _plans(rule, source)]
     console.text(to_text(shown, source.prefixes))
     if console.as_json:
-        console.json({"plans": to_dicts(shown, source.prefixes)})
+        console.json({"plans": to_dicts(shown)})
 
 
 def _plans(rule: Rule, source: ProgramSource) -> tuple[Plan, ...]:
@@ -116,4 +116,4 @@ def _show_measured(console: Console, measurements: list[Measurement], prefixes: 
     for line in off:
         console.text(f"  {line}")
     if console.as_json:
-        console.json({"measured": [measured_dict(measurement, prefixes) for measurement in measurements]})
+        console.json({"measured": [measured_dict(measurement) for measurement in measurements]})

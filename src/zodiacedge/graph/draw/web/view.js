@@ -5,7 +5,7 @@ const byId = (id) => document.getElementById(id);
 const graph = readGraph(JSON.parse(byId("data").textContent));
 const SVG = "http://www.w3.org/2000/svg";
 const LINE = 18, PADDING = 8, LONGEST = 76, MOST_RULES = 12, MANY_NODES = 24;
-const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+const many = (count, noun, plural = `${noun}s`) => `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 
 const state = {
   stacked: graph.nodes.size > MANY_NODES,
@@ -45,6 +45,8 @@ const isOpen = (box) => state.texts !== state.turned.has(box.key);
 const rulesOf = (box) => box.nodes.flatMap((node) => node.rules)
   .sort((a, b) => (a.label ?? "").localeCompare(b.label ?? "", "en", { numeric: true }));
 const sizeOf = (box) => (box.nodes.every((node) => node.size !== null) ? box.nodes.reduce((sum, node) => sum + node.size, 0) : null);
+// Two hyper-nodes of a stack may derive the same fact.
+const factsOf = (box) => `${box.nodes.length > 1 ? "≤ " : ""}${many(sizeOf(box), "fact")}`;
 const isChosen = (box) => box.nodes.some((node) => state.chosen.has(node.id));
 
 /** The lines of a box, each with its class, and its size. */
@@ -52,11 +54,10 @@ function measure(box) {
   const [first] = box.nodes;
   const rules = rulesOf(box);
   const names = rules.map((rule) => rule.label ?? "").filter(Boolean);
-  const size = sizeOf(box);
   const title = clipped(first.titles.join(", "), 34) + (first.recursive && box.nodes.length === 1 ? " ↻" : "");
   const labels = names.length > 3 ? `${names.slice(0, 2).join(", ")} … ${names.at(-1)}` : names.join(", ");
   box.title = (box.nodes.length > 1 ? "▤ " : "") + title;
-  box.note = [clipped(labels, 24), size === null ? "" : many(size, "fact")].filter(Boolean).join(" · ");
+  box.note = [clipped(labels, 24), sizeOf(box) === null ? "" : factsOf(box)].filter(Boolean).join(" · ");
   box.lines = isOpen(box) ? rules.slice(0, MOST_RULES).map((rule) => clipped(rule.text)) : [];
   if (isOpen(box) && rules.length > MOST_RULES) box.lines.push(`… and ${rules.length - MOST_RULES} more`);
   const heading = widthOf(box.title, "name") + 10 + widthOf(box.note, "quiet");
@@ -233,6 +234,7 @@ function showOnly(box, ...directions) {
   state.only = { nodes: box.nodes.map((node) => node.id), directions };
   redraw(box);
   fit(0.75);
+  reveal(chosenBox());
 }
 
 function showAll() {
@@ -269,7 +271,7 @@ function goInColumn(step) {
 function search(text) {
   state.found = matchingNodes(graph, text);
   state.match = -1;
-  byId("matches").textContent = text.trim() ? many(state.found.size, "match").replace("matchs", "matches") : "";
+  byId("matches").textContent = text.trim() ? many(state.found.size, "match", "matches") : "";
   for (const box of boxes) box.group.classList.toggle("found", box.nodes.some((node) => state.found.has(node.id)));
   emphasise();
 }
@@ -280,7 +282,7 @@ function nextMatch(focus) {
   const matches = boxes.filter((box) => box.nodes.some((node) => state.found.has(node.id)))
     .sort((a, b) => a.column - b.column || a.y - b.y);
   state.match = (state.match + 1) % matches.length;
-  byId("matches").textContent = `${state.match + 1} of ${many(matches.length, "box").replace("boxs", "boxes")}`;
+  byId("matches").textContent = `${state.match + 1} of ${many(matches.length, "box", "boxes")}`;
   choose(matches[state.match], { focus });
 }
 
@@ -318,12 +320,11 @@ function describe(box) {
   const list = (title, items) => (items.length ? [element("h3", {}, `${title} (${items.length})`), element("ul", {}, ...items)] : []);
   const action = (text, title, onclick, pressed = false) => element("button", { title, onclick, "aria-pressed": String(pressed) }, text);
   const reads = union(box.nodes.map((node) => node.reads));
-  const size = sizeOf(box);
   const about = [
     box.nodes.length > 1 ? `a stack of ${many(box.nodes.length, "hyper-node")}` : box.nodes[0].name,
     `level ${[...new Set(box.nodes.map((node) => node.level))].join(", ")}`,
     ...(box.nodes.some((node) => node.recursive) ? ["recursive"] : []),
-    ...(size === null ? [] : [`derives ${many(size, "fact")}`]),
+    ...(sizeOf(box) === null ? [] : [`derives ${factsOf(box)}`]),
   ].join(" · ");
   return [
     element("h2", {}, box.nodes[0].titles.join(", ")),
