@@ -63,6 +63,8 @@ ARGUMENTS = {
     "replace": (PLAIN, PLAIN, PLAIN),
     "str": (PLAIN,),
     "num": (PLAIN,),
+    "isiri": (PLAIN,),
+    "isliteral": (PLAIN,),
     "year": (MOMENTS,),
     "month": (MOMENTS,),
     "day": (MOMENTS,),

@@ -9,6 +9,8 @@ import pytest
 from strategies import evaluate_text
 from strategies.evaluation import evaluate
 from strategies.lifting import lifted
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.registry import Function, Registry
 from zodiacedge.language.parser import parse_rule
 
 if TYPE_CHECKING:
@@ -278,6 +280,55 @@ def test_text_functions(expression: str, expected: str, engine: Engine) -> None:
 )
 def test_text_functions_without_a_result(expression: str, engine: Engine) -> None:
     assert value(expression, engine) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('if("x"^^xsd:dateTime, 1, 2)', None),
+        ('if("NaN"^^xsd:double, 1, 2)', None),
+        ("if(_:b, 1, 2)", None),
+        ('if("\\u0000"@en, 1, 2)', "1"),
+        ("if(-0.5e0, 1, 2)", "1"),
+        ("if(1 - 1, 1, 2)", "2"),
+        ("if(0.5 - 0.5, 1, 2)", "2"),
+        ("IF(FALSE, 1 / 0, 1 + 1) * 2", "4"),
+        ("if(true, if(false, 1, 2), 3) + if(false, 10, if(true, 20, 30))", "22"),
+        ('concat(if(true, "a", "b"), if(1 / 0, "c", "d"))', None),
+        ("coalesce(5)", "5"),
+        ("coalesce(1 / 0, coalesce(2 / 0, 3), 4 / 0)", "3"),
+        ("coalesce(if(1 / 0, 1, 2), if(true, 1 / 0, 2), 3)", "3"),
+        ('if(coalesce(num("x"), false), 1, coalesce(num("y"), str(num("2"))))', '"2"'),
+        ('1 + coalesce(num("x"), num("2")) * 3', "7"),
+    ],
+)
+def test_choices(expression: str, expected: str | None, engine: Engine) -> None:
+    assert value(expression, engine) == expected
+
+
+def test_a_variable_without_a_value_is_no_argument_of_coalesce(engine: Engine) -> None:
+    text = "p(0) . p(2) . q(X, Z) :- p(X), Y := 1 / X, Z := coalesce(Y, 7) ."
+    found = evaluate_text(text, engine=engine)
+    assert found.facts("q") == ["q(2, 5.0E-1)"]
+    dropped = found.dropped()
+    assert dropped
+    assert dropped.count == 1
+
+
+def test_only_the_chosen_argument_is_evaluated(engine: Engine) -> None:
+    seen: list[object] = []
+
+    def look(value: object) -> object:
+        seen.append(value)
+        return value
+
+    settings = Settings(registry=Registry().with_function(Function("f", look)))
+    text = """
+    p(1) . p(2) . p(3) .
+    q(X, Y) :- p(X), Y := if(X - 1, func:f(X), 0), Z := coalesce(X, func:f(10)) .
+    """
+    assert evaluate_text(text, settings, engine).facts("q") == ["q(1, 0)", "q(2, 2)", "q(3, 3)"]
+    assert set(seen) == {2, 3}
 
 
 MOMENT = '"2026-03-09T23:45:06.25+01:00"^^xsd:dateTime'

@@ -315,7 +315,12 @@ class _Writer:
                 f"round({a} * 0.5)",
                 f"ceil({a})",
             ]
-            forms += [f"sqrt({a})", f"num(str({a}))"]
+            forms += [
+                f"sqrt({a})",
+                f"num(str({a}))",
+                f"coalesce({a} / {b}, {b})",
+                f"if({a}, {b} - 1, {a} / 0)",
+            ]
         return dice.pick(forms)
 
     def _text_expression(self, text: str) -> tuple[str, Kind]:
@@ -326,6 +331,8 @@ class _Writer:
             (f"substr({text}, 1, 1)", "text"),
             (f'contains({text}, "a")', "any"),
             (f'replace({text}, "a", "b")', "text"),
+            (f'strafter({text}, "a")', "text"),
+            (f'if(regex({text}, "^[^x]"), lang({text}), {text})', "text"),
         )
         return self.dice.pick(forms)
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.host_functions import call_registered
+from zodiacedge.engine.semantics.term_functions import TERM_FUNCTIONS
 from zodiacedge.engine.semantics.text import TEXT_FUNCTIONS
 from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (
     INTEGER_MAX,
     INTEGER_MIN,
+    RDF_LANGSTRING,
     XSD_BOOLEAN,
     XSD_STRING,
     Literal,
@@ -31,7 +33,7 @@ from zodiacedge.terms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from zodiacedge.engine.registry import Registry
 
@@ -57,6 +59,11 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry:
             a = number(evaluate(left, binding, registry))
             b = number(evaluate(right, binding, registry))
             return number_term(_arithmetic(sign, a, b))
+        case Call(function="if", args=(condition, chosen, other), registered=False):
+            holds = truth(evaluate(condition, binding, registry))
+            return evaluate(chosen if holds else other, binding, registry)
+        case Call(function="coalesce", args=args, registered=False):
+            return _first_value(args, binding, registry)
         case Call(function=name, args=args, registered=registered):
             terms = [evaluate(arg, binding, registry) for arg in args]
             if registered:
@@ -65,7 +72,7 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry:
                 return number_term(_NUMERIC_FUNCTIONS[name](*map(number, terms)))
             if name in _DATE_FUNCTIONS:
                 return number_term(_DATE_FUNCTIONS[name](moment(terms[0])))
-            return TEXT_FUNCTIONS[name](*terms)
+            return (TERM_FUNCTIONS if name in TERM_FUNCTIONS else TEXT_FUNCTIONS)[name](*terms)
         case _:
             return expression
 
@@ -96,6 +103,16 @@ def moment(term: Term) -> datetime:
     raise NoValue(f"{format_term(term)} is not a dateTime")
 
 
+def truth(term: Term) -> bool:
+    """Return whether a term counts as true (its effective boolean value), or raise `NoValue`."""
+    value = value_of(term)
+    if isinstance(value, bool | int | float | str):
+        return bool(value)
+    if isinstance(term, Literal) and term.datatype == RDF_LANGSTRING:
+        return bool(term.lexical)
+    raise NoValue(f"{format_term(term)} is neither true nor false")
+
+
 def number_term(value: Number) -> Literal:
     """Return the canonical term of a computed number, or raise `NoValue` if it has none."""
     if isinstance(value, int):
@@ -105,6 +122,15 @@ def number_term(value: Number) -> Literal:
     if math.isfinite(value):
         return double(value)
     raise NoValue("not a finite number")
+
+
+def _first_value(args: Sequence[Expression], binding: Mapping[Variable, Term], registry: Registry) -> Term:
+    for arg in args:
+        try:
+            return evaluate(arg, binding, registry)
+        except NoValue:
+            continue
+    raise NoValue("no argument of coalesce has a value")
 
 
 def _kind(term: Term) -> str:

@@ -7,13 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.engine.semantics.regular_expressions import compiled
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (
-    IRI,
     RDF_LANGSTRING,
     XSD_INTEGER,
     XSD_STRING,
-    BlankNode,
     Literal,
     Term,
     boolean,
@@ -73,14 +72,37 @@ def _replace(term: Term, old: Term, new: Term) -> Literal:
     return string(text.lexical.replace(pattern, _compatible(text, new)), text.language)
 
 
-def _str(term: Term) -> Literal:
-    match term:
-        case IRI(value=value):
-            return string(value)
-        case Literal(lexical=lexical):
-            return string(lexical)
-        case BlankNode():
-            raise NoValue("a blank node has no text")
+def _before(term: Term, part: Term) -> Literal:
+    text = _text(term)
+    before, found, _ = _split(text, part)
+    return string(before, text.language) if found else string("")
+
+
+def _after(term: Term, part: Term) -> Literal:
+    text = _text(term)
+    _, found, after = _split(text, part)
+    return string(after, text.language) if found else string("")
+
+
+def _split(text: Literal, part: Term) -> tuple[str, bool, str]:
+    """Return a text before and after the first occurrence of a part, and whether there is one."""
+    separator = _compatible(text, part)
+    if not separator:
+        return "", True, text.lexical
+    before, found, after = text.lexical.partition(separator)
+    return before, bool(found), after
+
+
+def _regex(term: Term, pattern: Term, flags: Term | None = None) -> Literal:
+    text = _text(term)
+    form = compiled(_plain(pattern), _plain(flags) if flags else "")
+    return boolean(form.search(text.lexical) is not None)
+
+
+def _plain(term: Term) -> str:
+    if isinstance(term, Literal) and term.datatype == XSD_STRING:
+        return term.lexical
+    raise NoValue(f"{format_term(term)} is not a plain string")
 
 
 def _num(term: Term) -> Literal:
@@ -127,6 +149,8 @@ TEXT_FUNCTIONS: dict[str, Callable[..., Literal]] = {
     "startswith": _test(str.startswith),
     "endswith": _test(str.endswith),
     "replace": _replace,
-    "str": _str,
+    "strbefore": _before,
+    "strafter": _after,
+    "regex": _regex,
     "num": _num,
 }

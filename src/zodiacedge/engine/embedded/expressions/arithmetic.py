@@ -367,15 +367,56 @@ def call_host(frame: int, number: int, stack: int, top: int) -> int:
 
 
 @kernel
+def truth_of(dictionary: int, stack: int, at: int) -> int:
+    """Return `HOLDS` or `FAILS` as a value counts as true or not, else `NO_ORDER` or `PENDING`."""
+    kind = get(stack, at)
+    bits = get(stack, at + 1)
+    if kind == L.IS_PENDING:
+        return L.PENDING
+    if kind == L.IS_TERM:
+        term = bits
+        kind = load8(get(dictionary, L.D_KINDS), term)
+        length = load32(get(dictionary, L.D_LENGTHS), term)
+        if kind == L.K_STRING:
+            return L.HOLDS if length > 0 else L.FAILS
+        if kind == L.K_TAGGED:
+            return L.HOLDS if tagged_text_length(dictionary, term) > 0 else L.FAILS
+        if kind == L.K_BOOLEAN:
+            return L.HOLDS if get(get(dictionary, L.D_PAYLOADS), term) else L.FAILS
+        as_number(dictionary, stack, at)
+        kind = get(stack, at)
+        bits = get(stack, at + 1)
+    if kind == L.IS_INTEGER:
+        return L.HOLDS if bits else L.FAILS
+    if kind == L.IS_DOUBLE:
+        return L.HOLDS if as_double(bits) != 0.0 else L.FAILS
+    return L.NO_ORDER
+
+
+@kernel
+def tagged_text_length(dictionary: int, term: int) -> int:
+    """Return the number of bytes of a text with a language tag, which is before it, with a zero between."""
+    text = get(dictionary, L.D_TEXT)
+    start = get(get(dictionary, L.D_PAYLOADS), term)
+    length = load32(get(dictionary, L.D_LENGTHS), term)
+    for n in range(length):
+        if load8(text, start + n) == 0:
+            return length - n - 1
+    return length
+
+
+@kernel
 def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> None:
     """Run postfix code; its value is left at word `base` of the stack."""
     dictionary = get(frame, L.F_DICTIONARY)
     spec = get(frame, L.F_SPEC)
     registers = get(frame, L.F_REGISTERS)
     top = base
-    for n in range(length):
+    n = 0
+    while n < length:
         here = at + n * L.EXPRESSION_WORDS
         op = get(spec, here)
+        n += 1
         if op == L.X_TERM:
             put(stack, top, L.IS_TERM)
             put(stack, top + 1, get(spec, here + 1))
@@ -389,6 +430,22 @@ def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> No
         elif op == L.X_NEGATE or L.X_ABS <= op <= L.X_LOG10:
             as_number(dictionary, stack, top - 2)
             apply_unary(stack, top - 2, op)
+        elif op == L.X_JUMP:
+            n += get(spec, here + 1)
+        elif op == L.X_UNLESS:
+            holds = truth_of(dictionary, stack, top - 2)
+            if holds == L.HOLDS or holds == L.FAILS:
+                top -= 2
+                n += get(spec, here + 1) if holds == L.FAILS else 0
+            else:
+                # The error is the result: continue with the jump before the other branch.
+                put(stack, top - 2, L.IS_PENDING if holds == L.PENDING else L.IS_ERROR)
+                n += get(spec, here + 1) - 1
+        elif op == L.X_COALESCE:
+            if get(stack, top - 2) == L.IS_ERROR:
+                top -= 2
+            else:
+                n += get(spec, here + 1)
         else:
             as_number(dictionary, stack, top - 4)
             as_number(dictionary, stack, top - 2)

@@ -1,6 +1,7 @@
 """Compilation of expressions to postfix code, which `arithmetic` evaluates on a stack.
 
-Functions without an opcode are host functions.
+Functions without an opcode are host functions. `if` and `coalesce` jump over the arguments that they do not
+evaluate.
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ class ExpressionCode:
             case Call(function=function, args=args, registered=registered):
                 if not registered and function in _FUNCTIONS:
                     return self._operation(function, args, registers)
+                if not registered and function == "if":
+                    return self._choice(args, registers)
+                if not registered and function == "coalesce":
+                    return self._first_value(args, registers)
                 code = [word for arg in args for word in self.of(arg, registers)]
                 return [*code, L.X_HOST, self._host(function, len(args), registered=registered)]
             case _:
@@ -80,8 +85,22 @@ class ExpressionCode:
             code += [*self.of(arg, registers), _FUNCTIONS[function], 0]
         return code
 
+    def _choice(self, args: Sequence[Expression], registers: Mapping[Variable, int]) -> list[int]:
+        condition, chosen, other = (self.of(arg, registers) for arg in args)
+        return [*condition, L.X_UNLESS, _size(chosen) + 1, *chosen, L.X_JUMP, _size(other), *other]
+
+    def _first_value(self, args: Sequence[Expression], registers: Mapping[Variable, int]) -> list[int]:
+        *others, code = (self.of(arg, registers) for arg in args)
+        for other in reversed(others):
+            code = [*other, L.X_COALESCE, _size(code), *code]
+        return code
+
     def _host(self, function: str, arity: int, *, registered: bool) -> int:
         host = host_function(self._terms, function, arity, self._registry, registered=registered)
         if host not in self.hosts:
             self.hosts.append(host)
         return self.hosts.index(host)
+
+
+def _size(code: Sequence[int]) -> int:
+    return len(code) // L.EXPRESSION_WORDS

@@ -1,8 +1,8 @@
 """Functions on text and dates, a column at a time, on Arrow's kernels.
 
-Only rows of plain strings, integers as positions, and dateTimes are computed. The definition computes other
-rows (a text with a language tag, a letter whose upper case is more than one letter) one by one. The results
-are the same terms as those of the definition.
+Only rows of plain strings, integers as positions, and dateTimes are computed, and tests of a term's kind. The
+definition computes other rows (a text with a language tag, a letter whose upper case is more than one letter)
+one by one. The results are the same terms as those of the definition.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def _accepted(function: str, kinds: NDArray[np.int8]) -> Flags:
         return np.isin(kinds[:, 0], (L.K_STRING, L.K_IRI))
     if function == "num":
         return np.isin(kinds[:, 0], (L.K_STRING, L.K_INTEGER, L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT))
+    if function in _KIND_TESTS:
+        return np.ones(len(kinds), np.bool_)
     if function == "substr":
         return np.asarray((kinds[:, 0] == L.K_STRING) & (kinds[:, 1:] == L.K_INTEGER).all(axis=1))
     if function in _COLUMNS:
@@ -182,6 +184,15 @@ def _number(dictionary: Dictionary, args: Ids) -> Ids:
     return dictionary.encode_numbers(kinds, payloads)
 
 
+def _tested_kind(first: int, last: int) -> Column:
+    def column(dictionary: Dictionary, args: Ids) -> Ids:
+        kinds = dictionary.kinds[args[:, 0]]
+        holds = (kinds >= first) & (kinds <= last)
+        return dictionary.encode_numbers(L.K_BOOLEAN, holds.astype(np.int64))
+
+    return column
+
+
 def _dated(function: str) -> Column:
     def column(dictionary: Dictionary, args: Ids) -> Ids:
         moments = dictionary.payloads[args[:, 0]]
@@ -199,6 +210,7 @@ def _dated(function: str) -> Column:
 _ARROW_NAMES = {"hours": "hour", "minutes": "minute"}
 _DATES = ("year", "month", "day", "hours", "minutes", "seconds")
 _ASCII_ONLY = ("lower", "upper")
+_KIND_TESTS = {"isiri": _tested_kind(L.K_IRI, L.K_IRI), "isliteral": _tested_kind(L.K_STRING, L.K_MOMENT)}
 _COLUMNS: dict[str, Column] = {
     "concat": _joined,
     "strlen": _length,
@@ -211,5 +223,6 @@ _COLUMNS: dict[str, Column] = {
     "replace": _replaced,
     "str": _as_text,
     "num": _number,
+    **_KIND_TESTS,
     **{function: _dated(function) for function in _DATES},
 }

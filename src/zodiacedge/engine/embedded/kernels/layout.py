@@ -223,6 +223,9 @@ X_LOG10 = 18
 X_MIN = 19
 X_MAX = 20
 X_HOST = 21  # look up the result of a host function
+X_JUMP = 22  # skip so many operations
+X_UNLESS = 23  # drop a condition that is true; else skip so many operations
+X_COALESCE = 24  # drop an error; else skip so many operations
 EXPRESSION_WORDS = 2
 
 # The type of a value on the stack.
