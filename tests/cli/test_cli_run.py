@@ -281,7 +281,10 @@ def test_limits_end_a_run_without_end(
         (("run", "a.rules", "--out", "x", "--format", "docx"), "'docx' is not one of"),
         (("run", "a.rules", "--querry", "x"), "No such option"),
         (("grap", "a.rules"), "There is no command 'grap'. Did you mean graph?"),
-        (("frobnicate",), "There is no command 'frobnicate'. Commands: apply, bench, check, demo, "),
+        (
+            ("frobnicate",),
+            "There is no command 'frobnicate'. Commands: apply, bench, check, completion, demo, ",
+        ),
     ],
 )
 def test_wrong_usage_has_exit_code_2(zodiac: Zodiac, args: tuple[str, ...], message: str) -> None:

@@ -7,6 +7,7 @@
     output          files that commands write
     standard_input  standard input in place of a file
     rule_files      reads rule files into a program with diagnostics
+    query_texts     queries in place, in files and on standard input
     functions       runs Python files that register functions and aggregates
     open_store      opens a store for a command, and shows its contents
     program_source  the program of rule files or of a store

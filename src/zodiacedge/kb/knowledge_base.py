@@ -347,15 +347,16 @@ class KnowledgeBase:
         with self._gate.inside():
             yield self._state
 
-    def query(self, query: str | CheckedQuery, *, limit: int | None = None) -> Answers:
+    def query(self, query: str | CheckedQuery, *, limit: int | None = None, name: str = "<query>") -> Answers:
         """Answer a conjunctive query: `?- body .`, the body alone, or `ans(X, Y) :- body .`.
 
         Args:
             query: The query; declarations of prefixes may precede it.
             limit: The most rows to return; evaluation stops when there are so many. Which rows of more these
                 are is not defined.
+            name: The name of the query in diagnostics, such as that of its file.
         """
-        checked = query if isinstance(query, CheckedQuery) else self._checked(query)
+        checked = query if isinstance(query, CheckedQuery) else self._checked(query, name=name)
         asked = replace(checked.query, limit=given_limit(limit))
         warnings = list(checked.warnings)
         with self._locked_state() as state:
@@ -384,8 +385,8 @@ class KnowledgeBase:
             resolved, variables, self._locked_state, lambda: self._settings, lambda: self._prefixes
         )
 
-    def _checked(self, text: str, given: Collection[Variable] = ()) -> CheckedQuery:
-        return checked_query(given_text(text), self._prefixes, self._host(), given)
+    def _checked(self, text: str, given: Collection[Variable] = (), name: str = "<query>") -> CheckedQuery:
+        return checked_query(given_text(text), self._prefixes, self._host(), given, name)
 
     def function(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
         """Register a Python function; rules call it as `func:name(…)`. May be used as a decorator."""

@@ -28,6 +28,7 @@ from zodiacedge.cli.options import (
     strict_option,
 )
 from zodiacedge.cli.output import check_folder, export, export_document, json_rows
+from zodiacedge.cli.query_texts import queries_options
 from zodiacedge.cli.rule_files import read_rules
 from zodiacedge.cli.sessions.play import play, read_sessions
 from zodiacedge.errors import CheckProblem, SyntaxProblem
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.rule_files import TextFile
     from zodiacedge.cli.standard_input import Source
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic
@@ -58,7 +60,6 @@ if TYPE_CHECKING:
 @click.argument("rules", nargs=-1, required=True, type=FILE, metavar="RULES...")
 @facts_option
 @all_engines_options
-@click.option("--query", "queries", multiple=True, metavar="Q", help="A query, for example '?- p(X) .'")
 @limit_option
 @click.option(
     "--apply",
@@ -78,13 +79,14 @@ if TYPE_CHECKING:
 @limit_options
 @common
 @ignore_option
+@queries_options
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     rules: tuple[str, ...],
     facts: tuple[Source, ...],
     on: EngineOptions,
-    queries: tuple[str, ...],
+    queries: tuple[TextFile, ...],
     limit: int | None,
     sessions: tuple[str, ...],
     out: str | None,
@@ -165,7 +167,9 @@ def command(  # noqa: PLR0913 - one argument per option
         console.beside = played.document
         console.fail(played.ended)
         sys.exit(1)
-    answers = [(text, kb.query(query, limit=limit)) for text, query in zip(queries, checked, strict=True)]
+    answers = [
+        (file.text, kb.query(query, limit=limit)) for file, query in zip(queries, checked, strict=True)
+    ]
     if sessions:
         console.text()
         _show_counts(console, kb)
@@ -193,14 +197,13 @@ def _tables(change: Transaction) -> Iterator[Predicate]:
         yield from (predicate for predicate in batch.predicates() if predicate.name in names)
 
 
-def _checked_queries(queries: Sequence[str], prefixes: dict[str, str], host: Host) -> list[CheckedQuery]:
+def _checked_queries(queries: Sequence[TextFile], prefixes: dict[str, str], host: Host) -> list[CheckedQuery]:
     """Parse and check all queries before the evaluation, or raise with all errors of all queries."""
     checked: list[CheckedQuery] = []
     errors: list[Diagnostic] = []
-    for number, text in enumerate(queries, 1):
-        name = f"<query {number}>" if len(queries) > 1 else "<query>"
+    for file in queries:
         try:
-            checked.append(checked_query(text, prefixes, host, name=name))
+            checked.append(checked_query(file.text, prefixes, host, name=file.name))
         except (SyntaxProblem, CheckProblem) as problem:
             errors += problem.diagnostics
     if errors:

@@ -12,6 +12,7 @@ from zodiacedge.cli.console import many
 from zodiacedge.cli.open_store import reading, refuse_binary_on_a_terminal, show_answers
 from zodiacedge.cli.options import EngineOptions, at_option, engine_options, limit_option, store_argument
 from zodiacedge.cli.output import json_rows
+from zodiacedge.cli.query_texts import query_argument
 from zodiacedge.io import Format, csv_line, csv_text, json_cell, plain_cell, rdf_lines
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.language.parser import parse_query
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.rule_files import TextFile
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 
 @click.command("query")
 @store_argument
-@click.argument("query", metavar="QUERY")
 @at_option
 @click.option(
     "--format",
@@ -40,11 +41,12 @@ if TYPE_CHECKING:
 @limit_option
 @engine_options
 @common
+@query_argument
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     store: str,
-    query: str,
+    query: TextFile,
     at: int | None,
     form: str,
     limit: int | None,
@@ -52,20 +54,22 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Answer a query on the last version of a store, or an earlier one.
 
+    The query is given in place, in a file with --query-file, or on standard input, as -.
     Another process may write to the store. With --format nt, the rows of `p(X, Y) :- body .` are written as
     triples of p; for `?- body .` or the body alone, the facts that its atoms match.
 
     \b
     Example:
-      zodiac query farm.zodiac '?- alarm(T) .'
+      zodiac query farm.zodiac 'alarm(T)'
+      zodiac query farm.zodiac --query-file alarms.query
       zodiac query farm.zodiac 'reading(T, C), C > 80' --limit 10
       zodiac query farm.zodiac '?- alarm(T) .' --at 3 --format csv > alarms.csv
     """
     if form == "arrow":
         refuse_binary_on_a_terminal(form)
     with reading(console, store, at, on) as kb, console.progress("answering the query"):
-        answers = kb.query(query, limit=limit)
-        triples = list(rdf_lines(_facts(kb, query, answers))) if form == "nt" else []
+        answers = kb.query(query.text, limit=limit, name=query.name)
+        triples = list(rdf_lines(_facts(kb, query.text, answers))) if form == "nt" else []
     console.findings(answers.warnings)
     if answers.dropped:
         console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
@@ -73,7 +77,7 @@ def command(  # noqa: PLR0913 - one argument per option
         console.json(
             {
                 "version": kb.version,
-                "query": query,
+                "query": query.text,
                 "columns": list(answers.columns),
                 "rows": json_rows(answers),
                 "warnings": [w.to_dict() for w in answers.warnings],

@@ -1,0 +1,69 @@
+"""The queries of a command: given in place, in files, or on standard input. A file holds one query."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import click
+
+from zodiacedge.cli.options import FILE
+from zodiacedge.cli.rule_files import TextFile
+from zodiacedge.cli.standard_input import NAME, STANDARD_INPUT, take_standard_input
+from zodiacedge.io.text import decoded, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Command = Callable[..., None]
+
+_file_option = click.option(
+    "--query-file",
+    "query_files",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="A file with a query; - for standard input.",
+)
+
+
+def queries_options(function: Command) -> Command:
+    """Add `--query` and `--query-file` as the argument `queries`; place it below `common`."""
+
+    @click.option(
+        "--query", "queries", multiple=True, metavar="Q", help="A query, such as 'p(X)'; - for stdin."
+    )
+    @_file_option
+    @functools.wraps(function)
+    def call(*args: object, queries: Sequence[str], query_files: Sequence[str], **options: object) -> None:
+        function(*args, queries=tuple(_texts(queries, query_files)), **options)
+
+    return call
+
+
+def query_argument(function: Command) -> Command:
+    """Add the argument `query`, or `--query-file` in its place; place it below `common`."""
+
+    @click.argument("query", metavar="[QUERY]", required=False)
+    @_file_option
+    @functools.wraps(function)
+    def call(*args: object, query: str | None, query_files: Sequence[str], **options: object) -> None:
+        if len(query_files) + (query is not None) != 1:
+            raise click.UsageError("Give one query: QUERY, or --query-file FILE.")
+        (text,) = _texts([] if query is None else [query], query_files)
+        function(*args, query=text, **options)
+
+    return call
+
+
+def _texts(queries: Sequence[str], files: Sequence[str]) -> Iterator[TextFile]:
+    """Yield the queries, then those of files, each with a name for diagnostics; `-` is standard input."""
+    for number, query in enumerate(queries, 1):
+        name = f"<query {number}>" if len(queries) > 1 else "<query>"
+        yield _standard_input() if query == STANDARD_INPUT else TextFile(name, query)
+    for file in files:
+        yield _standard_input() if file == STANDARD_INPUT else TextFile(file, read_text(file).rstrip())
+
+
+def _standard_input() -> TextFile:
+    return TextFile(NAME, decoded(take_standard_input().read(), NAME).rstrip())
