@@ -27,9 +27,9 @@ def command(console: Console, *, shell: str) -> None:
 
     \b
     Example:
+      zodiac completion fish | source         in ~/.config/fish/config.fish
       eval "$(zodiac completion bash)"        in ~/.bashrc
       eval "$(zodiac completion zsh)"         in ~/.zshrc, after compinit
-      zodiac completion fish | source         in ~/.config/fish/config.fish
     """
     group = click.get_current_context().find_root().command
     script = _SHELLS[shell](group, {}, "zodiac", "_ZODIAC_COMPLETE").source()
