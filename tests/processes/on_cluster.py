@@ -18,7 +18,7 @@ from engine.test_golden_programs import GOLDEN
 from engine.test_golden_programs import differences as golden
 from maintenance.test_golden_sessions import play, steps_of
 from processes.executor_killer import Killer, executors
-from spark import test_parts, test_small_changes
+from spark import test_partitioned, test_small_changes
 from zodiacedge.engine.api import Progress, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.warm_up import warm
@@ -100,7 +100,7 @@ def parts() -> dict[str, object]:
     for one in (EmbeddedEngine(), engine):
         kb = KnowledgeBase(one, Settings())
         with kb.change() as change:
-            change.add_rules(test_parts.PROGRAM + test_parts.facts(1, 40))
+            change.add_rules(test_partitioned.PROGRAM + test_partitioned.facts(1, 40))
         facts.append(kb.facts())
     in_parts = [node.rules[0] for node in change.report.nodes if node.strategy.startswith("partitioned: ")]
     return {"parts_same": facts[0] == facts[1], "in_parts": len(in_parts)}

@@ -12,6 +12,6 @@ equivalence       a symmetric-transitive node, maintained class by class
 patch_segment     an old segment patched to a recomputed one
 merge_split       segments of nodes that merge, split or lose rules
 strategy          maintain or recompute, and when to give up: the elastic choice
-transition        what a change starts from, and its result
+transition        the old version, the next rules and the result of a change
 propagate         a whole change, node by node in topological order
 """

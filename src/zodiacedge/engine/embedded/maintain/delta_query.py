@@ -1,9 +1,9 @@
-"""Bodies that are asked again and again while changes are worked out: planned and assembled once.
+"""Delta queries: rule bodies that changes evaluate again and again, planned and assembled once.
 
-A question has one place that gets its rows from outside: what changed, candidates, groups. Its program stays
-valid as long as the same tables hold the relations that it reads. What a change adds to and takes from
-tables stands in overlays, which live as long as their segments, so the program of one change serves the next
-one that alters the same relations.
+A delta query has one position whose rows come from outside, the delta rows: inserted or deleted facts,
+candidates, groups. Its program stays valid as long as the same tables hold the relations that it reads. The
+rows that a change inserts into tables and deletes from them are in overlays, which live as long as their
+segments, so the program of one change serves the next change of the same relations.
 """
 
 from __future__ import annotations
@@ -36,53 +36,53 @@ if TYPE_CHECKING:
     from zodiacedge.plan.algebra import Step
     from zodiacedge.plan.order import Statistics
 
-    Given = Sequence[tuple[Ids, int]]
+    DeltaRows = Sequence[tuple[Ids, int]]
 
 # A name that no predicate of a user can have.
-DELTA = "what is given"
-# A program that gave more rows than this is not kept: emptying its target would cost too much.
+DELTA = "delta rows"
+# A program that derived more rows is not kept: clearing its target would cost too much.
 _MOST_ROWS = 20_000
-# More programs of one question, for other sets of altered tables, are not kept.
+# The most programs of one query that are kept, for different sets of overlays.
 _MOST_PROGRAMS = 8
-# A plan is made anew once some relation has grown or shrunk so many times.
+# A plan is made again once a relation has grown or shrunk by this factor.
 _OUTGROWN = 8
 
 
 class DeltaQuery:
-    """A body, what to return of its bindings, and the place that gets rows from outside."""
+    """A body, the arguments to return of its bindings, and the position of the delta rows."""
 
     def __init__(
         self,
         head: Sequence[Argument],
         body: tuple[Conjunct, ...],
-        place: int | None,
-        hidden: tuple[str, Aggregate] | None = None,
+        position: int | None,
+        aggregate: tuple[str, Aggregate] | None = None,
     ) -> None:
-        """Describe a question.
+        """Describe a delta query.
 
         Args:
-            head: What each row of the answer holds.
-            body: The conjuncts; the atom of the place is called `DELTA`.
-            place: The place that gets its rows from outside, where the plan starts; None if there is none.
-            hidden: The rule whose aggregate stands in the body, if there is one.
+            head: The arguments that each row of the result has.
+            body: The conjuncts; the atom of the delta rows is called `DELTA`.
+            position: The position of the delta rows, where the plan starts; None if there are none.
+            aggregate: The key of the rule whose aggregate is in the body, and the aggregate, if there is one.
         """
         self.head = tuple(head)
         self.body = body
-        self.place = place
-        self.aggregate_rows = hidden
+        self.position = position
+        self.aggregate = aggregate
         self.wanted = frozenset(a for a in head if isinstance(a, Variable))
         self.programs: list[AssembledQuery] = []
         self._planned: tuple[tuple[int, ...], tuple[Step, ...]] | None = None
         self._relations: tuple[Relation, ...] | None = None
 
     def steps(self, statistics: Statistics, sizes: tuple[int, ...]) -> tuple[Step, ...]:
-        """Return the plan, that of the last time unless some table has grown or shrunk much since."""
+        """Return the plan; it is made again once a table has grown or shrunk much."""
         if self._planned is None or not _are_near(sizes, self._planned[0]):
-            self._planned = sizes, arrange(self.body, (), self.place, statistics, self.wanted)
+            self._planned = sizes, arrange(self.body, (), self.position, statistics, self.wanted)
         return self._planned[1]
 
     def relations(self, draft: Draft) -> tuple[Relation, ...] | None:
-        """Return the relations whose tables the body reads, or None where new ones may come at any time."""
+        """Return the relations that the body reads, or None if these are all classes."""
         if self._relations is None:
             atoms = [c.atom if isinstance(c, Negation) else c for c in self.body]
             read = [a for a in atoms if isinstance(a, Atom) and a.relation != DELTA]
@@ -92,7 +92,7 @@ class DeltaQuery:
         return self._relations
 
     def program(self, tables: _Tables) -> AssembledQuery | None:
-        """Return the program that reads these tables, unless one has grown or shrunk much since."""
+        """Return the program that reads these tables, unless a table has grown or shrunk much since."""
         for program in self.programs:
             if program.tables == tables:
                 if _are_near(tables.sizes(), program.sizes):
@@ -111,7 +111,7 @@ class DeltaQuery:
 
 
 class _Tables(NamedTuple):
-    # The tables and overlays that a program reads, in which version, and the class of the rows it is given.
+    # The tables and overlays that a program reads, in which version, and the class of its delta rows.
     member_of: int
     old: bool
     bases: tuple[Table, ...]
@@ -124,28 +124,28 @@ class _Tables(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class AssembledQuery:
-    """A question, planned and assembled for certain tables."""
+    """A delta query, planned and assembled for certain tables."""
 
     tables: _Tables
     sizes: tuple[int, ...]
-    given: Table
+    delta: Table
     target: Table
     assembly: Assembly
     frame: Frame
 
     def run(self, draft: Draft, rows: Ids) -> Ids:
-        """Answer for some rows."""
+        """Evaluate the query for delta rows."""
         assembly, frame, count = self.assembly, self.frame, len(rows)
         budget = step_budget(draft.clock.left())
-        if not self.given.is_plain(count):
-            self.given.refill(rows)
+        if not self.delta.is_plain(count):
+            self.delta.refill(rows)
             count = -1
         flat = np.ascontiguousarray(rows, np.int32)
         reason = rerun(
             frame.at,
             frame.state_at,
             budget,
-            self.given.at,
+            self.delta.at,
             MEMORY.address(flat),
             count,
             self.target.at,
@@ -159,40 +159,40 @@ class AssembledQuery:
 
 
 def evaluate_delta(
-    draft: Draft, question: DeltaQuery, given: Given, own: Segment | None, *, old: bool
+    draft: Draft, query: DeltaQuery, delta_rows: DeltaRows, own: Segment | None, *, old: bool
 ) -> Ids:
-    """Return what a question's body binds its head to, each row once.
+    """Evaluate a delta query; return the rows of its head, each once.
 
     Args:
         draft: The change under way.
-        question: The question.
-        given: Rows for its place, with the class of each group of them.
-        own: The segment whose aggregates are meant.
-        old: Whether the old version is asked, or the next one.
+        query: The query.
+        delta_rows: Arrays of delta rows, each with its class.
+        own: The segment whose aggregate rows the query reads.
+        old: Whether the query reads the old version, or the next.
     """
-    relations = question.relations(draft) if len(given) == 1 else None
+    relations = query.relations(draft) if len(delta_rows) == 1 else None
     if relations is None:
-        return _ask_once(draft, question, given, own, old=old)
-    ((rows, member_of),) = given
+        return _evaluate_once(draft, query, delta_rows, own, old=old)
+    ((rows, member_of),) = delta_rows
     bases = draft.bases_of(relations, old=old)
     overlays = () if old else draft.overlays_of(relations)
     aggregate: tuple[Table, ...] = ()
-    if question.aggregate_rows and own is not None:
-        key = question.aggregate_rows[0]
+    if query.aggregate and own is not None:
+        key = query.aggregate[0]
         aggregate = (own.aggregate_rows[key],)
         if not old:
-            overlays = (*overlays, *draft.hidden_overlay(own, key))
+            overlays = (*overlays, *draft.aggregate_overlays_of(own, key))
     tables = _Tables(member_of, old, bases, overlays, aggregate)
-    program = question.program(tables)
+    program = query.program(tables)
     if program is None:
-        program = _program(draft, question, rows.shape[1], tables, own)
-        current = question.programs_for(draft.bases_of(relations), draft.bases_of(relations, old=False))
-        question.programs = [program, *current[: _MOST_PROGRAMS - 1]]
-        draft.add_reader(question, relations)
-    found = program.run(draft, rows)
-    if len(found) > _MOST_ROWS:
-        question.programs.remove(program)
-    return found
+        program = _program(draft, query, rows.shape[1], tables, own)
+        current = query.programs_for(draft.bases_of(relations), draft.bases_of(relations, old=False))
+        query.programs = [program, *current[: _MOST_PROGRAMS - 1]]
+        draft.add_reader(query, relations)
+    heads = program.run(draft, rows)
+    if len(heads) > _MOST_ROWS:
+        query.programs.remove(program)
+    return heads
 
 
 def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
@@ -203,20 +203,22 @@ def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
 
 
 def _program(
-    draft: Draft, question: DeltaQuery, width: int, tables: _Tables, own: Segment | None
+    draft: Draft, query: DeltaQuery, width: int, tables: _Tables, own: Segment | None
 ) -> AssembledQuery:
-    given = Table(width)
-    reads = _reads(draft, question, [(given, tables.member_of)], own, old=tables.old, lasting=True)
+    delta = Table(width)
+    reads = _reads(draft, query, [(delta, tables.member_of)], own, old=tables.old, lasting=True)
     sizes = tables.sizes()
-    target, assembly, frame = _assembled(draft, question, reads, question.steps(reads, sizes))
-    return AssembledQuery(tables, sizes, given, target, assembly, frame)
+    target, assembly, frame = _assembled(draft, query, reads, query.steps(reads, sizes))
+    return AssembledQuery(tables, sizes, delta, target, assembly, frame)
 
 
-def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | None, *, old: bool) -> Ids:
-    parts = [(Table.of(rows), member_of) for rows, member_of in given]
-    reads = _reads(draft, question, parts, own, old=old, lasting=False)
-    steps = arrange(question.body, (), question.place, reads, question.wanted)
-    target, assembly, frame = _assembled(draft, question, reads, steps)
+def _evaluate_once(
+    draft: Draft, query: DeltaQuery, delta_rows: DeltaRows, own: Segment | None, *, old: bool
+) -> Ids:
+    parts = [(Table.of(rows), member_of) for rows, member_of in delta_rows]
+    reads = _reads(draft, query, parts, own, old=old, lasting=False)
+    steps = arrange(query.body, (), query.position, reads, query.wanted)
+    target, assembly, frame = _assembled(draft, query, reads, steps)
     execute(assembly, frame, draft.registry, draft.watch, draft.clock.left())
     draft.derivations += frame.state.item(L.M_DERIVED)
     draft.errors = draft.errors or assembly.errors(0)[0] > 0
@@ -224,52 +226,52 @@ def _ask_once(draft: Draft, question: DeltaQuery, given: Given, own: Segment | N
 
 
 def _assembled(
-    draft: Draft, question: DeltaQuery, reads: VersionReads, steps: tuple[Step, ...]
+    draft: Draft, query: DeltaQuery, reads: VersionReads, steps: tuple[Step, ...]
 ) -> tuple[Table, Assembly, Frame]:
-    target = Table(len(question.head))
+    target = Table(len(query.head))
     target.ensure_hash_set()
     assembly = Assembly(draft.store, reads, draft.registry)
-    assembly.add(steps, question.head, target, later=False, rule=0)
+    assembly.add(steps, query.head, target, later=False, rule=0)
     return target, assembly, assembly.frame([], 1)
 
 
 def _reads(
     draft: Draft,
-    question: DeltaQuery,
+    query: DeltaQuery,
     parts: Iterable[tuple[Table, int]],
     own: Segment | None,
     *,
     old: bool,
     lasting: bool,
 ) -> VersionReads:
-    hidden = question.aggregate_rows
+    aggregate = query.aggregate
 
     def rows() -> Sequence[OverlayTable]:
-        return draft.hidden_pieces(own, hidden[0], old=old) if hidden and own is not None else ()
+        return draft.aggregate_rows(own, aggregate[0], old=old) if aggregate and own is not None else ()
 
     pieces = draft.old if old else draft.new
-    return VersionReads(draft, lambda one: pieces(one, empty=lasting), tuple(parts), rows)
+    return VersionReads(draft, lambda relation: pieces(relation, empty=lasting), tuple(parts), rows)
 
 
 @dataclass(slots=True)
 class VersionReads:
-    """Where the steps of a plan find their rows while a change is worked out."""
+    """The tables that the steps of a plan read while a change is under way."""
 
     draft: Draft
     pieces: Callable[[Relation], Sequence[OverlayTable]]
-    given: tuple[tuple[Table, int], ...]
+    delta: tuple[tuple[Table, int], ...]
     aggregate_rows: Callable[[], Sequence[OverlayTable]]
     _sizes: dict[Atom, int] = field(default_factory=dict)
 
     def sources(
         self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
     ) -> list[TableSource]:
-        """Return what an atom reads."""
+        """Return the tables that an atom reads."""
         del read, exact, distinct_rows
         if atom.relation == DELTA:
             return [
                 TableSource(TableView(table, member_of), RelationVersion.NEW)
-                for table, member_of in self.given
+                for table, member_of in self.delta
             ]
         return [
             _source(piece, relation.member_of)
@@ -278,16 +280,16 @@ class VersionReads:
         ]
 
     def absent(self, atom: Atom) -> list[TableSource]:
-        """Return where a negated atom must have no match."""
+        """Return the tables in which a negated atom must have no match."""
         return self.sources(atom, RelationVersion.NEW, exact=False, distinct_rows=False)
 
     def rows(self, aggregate: Aggregate) -> list[TableSource]:
-        """Return the rows of an aggregate."""
+        """Return the tables of an aggregate's rows."""
         del aggregate
         return [_source(piece, NO_CLASS) for piece in self.aggregate_rows()]
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        """Return how many rows are expected to match an atom."""
+        """Return the expected number of rows that match an atom."""
         size = self._sizes.get(atom)
         if size is None:
             sources = self.sources(atom, RelationVersion.NEW, exact=False, distinct_rows=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def select(delta: Delta, mask: Callable[[Relation, Ids], Flags]) -> Delta:
-    """Return the facts that a mask lets through."""
+    """Return the facts that a mask selects."""
     selected = {relation: rows[mask(relation, rows)] for relation, rows in delta.items()}
     return {relation: rows for relation, rows in selected.items() if len(rows)}
 

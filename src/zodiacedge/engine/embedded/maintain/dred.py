@@ -1,8 +1,8 @@
 """DRed: delete and rederive.
 
-All candidates for deletion and all facts of the node that were derived from them are deleted; then those that
-still have an instance on what is left come back, and what follows from them. Deletes more than
-Backward/Forward before it restores, but proves no fact one by one.
+All candidates for deletion and all facts of the node that were derived from them are deleted; then deleted
+facts that still have an instance on the remaining facts are inserted again, and so are their consequences.
+DRed deletes more facts than Backward/Forward, but searches for no proofs.
 
 A. Gupta, I. S. Mumick, V. S. Subrahmanian: Maintaining Views Incrementally. SIGMOD 1993.
 """
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def delete_and_rederive(node: NodeFacts, candidates: Delta) -> None:
-    """Delete the candidates that no other instance derives, and all that was derived from them only."""
+    """Delete the candidates that no other instance derives, and the facts derived from them only."""
     rederive(node, overdelete(node, candidates))
 
 
 def overdelete(node: NodeFacts, candidates: Delta) -> Delta:
-    """Delete the candidates and every fact with an old instance that needs one of them; return them all."""
+    """Delete the candidates and all facts of the node derived from them; return the deleted facts."""
     deleted = frontier = candidates
     while frontier:
         node.draft.check_time()
@@ -35,7 +35,7 @@ def overdelete(node: NodeFacts, candidates: Delta) -> Delta:
 
 
 def rederive(node: NodeFacts, deleted: Delta) -> None:
-    """Insert the deleted facts again that have an instance on the next version."""
+    """Insert those deleted facts again that have an instance on the next version."""
     frontier = node.supported(deleted)
     while frontier:
         node.draft.check_time()

@@ -1,8 +1,8 @@
-"""A symmetric and transitive node under change: only the classes that a change concerns are looked at again.
+"""The maintenance of a symmetric and transitive node: only the classes of changed pairs are computed again.
 
-The members of a class are what each of them is paired with, so the classes of the changed pairs' ends are
-soon found. Nothing outside them is connected with them, before or after: a new pair has its ends among
-them. What the module makes of the pairs there are now is compared with what there was.
+Each member of a class is paired with all others, so the pairs of one member give its class. The terms of the
+changed pairs and the members of their classes are connected with no other term, in either version. The module
+is evaluated on the pairs of these terms, and its result compared with the segment.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 _CLASSES = (Shape.CLASSES, Shape.CLASSES_UNEQUAL)
-# What an index costs for each row.
+# The cost of an index, per row.
 _SECONDS_PER_ROW = 3e-8
 _FIRST, _SECOND = Variable("X"), Variable("Y")
 
 
-def maintain_equivalence(draft: Draft, shape: NodeRules, own: Segment) -> int | None:
-    """Bring a node of classes up to date; return by how many facts it grows, None if it is no such node."""
-    module = shape.module
+def maintain_equivalence(draft: Draft, node_rules: NodeRules, own: Segment) -> int | None:
+    """Maintain an equivalence; return by how many facts it grows, None if the node is no equivalence."""
+    module = node_rules.module
     if module is None or module.shape not in _CLASSES:
         return None
     relation = Relation(module.step.relation, 2)
-    pairs = shape.question(("pairs",), lambda: _pairs_of(relation))
-    touched = draft.touched.rows(relation)
-    marks = draft.flags(relation, touched, own)
-    changed = touched[(marks & OUTSIDE_BEFORE != 0) != (marks & OUTSIDE != 0)]
+    pairs = node_rules.delta_query(("pairs",), lambda: _pairs_of(relation))
+    changed = draft.changed.rows(relation)
+    marks = draft.flags(relation, changed, own)
+    changed = changed[(marks & OUTSIDE_BEFORE != 0) != (marks & OUTSIDE != 0)]
     if not len(changed):
         return 0
     pairs_held = own.tables[relation]
@@ -58,17 +58,16 @@ def maintain_equivalence(draft: Draft, shape: NodeRules, own: Segment) -> int | 
     edges, inside = rows[marks & OUTSIDE != 0], rows[marks & OWN != 0]
     if module.shape is Shape.CLASSES_UNEQUAL and draft.store.dictionary.may_be_equal([edges, inside]):
         return None
-    found = Table(2)
+    result = Table(2)
     parts = [TableView(Table.of(edges), NO_CLASS)]
-    evaluate(module, lambda _: parts, found, module.step, lambda _: None)
-    there = Table.of(inside)
+    evaluate(module, lambda _: parts, result, module.step, lambda _: None)
     overlay = draft.overlay(own, relation)
-    overlay.remove(found.filter(inside, present=False))
-    overlay.add(there.filter(found.rows, present=False))
+    overlay.remove(result.filter(inside, present=False))
+    overlay.add(Table.of(inside).filter(result.rows, present=False))
     draft.count(1, len(own) + overlay.grown)
     return draft.settle(own)
 
 
 def _pairs_of(relation: Relation) -> DeltaQuery:
-    given, pair = Atom(DELTA, (_FIRST,)), Atom(relation.name, (_FIRST, _SECOND))
-    return DeltaQuery((_FIRST, _SECOND), (given, pair), 0)
+    member, pair = Atom(DELTA, (_FIRST,)), Atom(relation.name, (_FIRST, _SECOND))
+    return DeltaQuery((_FIRST, _SECOND), (member, pair), 0)

@@ -1,10 +1,10 @@
-"""One hyper-node maintained: from what its inputs gained and lost to what its segment gains and loses.
+"""The maintenance of one hyper-node: from the delta of its inputs to the delta of its segment.
 
 Classify the delta, delete, insert. Deletion comes first: a fact is a candidate if an instance of it was lost,
 and it stays if an instance on the next version derives it. In a recursive node facts may support each other
 in a circle, so candidates are proved (`backward_forward`), or deleted with all that depends on them and
 rederived where possible (`dred`). Insertion is semi-naive: the rules are evaluated with the inserted rows at
-each position in turn, added rules once in full, and on from the facts that are new.
+each position in turn, added rules once in full, and then in rounds from the new facts.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Aggregate
 
-    Given = list[tuple[Ids, int]]
+    DeltaRows = list[tuple[Ids, int]]
 
-# Where more than one in so many of a recursive node's facts are candidates, maintaining it does not pay.
+# A recursive node is recomputed if more than one in so many of its facts are candidates for deletion.
 _MOST_CANDIDATES = 4
 _FEW = 1000
 
@@ -48,46 +48,45 @@ class NodeChange:
     def __init__(
         self,
         draft: Draft,
-        shape: NodeRules,
+        node_rules: NodeRules,
         own: Segment,
         *,
         backward: bool = True,
         suspects: Delta | None = None,
         added: Collection[str] = (),
     ) -> None:
-        """Take the node and the facts that it starts from.
+        """Take the node and its segment.
 
         Args:
             draft: The change under way.
-            shape: The node.
-            own: Its segment in the old version, or the one that it inherits from other nodes.
+            node_rules: The rules of the node.
+            own: Its segment in the old version, or the segment that it inherits from other nodes.
             backward: Whether a recursive node deletes by Backward/Forward or by DRed.
             suspects: Facts of the segment that were derived by rules which the node has lost.
             added: The keys of its rules that the old version did not have.
         """
         self._backward = backward
         self._draft = draft
-        self._shape = shape
+        self._node_rules = node_rules
         self._own = own
         self._suspects = suspects or {}
         self._added = added
-        self._facts = NodeFacts(draft, shape, own, added)
-        self._deleted: dict[Occurrence, Given] = {}
-        self._inserted: dict[Occurrence, Given] = {}
+        self._facts = NodeFacts(draft, node_rules, own, added)
+        self._deleted: dict[Occurrence, DeltaRows] = {}
+        self._inserted: dict[Occurrence, DeltaRows] = {}
         self._unsupported: Delta = {}
         """Own facts of a recursive node that lost their support outside it."""
 
     def process(self) -> int | None:
         """Maintain the node; return by how many facts the segment grows or shrinks.
 
-        Return None where an evaluation error is met: only recomputing the node tells how many bindings are
-        dropped.
+        Return None after an evaluation error: only recomputing the node counts the dropped bindings.
         """
-        if self._shape.widest_binding > L.MOST_COLUMNS:
+        if self._node_rules.widest_binding > L.MOST_COLUMNS:
             return None
         self._draft.errors = False
         self._classify()
-        for key, aggregate in self._shape.aggregates.items():
+        for key, aggregate in self._node_rules.aggregates.items():
             self._fold_again(key, aggregate)
         self._delete()
         self._insert()
@@ -97,95 +96,105 @@ class NodeChange:
 
     def _classify(self) -> None:
         draft, store = self._draft, self._draft.store
-        for relation in self._shape.read_of(store, draft.touched):
-            spots = self._shape.spots(store, relation)
-            rows = draft.touched.rows(relation)
+        for relation in self._node_rules.read_of(store, draft.changed):
+            occurrences = self._node_rules.occurrences(store, relation)
+            rows = draft.changed.rows(relation)
             deleted, inserted, unsupported = _classified(rows, draft.flags(relation, rows, self._own))
             # Only in a recursive node can facts support themselves.
-            if self._shape.recursive and len(unsupported):
+            if self._node_rules.recursive and len(unsupported):
                 self._unsupported[relation] = unsupported
-            for spot in spots:
+            for occurrence in occurrences:
                 if len(deleted):
-                    self._deleted.setdefault(spot, []).append((deleted, relation.member_of))
+                    self._deleted.setdefault(occurrence, []).append((deleted, relation.member_of))
                 if len(inserted):
-                    self._inserted.setdefault(spot, []).append((inserted, relation.member_of))
+                    self._inserted.setdefault(occurrence, []).append((inserted, relation.member_of))
         draft.check_time()
 
-    def _without_match(self, spot: Occurrence, given: Given, *, old: bool) -> Ids:
-        """Return those values of a negated atom's outer variables in given facts that have no match."""
-        keys = self._shape.keys_of(spot)
-        if keys is not None and len(given) == 1 and given[0][1] == NO_CLASS:
-            asked = distinct(given[0][0][:, keys])
+    def _without_match(self, occurrence: Occurrence, delta_rows: DeltaRows, *, old: bool) -> Ids:
+        """Return the values of a negated atom's outer variables in the delta rows that have no match."""
+        keys = self._node_rules.keys_of(occurrence)
+        if keys is not None and len(delta_rows) == 1 and delta_rows[0][1] == NO_CLASS:
+            values = distinct(delta_rows[0][0][:, keys])
         else:
-            asked = evaluate_delta(self._draft, self._shape.projected(spot), given, None, old=old)
-        if not len(asked):
-            return asked
-        matched = evaluate_delta(self._draft, self._shape.matched(spot), [(asked, NO_CLASS)], None, old=old)
-        return difference(asked, matched)
+            values = evaluate_delta(
+                self._draft, self._node_rules.projected(occurrence), delta_rows, None, old=old
+            )
+        if not len(values):
+            return values
+        matched = evaluate_delta(
+            self._draft, self._node_rules.matched(occurrence), [(values, NO_CLASS)], None, old=old
+        )
+        return difference(values, matched)
 
-    def _changes(self, *, lost: bool, within: str = "") -> Iterator[tuple[Occurrence, Given]]:
-        """Yield the spots where instances of old rules were lost, or where instances were gained.
+    def _changes(self, *, lost: bool, within: str = "") -> Iterator[tuple[Occurrence, DeltaRows]]:
+        """Yield the occurrences where instances of old rules were lost or gained, with their delta rows.
 
         Args:
-            lost: Which of the two.
-            within: The rule whose aggregate is meant; otherwise the bodies of all rules are.
+            lost: Whether lost or gained instances are meant.
+            within: The key of the rule whose aggregate is meant; otherwise the bodies of all rules are.
         """
 
-        def is_meant(spot: Occurrence) -> bool:
-            return spot.key == within if spot.inner else not within and spot.key not in self._added
+        def is_meant(occurrence: Occurrence) -> bool:
+            return (
+                occurrence.key == within
+                if occurrence.inner
+                else not within and occurrence.key not in self._added
+            )
 
-        for spot, given in (self._deleted if lost else self._inserted).items():
-            if not spot.negated and is_meant(spot):
-                yield spot, given
-        # A row inserted under a negation deletes instances where nothing matched before; a row deleted there
-        # inserts instances where nothing matches any more.
-        for spot, given in (self._inserted if lost else self._deleted).items():
-            if spot.negated and is_meant(spot):
-                rows = self._without_match(spot, given, old=lost)
+        for occurrence, delta_rows in (self._deleted if lost else self._inserted).items():
+            if not occurrence.negated and is_meant(occurrence):
+                yield occurrence, delta_rows
+        # A row inserted under a negation deletes instances where no row matched before; a row deleted under
+        # it inserts instances where no row matches any more.
+        for occurrence, delta_rows in (self._inserted if lost else self._deleted).items():
+            if occurrence.negated and is_meant(occurrence):
+                rows = self._without_match(occurrence, delta_rows, old=lost)
                 if len(rows):
-                    yield spot, [(rows, NO_CLASS)]
+                    yield occurrence, [(rows, NO_CLASS)]
 
     # Heads.
 
     def _changed_heads(self, *, lost: bool) -> Delta:
         """Return the heads of instances that were lost on the old version, or gained on the next."""
         heads: Delta = {}
-        for spot, given in self._changes(lost=lost):
-            heads = union(heads, self._facts.heads_at(spot.key, spot.place, given, old=lost))
-        for key, aggregate in self._shape.aggregates.items():
+        for occurrence, delta_rows in self._changes(lost=lost):
+            heads = union(
+                heads, self._facts.heads_at(occurrence.key, occurrence.position, delta_rows, old=lost)
+            )
+        for key, aggregate in self._node_rules.aggregates.items():
             if key in self._added:
                 continue
-            for overlay in self._draft.hidden_overlay(self._own, key):
+            for overlay in self._draft.aggregate_overlays_of(self._own, key):
                 table = overlay.minus if lost else overlay.plus
                 if len(table):
-                    place = self._shape.rules[key].body.index(aggregate)
-                    given = [(table.rows, NO_CLASS)]
-                    heads = union(heads, self._facts.heads_at(key, place, given, old=lost))
+                    position = self._node_rules.rules[key].body.index(aggregate)
+                    delta_rows = [(table.rows, NO_CLASS)]
+                    heads = union(heads, self._facts.heads_at(key, position, delta_rows, old=lost))
         return heads
 
     # Aggregates.
 
     def _fold_again(self, key: str, aggregate: Aggregate) -> None:
         """Fold the groups again whose bindings may have changed, or all groups of an added rule."""
-        draft, shape, own = self._draft, self._shape, self._own
+        draft, node_rules, own = self._draft, self._node_rules, self._own
         if key in self._added:
-            bindings = evaluate_delta(draft, shape.all_bindings(key), (), None, old=False)
-            draft.aggregate_rows(own, key).add(self._folded(aggregate, bindings))
+            bindings = evaluate_delta(draft, node_rules.all_bindings(key), (), None, old=False)
+            draft.aggregate_overlay(own, key).add(self._folded(aggregate, bindings))
             return
         changed = [
-            evaluate_delta(draft, shape.groups_at(key, spot.place), given, None, old=lost)
+            evaluate_delta(draft, node_rules.groups_at(key, occurrence.position), delta_rows, None, old=lost)
             for lost in (True, False)
-            for spot, given in self._changes(lost=lost, within=key)
+            for occurrence, delta_rows in self._changes(lost=lost, within=key)
         ]
         groups = changed[0] if len(changed) == 1 else Table.union(len(aggregate.groups), changed).rows
         if not len(groups):
             return
-        given = [(groups, NO_CLASS)]
-        before = evaluate_delta(draft, shape.rows_of_groups(key), given, own, old=True)
+        delta_rows = [(groups, NO_CLASS)]
+        before = evaluate_delta(draft, node_rules.rows_of_groups(key), delta_rows, own, old=True)
         after = self._folded(
-            aggregate, evaluate_delta(draft, shape.bindings_of_groups(key), given, None, old=False)
+            aggregate, evaluate_delta(draft, node_rules.bindings_of_groups(key), delta_rows, None, old=False)
         )
-        overlay = draft.aggregate_rows(own, key)
+        overlay = draft.aggregate_overlay(own, key)
         overlay.remove(difference(before, after))
         overlay.add(difference(after, before))
 
@@ -203,12 +212,12 @@ class NodeChange:
         facts, candidates = self._facts, self._facts.held(lost)
         if not candidates:
             return
-        if not self._shape.recursive:
-            alone = self._shape.one_instance_each and not self._suspects
+        if not self._node_rules.recursive:
+            alone = self._node_rules.one_instance_each and not self._suspects
             facts.delete(candidates if alone else minus(candidates, facts.supported(candidates)))
             return
         self._refuse_many(candidates)
-        if self._backward and self._shape.widest_instance <= L.MOST_COLUMNS:
+        if self._backward and self._node_rules.widest_instance <= L.MOST_COLUMNS:
             delete_unproved(facts, candidates)
         else:
             delete_and_rederive(facts, candidates)
@@ -221,7 +230,7 @@ class NodeChange:
     def _insert(self) -> None:
         facts, heads = self._facts, self._changed_heads(lost=False)
         for key in self._added:
-            rows = evaluate_delta(self._draft, self._shape.all_heads(key), (), self._own, old=False)
+            rows = evaluate_delta(self._draft, self._node_rules.all_heads(key), (), self._own, old=False)
             heads = union(heads, facts.heads(key, rows))
         frontier = facts.lacking(heads)
         rounds = 0
@@ -230,13 +239,13 @@ class NodeChange:
             facts.insert(frontier)
             rounds += 1
             self._draft.count(rounds, len(self._own) + self._draft.grown(self._own))
-            if not self._shape.recursive:
+            if not self._node_rules.recursive:
                 break
             frontier = facts.lacking(facts.consequences(frontier, old=False))
 
 
 def _classified(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids, Ids]:
-    """Return the rows that were deleted, those inserted outside, and own ones that lost support outside."""
+    """Return the rows deleted, the rows inserted outside, and own rows that lost their last outside owner."""
     if len(rows) == 1:
         # The usual case, and much quicker without arrays.
         mark = int(marks[0])

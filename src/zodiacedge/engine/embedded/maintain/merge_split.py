@@ -1,9 +1,9 @@
-"""What nodes take over from nodes that are no more: merge, split and removal of rules in one step.
+"""The segments of nodes that merge, split or lose rules: new nodes inherit tables of removed nodes.
 
-A node takes the tables of the old nodes that it shares rules with, as far as a head of the shared rules
-fills them. Of what it takes, those facts are suspects that other rules of the old node derived: they may
-have no other support. Tables that nobody takes are noted as touched, whoever else holds their rows, because
-some segment may now hold them up only by itself.
+A new node inherits the tables of the removed nodes with which it shares rules, as far as a head of the shared
+rules fills them. Inherited facts that other rules of a removed node derived are suspects: they may have lost
+their support. Tables that no node inherits are recorded as changed even if other owners hold their rows,
+because a segment that holds them may now support them only in a circle.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Lineage(NamedTuple):
-    """A node whose rules were not together before: its rules, the old nodes they were in, and new ones."""
+    """A node whose rules were not together before: its rules, the old nodes with some of them, new rules."""
 
     keys: Keys
     parents: tuple[Keys, ...]
@@ -61,7 +61,7 @@ class _NodeSets(NamedTuple):
 def node_changes(
     store: Database, before: HyperGraph | None, after: HyperGraph
 ) -> tuple[list[Lineage], list[Keys]]:
-    """Return the nodes that only the next version has, and those that only the old one has."""
+    """Return the nodes that only the next version has, and those that only the old version has."""
     if before is None:
         nodes = _unknown_before(store, after)
     elif after.delta and after.delta.before() is before:
@@ -111,96 +111,96 @@ def _is_node(graph: HyperGraph, rules: tuple[str, ...]) -> bool:
 
 @dataclass(slots=True)
 class Successor:
-    """What a node starts from."""
+    """A new node with its inherited segment."""
 
     segment: Segment
-    line: Lineage
-    poured: list[Segment] = field(default_factory=list)
-    """What was copied into its segment from further parents."""
+    lineage: Lineage
+    merged_in: list[Segment] = field(default_factory=list)
+    """The tables of further parents that were copied into the segment."""
     copied: SegmentChange = field(default_factory=SegmentChange)
-    """How much of that stayed and went, once the node is maintained, of what the segment did not have."""
+    """How many of the copied rows that the segment did not have were kept and deleted, after maintenance."""
 
 
 @dataclass(slots=True)
 class Inheritance:
-    """The step from the old nodes' segments to those of the new ones."""
+    """The step from the segments of removed nodes to those of new nodes."""
 
     draft: Draft
     store: Database
     before: HyperGraph | None
     after: Mapping[str, Rule]
-    heirs: dict[Keys, Successor] = field(default_factory=dict)
+    successors: dict[Keys, Successor] = field(default_factory=dict)
     unclaimed: list[tuple[Relation, Ids]] = field(default_factory=list)
-    """Rows of tables that some node took over and that no head of it matches."""
+    """Rows of inherited tables that no head of the successor matches."""
 
-    def take(self, lines: Sequence[Lineage], gone: Sequence[Keys]) -> None:
-        """Hand the tables of old nodes to new ones."""
+    def hand_over(self, lineages: Sequence[Lineage], removed: Sequence[Keys]) -> None:
+        """Hand the tables of removed nodes over to new nodes."""
         taken: set[int] = set()
-        for line in lines:
-            if line.parents:
-                self._inherit(line, taken)
-        for heir in self.heirs.values():
-            self.draft.inherit(heir.segment)
-        for keys in gone:
-            self.draft.leave(self.store.segments[keys])
-        for keys in gone:
+        for lineage in lineages:
+            if lineage.parents:
+                self._inherit(lineage, taken)
+        for successor in self.successors.values():
+            self.draft.add_successor(successor.segment)
+        for keys in removed:
+            self.draft.remove_segment(self.store.segments[keys])
+        for keys in removed:
             for relation, table in self.store.segments[keys].tables.items():
                 if id(table) not in taken:
-                    self.draft.abandon(relation, table)
+                    self.draft.record_unowned(relation, table)
         for relation, rows in self.unclaimed:
-            self.draft.touched.note(relation, rows)
-        for heir in self.heirs.values():
-            self._pour(heir)
+            self.draft.changed.record(relation, rows)
+        for successor in self.successors.values():
+            self._merge_in(successor)
 
-    def suspects(self, keys: Keys, shape: NodeRules) -> Delta:
-        """Return the facts that a node took over and that rules outside it derived in the old version."""
-        heir = self.heirs[keys]
-        found: dict[Relation, Table] = {}
-        for parent in heir.line.parents:
+    def suspects(self, keys: Keys, node_rules: NodeRules) -> Delta:
+        """Return the inherited facts of a node that rules outside it derived in the old version."""
+        successor = self.successors[keys]
+        suspects: dict[Relation, Table] = {}
+        for parent in successor.lineage.parents:
             others = {key: self.before.rule(key) for key in parent - keys} if self.before else {}
-            asked = NodeRules(others) if others else None
+            other_rules = NodeRules(others) if others else None
             for key, rule in others.items():
-                if asked is None or not self._fills(rule, heir.segment, typed=shape.typed):
+                if other_rules is None or not self._fills(rule, successor.segment, typed=node_rules.typed):
                     continue
                 rows = evaluate_delta(
-                    self.draft, asked.all_heads(key), (), self.store.segments[parent], old=True
+                    self.draft, other_rules.all_heads(key), (), self.store.segments[parent], old=True
                 )
                 for relation, own in by_class(Relation(rule.head.relation, len(rule.head.args)), rows):
-                    found.setdefault(relation, Table(relation.arity)).insert(own)
-        return {relation: table.rows for relation, table in found.items()}
+                    suspects.setdefault(relation, Table(relation.arity)).insert(own)
+        return {relation: table.rows for relation, table in suspects.items()}
 
-    def settle(self, heir: Successor) -> SegmentChange:
-        """Note what was copied into a segment and did not stay in it as touched; count what was new to it.
+    def settle(self, successor: Successor) -> SegmentChange:
+        """Record the rows copied into a segment and deleted from it as changed.
 
-        These are the rows that only further parents had: those that stayed, and those that did not.
+        Return how many rows that only further parents had were kept, and how many were deleted.
         """
-        stayed = lost = 0
+        kept = lost = 0
         seen: dict[Relation, Table] = {}
-        for further in heir.poured:
+        for further in successor.merged_in:
             for relation, table in further.tables.items():
-                for one, rows in by_class(relation, table.rows):
-                    marks = self.draft.flags(one, rows, heir.segment)
-                    gone = marks & OWN == 0
-                    self.draft.touched.note(one, rows[gone])
+                for stored, rows in by_class(relation, table.rows):
+                    marks = self.draft.flags(stored, rows, successor.segment)
+                    deleted = marks & OWN == 0
+                    self.draft.changed.record(stored, rows[deleted])
                     new = marks & OWN_BEFORE == 0
-                    if len(heir.poured) > 1:
-                        # Several parents may have had a row: it counts once.
-                        earlier = seen.setdefault(one, Table(one.arity))
+                    if len(successor.merged_in) > 1:
+                        # A row of several parents counts once.
+                        earlier = seen.setdefault(stored, Table(stored.arity))
                         new &= ~earlier.mask(rows)
                         earlier.insert(rows)
-                    stayed += int(np.count_nonzero(new & ~gone))
-                    lost += int(np.count_nonzero(new & gone))
-        return SegmentChange(stayed, lost)
+                    kept += int(np.count_nonzero(new & ~deleted))
+                    lost += int(np.count_nonzero(new & deleted))
+        return SegmentChange(kept, lost)
 
-    def _inherit(self, line: Lineage, taken: set[int]) -> None:
-        keys = line.keys
+    def _inherit(self, lineage: Lineage, taken: set[int]) -> None:
+        keys = lineage.keys
         typed = in_pairs(self.after[key].head for key in keys)
-        heir = self.heirs[keys] = Successor(Segment(), line)
-        # The largest segment is taken as it is, the others are poured into it.
-        ordered = sorted(line.parents, key=lambda one: -len(self.store.segments[one]))
+        successor = self.successors[keys] = Successor(Segment(), lineage)
+        # The largest segment is inherited as it is, the others are merged into it.
+        ordered = sorted(lineage.parents, key=lambda parent: -len(self.store.segments[parent]))
         for parent in ordered:
             segment = self.store.segments[parent]
-            heir.segment.seconds += segment.seconds
+            successor.segment.seconds += segment.seconds
             shared = [self.after[key] for key in keys & parent]
             further = Segment()
             for relation in {r for rule in shared for r in self._tables(rule, typed=typed)}:
@@ -208,27 +208,27 @@ class Inheritance:
                 table = segment.tables.get(relation)
                 if table is None:
                     table = self._other_layout(relation, segment, shared)
-                further_one = relation in heir.segment.tables
-                table = self._claimed(relation, table, heads, taken, share=not further_one)
-                (further if further_one else heir.segment).tables[relation] = table
+                is_further = relation in successor.segment.tables
+                table = self._claimed(relation, table, heads, taken, share=not is_further)
+                (further if is_further else successor.segment).tables[relation] = table
             if further.tables:
-                heir.poured.append(further)
+                successor.merged_in.append(further)
             for key in keys & segment.aggregate_rows.keys():
-                heir.segment.aggregate_rows[key] = segment.aggregate_rows[key]
-        for key in line.added:
+                successor.segment.aggregate_rows[key] = segment.aggregate_rows[key]
+        for key in lineage.added:
             aggregate = self.after[key].aggregate
             if aggregate:
-                heir.segment.aggregate_rows[key] = Table(len(aggregate.groups) + len(aggregate.folds))
+                successor.segment.aggregate_rows[key] = Table(len(aggregate.groups) + len(aggregate.folds))
         for key in keys:
             for relation in self._tables(self.after[key], typed=typed):
-                heir.segment.table(relation)
+                successor.segment.table(relation)
 
     def _claimed(
         self, relation: Relation, table: Table, heads: Sequence[Atom], taken: set[int], *, share: bool
     ) -> Table:
-        """Return a table of the rows that some head matches: the very table if they are all and it is free.
+        """Return a table of the rows that a head matches: the same table if all rows match and it is free.
 
-        A row that a node holds must be one that it can derive: others read it before the node's turn comes.
+        A node must hold only rows that it can derive, because other nodes read them before it is visited.
         """
         rows = table.rows
         matched = self._matched(relation, rows, heads)
@@ -240,45 +240,43 @@ class Inheritance:
         return Table.of(rows[matched])
 
     def _matched(self, relation: Relation, rows: Ids, heads: Sequence[Atom]) -> NDArray[np.bool_] | None:
-        """Tell of each row whether some head matches it; None if all heads do, whatever the row."""
-        found = np.zeros(len(rows), np.bool_)
+        """Return a flag per row: whether a head matches it; None if all rows match."""
+        matched = np.zeros(len(rows), np.bool_)
         for head in heads:
             args = head.args[: relation.arity]
-            here = np.ones(len(rows), np.bool_)
+            by_head = np.ones(len(rows), np.bool_)
             if len(set(args)) == len(args) and all(isinstance(arg, Variable) for arg in args):
                 return None
             for column, arg in enumerate(args):
                 if not isinstance(arg, Variable):
-                    here &= rows[:, column] == self.store.terms.constant(arg)
+                    by_head &= rows[:, column] == self.store.terms.constant(arg)
                 else:
-                    here &= rows[:, column] == rows[:, args.index(arg)]
-            found |= here
-        return None if found.all() else found
+                    by_head &= rows[:, column] == rows[:, args.index(arg)]
+            matched |= by_head
+        return None if matched.all() else matched
 
     def _other_layout(self, relation: Relation, segment: Segment, rules: Sequence[Rule]) -> Table:
-        """Return what a segment holds of a relation that it keeps in another table: members of classes."""
-        found = Table(relation.arity)
+        """Return a table of class members that a segment keeps in the other layout."""
+        table = Table(relation.arity)
         if relation == TYPED:
-            for one in {r for rule in rules for r in self._tables(rule, typed=False)}:
-                if one.is_class and one in segment.tables:
-                    found.insert(as_pairs(one, segment.tables[one].rows))
+            for stored in {r for rule in rules for r in self._tables(rule, typed=False)}:
+                if stored.is_class and stored in segment.tables:
+                    table.insert(as_pairs(stored, segment.tables[stored].rows))
         elif relation.is_class and TYPED in segment.tables:
-            found.insert(members_of(relation, segment.tables[TYPED].rows))
-        return found
+            table.insert(members_of(relation, segment.tables[TYPED].rows))
+        return table
 
-    def _pour(self, heir: Successor) -> None:
-        for further in heir.poured:
+    def _merge_in(self, successor: Successor) -> None:
+        for further in successor.merged_in:
             for relation, table in further.tables.items():
-                rows = heir.segment.tables[relation].filter(table.rows, present=False)
-                overlay = self.draft.overlay(heir.segment, relation)
+                rows = successor.segment.tables[relation].filter(table.rows, present=False)
+                overlay = self.draft.overlay(successor.segment, relation)
                 overlay.add(overlay.plus.filter(rows, present=False))
 
     def _fills(self, rule: Rule, segment: Segment, *, typed: bool) -> bool:
-        """Whether what a rule derives may stand in a table of a segment, whatever its heads match."""
+        """Whether the heads of a rule may be in a table of a segment."""
         own = self._tables(rule, typed=typed)
-        return bool(own & segment.tables.keys()) or (
-            TYPED in own and any(one.is_class for one in segment.tables)
-        )
+        return bool(own & segment.tables.keys()) or (TYPED in own and any(r.is_class for r in segment.tables))
 
     def _tables(self, rule: Rule, *, typed: bool) -> set[Relation]:
         """Return the relation of the table that a node fills with a rule's heads."""

@@ -1,8 +1,8 @@
 """The facts of one hyper-node under change, and the rule instances that connect them.
 
-Deletion and insertion ask the same few questions of a node: which of these facts does its segment hold, what
-follows from them, which instances derive them. How facts are deleted is left to `backward_forward` and
-`dred`.
+Deletion and insertion need the same operations on a node: the facts of a set that its segment holds, their
+consequences, and the instances that derive them. The choice of the facts to delete is left to
+`backward_forward` and `dred`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Flags, Ids
     from zodiacedge.engine.embedded.versions.draft import Delta, Draft
 
-    Given = list[tuple[Ids, int]]
+    DeltaRows = list[tuple[Ids, int]]
 
 
 class Instances(NamedTuple):
@@ -38,80 +38,82 @@ class Instances(NamedTuple):
 class NodeFacts:
     """The segment of a node and the instances of its rules, in the old version and in the next."""
 
-    def __init__(self, draft: Draft, shape: NodeRules, own: Segment, added: Collection[str]) -> None:
+    def __init__(self, draft: Draft, node_rules: NodeRules, own: Segment, added: Collection[str]) -> None:
         """Take a node, its segment and the keys of its rules that the old version did not have."""
         self.draft = draft
-        self.shape = shape
+        self.node_rules = node_rules
         self.own = own
         self.added = added
 
     # Instances.
 
-    def heads_at(self, key: str, place: int, given: Given, *, old: bool) -> Delta:
-        """Return the heads of instances of a rule that have given rows at a position of its body."""
-        columns = self.shape.head_columns(key)
-        if columns is not None and len(given) == 1:
-            rows = given[0][0][:, columns]
+    def heads_at(self, key: str, position: int, delta_rows: DeltaRows, *, old: bool) -> Delta:
+        """Return the heads of instances of a rule with the delta rows at a position of its body."""
+        columns = self.node_rules.head_columns(key)
+        if columns is not None and len(delta_rows) == 1:
+            rows = delta_rows[0][0][:, columns]
             self.draft.derivations += len(rows)
             return self.heads(key, rows)
-        query = self.shape.heads_at(key, place)
-        return self.heads(key, evaluate_delta(self.draft, query, given, self.own, old=old))
+        query = self.node_rules.heads_at(key, position)
+        return self.heads(key, evaluate_delta(self.draft, query, delta_rows, self.own, old=old))
 
     def heads(self, key: str, rows: Ids) -> Delta:
         """Return rows of a rule's head as facts."""
         if not len(rows):
             return {}
-        relation = self.shape.heads[key]
+        relation = self.node_rules.heads[key]
         return dict(by_class(relation, rows))
 
     def consequences(self, delta: Delta, *, old: bool) -> Delta:
-        """Return the heads of instances that need a given fact of the node which has no support outside."""
+        """Return the heads of instances that need a fact of the delta without an owner outside the node."""
         delta = select(delta, lambda relation, rows: ~self.is_outside(relation, rows))
         heads: Delta = {}
-        for key, rule in self.shape.rules.items():
+        for key, rule in self.node_rules.rules.items():
             if old and key in self.added:
                 continue
-            for place in self.shape.own_places[key]:
-                conjunct = rule.body[place]
-                given = self._matching(conjunct, delta) if isinstance(conjunct, Atom) else []
-                if given:
-                    heads = union(heads, self.heads_at(key, place, given, old=old))
+            for position in self.node_rules.own_positions[key]:
+                conjunct = rule.body[position]
+                delta_rows = self._matching(conjunct, delta) if isinstance(conjunct, Atom) else []
+                if delta_rows:
+                    heads = union(heads, self.heads_at(key, position, delta_rows, old=old))
         return heads
 
     def supported(self, delta: Delta) -> Delta:
         """Return the facts of a set that have an instance on the next version."""
         heads: Delta = {}
-        for key, rule in self.shape.rules.items():
-            given = self._matching(rule.head, delta)
-            if given:
-                rows = evaluate_delta(self.draft, self.shape.supported(key), given, self.own, old=False)
+        for key, rule in self.node_rules.rules.items():
+            delta_rows = self._matching(rule.head, delta)
+            if delta_rows:
+                rows = evaluate_delta(
+                    self.draft, self.node_rules.supported(key), delta_rows, self.own, old=False
+                )
                 heads = union(heads, self.heads(key, rows))
         return heads
 
     def instances(self, goals: Delta) -> Iterator[Instances]:
         """Yield the instances of facts on the next version, with the facts of the node that they need."""
         self.draft.check_time()
-        for key, rule in self.shape.rules.items():
-            given = self._matching(rule.head, goals)
-            if not given:
+        for key, rule in self.node_rules.rules.items():
+            delta_rows = self._matching(rule.head, goals)
+            if not delta_rows:
                 continue
-            rows = evaluate_delta(self.draft, self.shape.instances(key), given, self.own, old=False)
+            rows = evaluate_delta(self.draft, self.node_rules.instances(key), delta_rows, self.own, old=False)
             if len(rows):
-                yield from _instances_of(rows, [rule.head, *self.shape.own_atoms(key)])
+                yield from _instances_of(rows, [rule.head, *self.node_rules.own_atoms(key)])
 
-    def _matching(self, atom: Atom, delta: Delta) -> Given:
+    def _matching(self, atom: Atom, delta: Delta) -> DeltaRows:
         """Return the facts of a set that may match an atom."""
         if not delta:
             return []
-        relations = self.shape.relations(self.draft.store, atom)
+        relations = self.node_rules.relations(self.draft.store, atom)
         if relations is None:
-            return [(rows, one.member_of) for one, rows in delta.items() if one.is_class]
-        return [(delta[one], one.member_of) for one in relations if one in delta]
+            return [(rows, relation.member_of) for relation, rows in delta.items() if relation.is_class]
+        return [(delta[relation], relation.member_of) for relation in relations if relation in delta]
 
     # The segment.
 
     def is_outside(self, relation: Relation, rows: Ids) -> Flags:
-        """Tell of each row whether an owner other than the node holds it in the next version."""
+        """Return a flag per row: whether an owner other than the node holds it in the next version."""
         outside: Flags = self.draft.flags(relation, rows, self.own) & OUTSIDE != 0
         return outside
 
@@ -136,7 +138,7 @@ class NodeFacts:
             self.draft.overlay(self.own, stored).add(own)
 
     def _stored(self, relation: Relation, rows: Ids) -> tuple[Relation, Ids]:
-        if self.shape.typed and relation.is_class:
+        if self.node_rules.typed and relation.is_class:
             return TYPED, as_pairs(relation, rows)
         return relation, rows
 
@@ -150,10 +152,10 @@ def _instances_of(rows: Ids, atoms: Sequence[Atom]) -> Iterator[Instances]:
         columns = rows[:, start : start + width]
         start += width
         following: list[tuple[tuple[tuple[Relation, Ids], ...], Ids]] = []
-        for facts, places in groups:
-            for relation, which, own in _grouped(Relation(atom.relation, width), columns[places]):
+        for facts, positions in groups:
+            for relation, which, own in _grouped(Relation(atom.relation, width), columns[positions]):
                 kept = tuple((r, part[which]) for r, part in facts)
-                following.append(((*kept, (relation, own)), places[which]))
+                following.append(((*kept, (relation, own)), positions[which]))
         groups = following
     for facts, _ in groups:
         yield Instances(facts[0], facts[1:])
@@ -161,8 +163,8 @@ def _instances_of(rows: Ids, atoms: Sequence[Atom]) -> Iterator[Instances]:
 
 def _grouped(relation: Relation, rows: Ids) -> Iterator[tuple[Relation, Ids, Ids]]:
     """Yield the relations of rows, the numbers of their rows, and the rows as their tables hold them."""
-    for one, own in by_class(relation, rows):
-        if one == relation:
-            yield one, np.arange(len(rows), dtype=np.int32), own
+    for stored, own in by_class(relation, rows):
+        if stored == relation:
+            yield stored, np.arange(len(rows), dtype=np.int32), own
         else:
-            yield one, np.flatnonzero(rows[:, 1] == one.member_of).astype(np.int32), own
+            yield stored, np.flatnonzero(rows[:, 1] == stored.member_of).astype(np.int32), own

@@ -1,7 +1,7 @@
 """An old segment patched to the result of recomputing its node.
 
-Where little changed, the tables that a node has are worth more than new tables: they have hash sets and
-indexes, or will have them in the next change, and the programs that were assembled for them serve again.
+Where little changed, old tables are worth more than new tables: they have hash sets and indexes, or will have
+them in the next change, and the programs assembled for them can be used again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SECONDS_PER_DIFFERENCE = 1.5e-6
 
 
 def can_patch(old: Segment, new: Segment, may_spend: Callable[[float], bool]) -> bool:
-    """Whether the change may spend the time to patch an old segment to a new one."""
+    """Whether the change may spend the time to patch an old segment to a new segment."""
     pairs = [(table, new.tables.get(relation)) for relation, table in old.tables.items()]
     pairs += [(rows, new.aggregate_rows.get(key)) for key, rows in old.aggregate_rows.items()]
     # Even an estimate takes time: too large tables are refused before it.
@@ -46,7 +46,7 @@ def _seconds_to_look(old: Table, new: Table | None) -> float:
 
 
 def patch_segment(draft: Draft, old: Segment, new: Segment) -> None:
-    """Delete from an old segment and insert into it the rows in which a new one differs."""
+    """Delete from an old segment and insert into it the rows in which a new segment differs."""
     for relation in dict.fromkeys((*old.tables, *new.tables)):
         deleted, inserted = _changed_rows(old.tables.get(relation), new.tables.get(relation))
         if deleted or inserted:
@@ -54,7 +54,7 @@ def patch_segment(draft: Draft, old: Segment, new: Segment) -> None:
     for key, rows in new.aggregate_rows.items():
         deleted, inserted = _changed_rows(old.aggregate_rows[key], rows)
         if deleted or inserted:
-            _apply(draft.aggregate_rows(old, key), deleted, inserted)
+            _apply(draft.aggregate_overlay(old, key), deleted, inserted)
     draft.settle(old)
 
 

@@ -1,7 +1,7 @@
-"""A node that copies a relation, under change: what came and went there comes and goes here.
+"""The maintenance of a projection: a node that copies columns of one relation.
 
-Where the copy keeps all columns, every row stands for one of the other relation, so nothing has to be looked
-up. Where it keeps one column of several, a term goes only when its last row did.
+Where the projection keeps all columns, each row inserted or deleted is a row to insert or delete in the
+segment, without a lookup. Where it keeps one column, a term is deleted only with the last row that has it.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.versions.draft import Draft
 
 
-def is_quickly_maintained(draft: Draft, shape: NodeRules, own: Segment) -> bool:
-    """Whether so little came and went that following it takes no time to speak of."""
-    columns = _copied_columns(shape)
+def is_quickly_maintained(draft: Draft, node_rules: NodeRules, own: Segment) -> bool:
+    """Whether a node is a projection of so few changed rows that maintaining it takes hardly any time."""
+    columns = _projected_columns(node_rules)
     if columns is None:
         return False
-    read = shape.read_of(draft.store, draft.touched)
+    read = node_rules.read_of(draft.store, draft.changed)
     bases = draft.bases_of(read)
-    # Whether other rows have the term that one loses is looked up by an index.
+    # An index finds out whether another row has the term of a deleted row.
     looked_up = any(len(columns) < source.arity for source in read)
     return (
         all(table.has_hash_set for table in (*own.tables.values(), *bases))
         and (not looked_up or all(table.has_indexes for table in bases))
-        and sum(map(draft.touched.count, read)) <= FEW
+        and sum(map(draft.changed.count, read)) <= FEW
     )
 
 
-def maintain_projection(draft: Draft, shape: NodeRules, own: Segment) -> int | None:
-    """Bring a copy up to date; return by how many facts it grows or shrinks, None if it is no copy."""
-    columns = _copied_columns(shape)
+def maintain_projection(draft: Draft, node_rules: NodeRules, own: Segment) -> int | None:
+    """Maintain a projection; return by how many facts it grows, None if the node is no projection."""
+    columns = _projected_columns(node_rules)
     if columns is None:
         return None
     draft.check_time()
-    (key,) = shape.rules
-    relation = draft.store.filled_by(shape.rules[key].head, pairs=False)
-    for source in shape.read_of(draft.store, draft.touched):
-        rows = draft.touched.rows(source)
+    (key,) = node_rules.rules
+    relation = draft.store.filled_by(node_rules.rules[key].head, pairs=False)
+    for source in node_rules.read_of(draft.store, draft.changed):
+        rows = draft.changed.rows(source)
         lost, gained = split_changes(rows[:, columns], draft.flags(source, rows))
         draft.derivations += len(gained)
         if len(columns) < source.arity:
             lost, gained = distinct(lost), distinct(gained)
             if len(lost):
-                given = [(lost, relation.member_of)]
+                delta_rows = [(lost, relation.member_of)]
                 lost = difference(
-                    lost, evaluate_delta(draft, shape.supported(key), given, own, old=False)[:, :1]
+                    lost, evaluate_delta(draft, node_rules.supported(key), delta_rows, own, old=False)[:, :1]
                 )
             if len(gained):
                 gained = gained[~draft.held(relation, gained, own)]
@@ -68,9 +68,9 @@ def maintain_projection(draft: Draft, shape: NodeRules, own: Segment) -> int | N
     return grown
 
 
-def _copied_columns(shape: NodeRules) -> tuple[int, ...] | None:
-    module = shape.module
+def _projected_columns(node_rules: NodeRules) -> tuple[int, ...] | None:
+    module = node_rules.module
     if module is None or module.shape is not Shape.COPY:
         return None
-    # Members of all classes in one table have a layout of their own.
-    return None if shape.typed or is_any_class(module.step) else module.columns
+    # The table of the members of all classes has another layout.
+    return None if node_rules.typed or is_any_class(module.step) else module.columns

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Argument, Rule
 
-    Moved = SegmentChange | Callable[[], SegmentChange]
+    Counted = SegmentChange | Callable[[], SegmentChange]
 
-# The time limit of a node doubles so many times.
+# The most times that the time limit of a node doubles.
 _MOST_TRIES = 6
-# Stands for a class that no rule mentions: only an atom of any class reads it.
+# A placeholder for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
 
 
@@ -66,7 +66,7 @@ class Propagation:
 
         Args:
             old: That version.
-            change: The rules of the next one.
+            change: The rules of the next version.
             fact_delta: The explicit facts that are inserted and deleted.
             settings: Limits, functions and progress.
             strategy: Decides which nodes are maintained and which are recomputed.
@@ -86,7 +86,7 @@ class Propagation:
         try:
             self._propagate(draft, watch)
         except BaseException:
-            # Whatever was interrupted half-way, nothing goes on from it.
+            # An unfinished draft cannot be continued.
             draft.discard()
             raise
         return draft
@@ -108,10 +108,10 @@ class Propagation:
             if not waiting:
                 break
             node = nodes[heapq.heappop(waiting)[1]]
-            shape = self._node_rules({key: rules[key] for key in node.rules})
-            watch.begin(len(seen) - len(waiting) - 1, shape)
+            node_rules = self._node_rules({key: rules[key] for key in node.rules})
+            watch.begin(len(seen) - len(waiting) - 1, node_rules)
             self.settings.yield_point.yield_to_waiters()
-            self._visit(inheritance, shape, watch)
+            self._visit(inheritance, node_rules, watch)
         if seen:
             watch.finish(self.next.facts)
 
@@ -128,14 +128,14 @@ class Propagation:
                 overlay.add(fact_delta.inserted[relation])
         draft.settle(explicit)
         if self.next.explicit:
-            draft.put(Segment(dict(self.next.explicit)))
+            draft.add_segment(Segment(dict(self.next.explicit)))
 
     def _form_nodes(self, inheritance: Inheritance) -> list[tuple[int, int]]:
         """Hand the segments of removed nodes over; return rank and id of the new nodes."""
         store, graph, new = self._old.store, self.change.graph, self.next
-        lines, new.removed = node_changes(store, self._old.graph, graph)
-        inheritance.take(lines, new.removed)
-        self._successors = inheritance.heirs
+        lineages, new.removed = node_changes(store, self._old.graph, graph)
+        inheritance.hand_over(lineages, new.removed)
+        self._successors = inheritance.successors
         for keys in new.removed:
             new.facts -= len(store.segments[keys])
             self.strategy.estimate -= store.segments[keys].seconds
@@ -145,14 +145,14 @@ class Propagation:
             new.segments[keys] = successor.segment
             new.facts += len(successor.segment)
             self.strategy.estimate += successor.segment.seconds
-        formed = (graph.node_of(next(iter(line.keys))) for line in lines)
+        formed = (graph.node_of(next(iter(lineage.keys))) for lineage in lineages)
         return [(node.rank, node.id) for node in formed]
 
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
-        """Yield the nodes that read relations with rows noted as changed since the last call."""
+        """Yield the nodes that read relations with rows changed since the last call."""
         graph, readers = self.change.graph, self.next.readers
-        relations = dict.fromkeys(draft.touched.news)
-        draft.touched.news.clear()
+        relations = dict.fromkeys(draft.changed.unread)
+        draft.changed.unread.clear()
         for relation in relations:
             numbers = readers.get(relation)
             if numbers is None:
@@ -161,7 +161,7 @@ class Propagation:
                 if relation.is_class:
                     args = (*args, member_of or _UNMENTIONED)
                 numbers = graph.readers(Atom(relation.name, args)).all
-                # Rules that were not evaluated yet may mention more classes.
+                # An unmentioned class is not cached: a rule may mention it later.
                 if not relation.is_class or member_of:
                     readers[relation] = numbers
             for number in numbers:
@@ -177,89 +177,95 @@ class Propagation:
 
     # One node.
 
-    def _visit(self, inheritance: Inheritance, shape: NodeRules, watch: _Watch) -> None:
-        draft, keys = inheritance.draft, shape.keys
+    def _visit(self, inheritance: Inheritance, node_rules: NodeRules, watch: _Watch) -> None:
+        draft, keys = inheritance.draft, node_rules.keys
         successor = self._successors.get(keys)
         before = successor.segment if successor else self._old.store.segments.get(keys)
         start = time.perf_counter()
         draft.derivations = 0
-        grown, why = (None, "") if before is None else self._maintained(inheritance, shape, before, successor)
+        grown, why = (
+            (None, "") if before is None else self._maintained(inheritance, node_rules, before, successor)
+        )
         estimate = before.seconds if before is not None else 0.0
         if before is not None and grown is not None:
             self.next.facts += grown
             rounds, facts, strategy = watch.rounds, len(before) + grown, "maintained"
-            moved: Moved = _moved(draft, before, successor)
+            counted: Counted = _segment_change(draft, before, successor)
         else:
-            result = self._evaluated(draft, shape, before, watch)
+            result = self._evaluated(draft, node_rules, before, watch)
             rounds, facts = result.rounds, len(result.segment)
             strategy = result.module or "evaluated" if before is None else _recomputed(result.module, why)
-            moved = self._take(draft, keys, result, before, successor, why)
+            counted = self._install(draft, keys, result, before, successor, why)
             draft.derivations += result.derivations
         seconds = time.perf_counter() - start
         self.next.runs.append(
-            NodeRun(shape.labels, rounds, facts, seconds, strategy, estimate, draft.derivations, moved)
+            NodeRun(node_rules.labels, rounds, facts, seconds, strategy, estimate, draft.derivations, counted)
         )
         watch.before += facts
 
     def _maintained(
-        self, inheritance: Inheritance, shape: NodeRules, before: Segment, successor: Successor | None
+        self, inheritance: Inheritance, node_rules: NodeRules, before: Segment, successor: Successor | None
     ) -> tuple[int | None, str]:
         """Maintain a node; return by how many facts it grows, or None and why it must be recomputed."""
         draft, policy = inheritance.draft, self.strategy.policy
         if not self.change.same_functions:
             return None, "functions changed"
-        # Where bindings were dropped, only recomputing tells how many are dropped in the next version.
-        if any(key in self._old.dropped for key in shape.rules):
+        # Only recomputing a node counts its dropped bindings.
+        if any(key in self._old.dropped for key in node_rules.rules):
             return None, "bindings were dropped"
         if successor and self._old.graph is None:
             return None, ""
         may_be_quick = successor is None and policy.modules and policy.strategy == "choose"
-        if may_be_quick and is_quickly_maintained(draft, shape, before):
-            return maintain_projection(draft, shape, before), ""
-        why = self.strategy.recompute_reason(draft, shape, before)
+        if may_be_quick and is_quickly_maintained(draft, node_rules, before):
+            return maintain_projection(draft, node_rules, before), ""
+        why = self.strategy.recompute_reason(draft, node_rules, before)
         if why is not None:
             return None, why
         grown = None
         self.strategy.begin(draft, before)
         try:
-            grown = self._change_of(inheritance, shape, before, successor)
+            grown = self._grown(inheritance, node_rules, before, successor)
             why = "" if grown is not None else "bindings are dropped"
         except GaveUpError:
             why = GIVEN_UP
         finally:
             self.strategy.end(draft, in_vain=grown is None)
         if grown is None:
-            draft.forget(before)
+            draft.revert(before)
         return grown, why
 
-    def _change_of(
-        self, inheritance: Inheritance, shape: NodeRules, before: Segment, successor: Successor | None
+    def _grown(
+        self, inheritance: Inheritance, node_rules: NodeRules, before: Segment, successor: Successor | None
     ) -> int | None:
         draft, policy = inheritance.draft, self.strategy.policy
         if successor is None:
             if policy.modules:
                 for maintain in (maintain_projection, maintain_equivalence):
-                    grown = maintain(draft, shape, before)
+                    grown = maintain(draft, node_rules, before)
                     if grown is not None:
                         return grown
-            return NodeChange(draft, shape, before, backward=policy.backward).process()
-        suspects = inheritance.suspects(successor.line.keys, shape)
-        added = successor.line.added
-        change = NodeChange(draft, shape, before, backward=policy.backward, suspects=suspects, added=added)
+            return NodeChange(draft, node_rules, before, backward=policy.backward).process()
+        suspects = inheritance.suspects(successor.lineage.keys, node_rules)
+        added = successor.lineage.added
+        change = NodeChange(
+            draft, node_rules, before, backward=policy.backward, suspects=suspects, added=added
+        )
         grown = change.process()
         if grown is not None:
             successor.copied = inheritance.settle(successor)
         return grown
 
-    def _evaluated(self, draft: Draft, shape: NodeRules, before: Segment | None, watch: _Watch) -> NodeResult:
+    def _evaluated(
+        self, draft: Draft, node_rules: NodeRules, before: Segment | None, watch: _Watch
+    ) -> NodeResult:
         begun = time.thread_time()
-        view = draft.snapshot(shape.atoms, before)
+        view = draft.snapshot(node_rules.atoms, before)
         result = NodeEvaluation(
             view,
-            shape.rules,
+            node_rules.rules,
             self.settings.registry,
             watch.step,
-            module=shape.module if self.strategy.policy.modules else None,
+            module=node_rules.module if self.strategy.policy.modules else None,
             yield_point=self.settings.yield_point,
         ).evaluate()
         watch.step(result.rounds, len(result.segment))
@@ -268,7 +274,7 @@ class Propagation:
         result.segment.seconds = time.thread_time() - begun
         return result
 
-    def _take(
+    def _install(
         self,
         draft: Draft,
         keys: frozenset[str],
@@ -276,8 +282,8 @@ class Propagation:
         before: Segment | None,
         successor: Successor | None,
         why: str,
-    ) -> Moved:
-        """Make the result of evaluating a node its segment; return what the node gains and loses by that."""
+    ) -> Counted:
+        """Make the result of evaluating a node its segment; return the change of the segment."""
         for key in keys:
             self.next.dropped.pop(key, None)
         self.next.dropped |= result.dropped
@@ -285,37 +291,37 @@ class Propagation:
         self.next.facts += len(new)
         self.strategy.estimate += new.seconds
         if before is None:
-            draft.put(new)
+            draft.add_segment(new)
             self.next.segments[keys] = new
             return SegmentChange(len(new), 0)
         self.next.facts -= len(before)
         self.strategy.estimate -= before.seconds
-        # A node that was too slow to maintain may have lacked a table that is ready the next time.
+        # A node that was too slow to maintain may have lacked a hash set or an index that it has next time.
         tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER, SMALL} else 0
         may_patch = tries and successor is None and why != SMALL
         if may_patch and can_patch(before, new, lambda seconds: self.strategy.may_spend(draft, seconds)):
             patch_segment(draft, before, new)
             self.next.patched[keys] = (new.seconds, tries)
-            return draft.moved(before)
+            return draft.segment_change(before)
         new.tries = tries
-        olds = [before, *(successor.poured if successor else ())]
+        olds = [before, *(successor.merged_in if successor else ())]
         draft.replace(olds, new)
         self.next.segments[keys] = new
         return SegmentDifference(self._old.store, olds, new)
 
 
 def _recomputed(module: str, why: str) -> str:
-    """Return how the report of a node that existed tells that it was evaluated from scratch."""
+    """Return the strategy that the report states for a recomputed node."""
     strategy = f"recomputed as {module}" if module else "recomputed"
     return f"{strategy}, {why}" if why else strategy
 
 
-def _moved(draft: Draft, before: Segment, successor: Successor | None) -> SegmentChange:
-    """Count the facts that a maintained segment gains and loses."""
-    gained, lost = draft.moved(before)
+def _segment_change(draft: Draft, before: Segment, successor: Successor | None) -> SegmentChange:
+    """Count the facts that a maintained segment gained and lost."""
+    gained, lost = draft.segment_change(before)
     if successor is None:
         return SegmentChange(gained, lost)
-    # Facts copied from other nodes are no gain if they stay, and a loss if they do not.
+    # Facts copied from other nodes are no gain if they are kept, and a loss if they are deleted.
     return SegmentChange(gained - successor.copied.gained, lost + successor.copied.lost)
 
 
@@ -325,18 +331,18 @@ class _Watch:
     settings: Settings
     meter: Meter
     nodes: int
-    place: int = 0
+    position: int = 0
     before: int = 0
-    shape: NodeRules = field(init=False)
+    node_rules: NodeRules = field(init=False)
     rounds: int = 0
 
-    def begin(self, place: int, shape: NodeRules) -> None:
-        self.place, self.shape, self.rounds = place, shape, 0
-        self._tell(0, 0)
+    def begin(self, position: int, node_rules: NodeRules) -> None:
+        self.position, self.node_rules, self.rounds = position, node_rules, 0
+        self._report(0, 0)
 
     def finish(self, total: int) -> None:
         """Compare the number of all facts with its limit: nodes may have lost facts that others gained."""
-        self.meter.count(total, 0, self.shape.labels[0], next(iter(self.shape.rules.values())).span)
+        self.meter.count(total, 0, self.node_rules.labels[0], next(iter(self.node_rules.rules.values())).span)
 
     def look(self, rounds: int) -> None:
         self.step(rounds, 0)
@@ -344,13 +350,13 @@ class _Watch:
 
     def step(self, rounds: int, facts: int) -> None:
         self.rounds = max(self.rounds, rounds)
-        span = next(iter(self.shape.rules.values())).span
-        labels = self.shape.labels
+        span = next(iter(self.node_rules.rules.values())).span
+        labels = self.node_rules.labels
         self.meter.look(labels[0], span)
         self.meter.count(self.before + facts, rounds, labels[0], span)
-        self._tell(rounds, facts)
+        self._report(rounds, facts)
 
-    def _tell(self, rounds: int, facts: int) -> None:
+    def _report(self, rounds: int, facts: int) -> None:
         if self.settings.progress:
-            labels = self.shape.labels
-            self.settings.progress(Progress(self.place, self.nodes, labels, rounds, self.before + facts))
+            labels = self.node_rules.labels
+            self.settings.progress(Progress(self.position, self.nodes, labels, rounds, self.before + facts))

@@ -1,7 +1,7 @@
-"""What a node's rules are like, whatever the facts: found out once, used in every change.
+"""The properties of a node's rules that no fact changes, computed once and used in every change.
 
-A spot is a place of a body that reads facts. Each has questions of its own: what follows where the facts at
-this very spot are given.
+An occurrence is a position of a body that reads facts. It has delta queries of its own, with the delta rows
+at this position.
 """
 
 from __future__ import annotations
@@ -25,209 +25,219 @@ if TYPE_CHECKING:
 
 
 class Occurrence(NamedTuple):
-    """A place of a rule's body, or of the body of its aggregate, that reads facts."""
+    """A position of a rule's body, or of the body of its aggregate, that reads facts."""
 
     key: str
-    place: int
+    position: int
     inner: bool
     negated: bool
 
 
 class NodeRules:
-    """The rules of a node, and the questions that changes ask of them."""
+    """The rules of a node, and the delta queries that changes evaluate on them."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
-        """Look at the rules."""
+        """Analyse the rules."""
         heads = [rule.head for rule in rules.values()]
         self.rules = rules
         self.keys = frozenset(rules)
         self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
-        # A node that derives `rdf:type` with a variable class keeps all of it in one table.
+        # A node that derives `rdf:type` with a variable class keeps the members of all classes in one table.
         self.typed = in_pairs(heads)
-        self.own_places = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
-        self.recursive = any(self.own_places.values())
-        # A row that holds an instance: its head, and what it needs of the node itself.
+        self.own_positions = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
+        self.recursive = any(self.own_positions.values())
+        # The row of an instance has the arguments of its head and of the node's own atoms in its body.
         self.widest_instance = max(len(self.instance_args(key)) for key in rules)
         self.aggregates = {key: rule.aggregate for key, rule in rules.items() if rule.aggregate}
         self.widest_binding = max((len(bindings_of(a)) for a in self.aggregates.values()), default=0)
         self.module = recognise(tuple(rules.values()))
-        self.one_instance_each = _is_alone(rules)
-        """Whether no fact has two instances: it goes with the one that it has."""
+        self.one_instance_each = _have_one_instance_each(rules)
+        """Whether no fact has two instances: it is deleted with its only instance."""
         self.heads = {key: Relation(rule.head.relation, len(rule.head.args)) for key, rule in rules.items()}
-        self._questions: dict[tuple[object, ...], DeltaQuery] = {}
+        self._delta_queries: dict[tuple[object, ...], DeltaQuery] = {}
         self._columns: dict[tuple[object, ...], tuple[int, ...] | None] = {}
-        self._spots: dict[Relation, tuple[Occurrence, ...]] = {}
+        self._occurrences: dict[Relation, tuple[Occurrence, ...]] = {}
         self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
         self._any_class = any(map(is_any_class, self.atoms))
         self._read: tuple[Relation, ...] | None = None
 
     def own_atoms(self, key: str) -> list[Atom]:
-        """Return the atoms of a rule that the node itself derives."""
-        return list(self.own_places[key].values())
+        """Return the atoms of a rule's body that the node itself derives."""
+        return list(self.own_positions[key].values())
 
     def instance_args(self, key: str) -> tuple[Argument, ...]:
-        """Return the arguments of a rule's head, and of what an instance needs of the node itself."""
+        """Return the arguments of a rule's head and of the atoms of its body that the node itself derives."""
         needs = (arg for atom in self.own_atoms(key) for arg in atom.args)
         return (*self.rules[key].head.args, *needs)
 
     def relations(self, store: Database, atom: Atom) -> tuple[Relation, ...] | None:
-        """Return the relations whose rows may match an atom; None if they are all classes there may be."""
+        """Return the relations whose rows may match an atom; None if these are all classes."""
         if atom not in self._relations:
             self._relations[atom] = None if is_any_class(atom) else tuple(store.relations(atom))
         return self._relations[atom]
 
-    def read_of(self, store: Database, touched: ChangedRows) -> list[Relation]:
-        """Return the relations that the node reads, of those of which something was noted."""
+    def read_of(self, store: Database, changed: ChangedRows) -> list[Relation]:
+        """Return the relations with changed rows that the node reads."""
         if self._any_class:
-            return [one for one in touched.relations() if self.spots(store, one)]
+            return [relation for relation in changed.relations() if self.occurrences(store, relation)]
         if self._read is None:
-            self._read = tuple(dict.fromkeys(one for atom in self.atoms for one in store.relations(atom)))
-        return [one for one in self._read if one in touched]
+            self._read = tuple(dict.fromkeys(r for atom in self.atoms for r in store.relations(atom)))
+        return [relation for relation in self._read if relation in changed]
 
-    def spots(self, store: Database, relation: Relation) -> tuple[Occurrence, ...]:
-        """Return the spots that read a relation."""
-        found = self._spots.get(relation)
-        if found is None:
-            found = tuple(
-                spot
-                for spot, atom in self._all_spots()
+    def occurrences(self, store: Database, relation: Relation) -> tuple[Occurrence, ...]:
+        """Return the occurrences that read a relation."""
+        occurrences = self._occurrences.get(relation)
+        if occurrences is None:
+            occurrences = tuple(
+                occurrence
+                for occurrence, atom in self._all_occurrences()
                 if relation in store.relations(atom) or _is_of(relation, atom)
             )
-            self._spots[relation] = found
-        return found
+            self._occurrences[relation] = occurrences
+        return occurrences
 
-    def _all_spots(self) -> Iterator[tuple[Occurrence, Atom]]:
+    def _all_occurrences(self) -> Iterator[tuple[Occurrence, Atom]]:
         for key, rule in self.rules.items():
-            for one in readings(rule):
-                yield Occurrence(key, one.position, one.inner, one.negated), one.atom
+            for reading in readings(rule):
+                yield Occurrence(key, reading.position, reading.inner, reading.negated), reading.atom
 
-    # Questions.
+    # Delta queries.
 
     @property
     def is_planned(self) -> bool:
-        """Whether something was asked already."""
-        return bool(self._questions)
+        """Whether a delta query was made."""
+        return bool(self._delta_queries)
 
-    def question(self, name: tuple[object, ...], make: Callable[[], DeltaQuery]) -> DeltaQuery:
-        """Return a question by its name; make it if nobody asked it yet."""
-        found = self._questions.get(name)
-        if found is None:
-            found = self._questions[name] = make()
-        return found
+    def delta_query(self, name: tuple[object, ...], make: Callable[[], DeltaQuery]) -> DeltaQuery:
+        """Return a delta query by its name; make it if it is missing."""
+        query = self._delta_queries.get(name)
+        if query is None:
+            query = self._delta_queries[name] = make()
+        return query
 
-    def heads_at(self, key: str, place: int) -> DeltaQuery:
-        """Ask for the heads of instances that have given rows at a place: facts, projections or groups."""
+    def heads_at(self, key: str, position: int) -> DeltaQuery:
+        """Return the query for the heads of instances with the delta rows at a position of the body.
+
+        The delta rows are facts, values of a negated atom's outer variables, or rows of an aggregate.
+        """
         rule = self.rules[key]
-        return self.question(
-            ("heads", key, place), lambda: self._of_rule(key, rule.head.args, _with(rule.body, place), place)
+        return self.delta_query(
+            ("heads", key, position),
+            lambda: self._of_rule(key, rule.head.args, _with_delta(rule.body, position), position),
         )
 
     def head_columns(self, key: str) -> tuple[int, ...] | None:
-        """Return the columns of an aggregate's rows that are the heads, if no search is needed for them."""
+        """Return the columns of an aggregate's rows that are the heads, if the heads need no join."""
         if key not in self.aggregates or len(self.rules[key].body) > 1 or self.heads[key] == TYPED:
             return None
         name = (key,)
         if name not in self._columns:
             head, columns = self.rules[key].head.args, columns_of(self.aggregates[key])
-            self._columns[name] = _places(head, columns) if len(head) == len(columns) else None
+            self._columns[name] = _positions_of(head, columns) if len(head) == len(columns) else None
         return self._columns[name]
 
-    def keys_of(self, spot: Occurrence) -> tuple[int, ...] | None:
-        """Return the columns of a negated atom's facts that hold its outer variables, if all match it."""
-        if spot not in self._columns:
-            atom, keys = self._negated(spot)
-            self._columns[spot] = _places(keys, atom.args)
-        return self._columns[spot]
+    def keys_of(self, occurrence: Occurrence) -> tuple[int, ...] | None:
+        """Return the columns of a negated atom's outer variables, if every row of its relation matches it."""
+        if occurrence not in self._columns:
+            atom, keys = self._negated(occurrence)
+            self._columns[occurrence] = _positions_of(keys, atom.args)
+        return self._columns[occurrence]
 
-    def groups_at(self, key: str, place: int) -> DeltaQuery:
-        """Ask for the groups of an aggregate's bindings that have given rows at a place."""
-        one = self.aggregates[key]
-        return self.question(
-            ("groups", key, place), lambda: DeltaQuery(one.groups, _with(one.body, place), place)
+    def groups_at(self, key: str, position: int) -> DeltaQuery:
+        """Return the query for the groups of an aggregate's bindings with the delta rows at a position."""
+        aggregate = self.aggregates[key]
+        return self.delta_query(
+            ("groups", key, position),
+            lambda: DeltaQuery(aggregate.groups, _with_delta(aggregate.body, position), position),
         )
 
     def rows_of_groups(self, key: str) -> DeltaQuery:
-        """Ask for the rows of an aggregate that given groups have."""
-        one = self.aggregates[key]
-        return self.question(
+        """Return the query for the rows of an aggregate whose groups are the delta rows."""
+        aggregate = self.aggregates[key]
+        return self.delta_query(
             ("rows", key),
-            lambda: DeltaQuery(columns_of(one), (Atom(DELTA, one.groups), one), 0, (key, one)),
+            lambda: DeltaQuery(
+                columns_of(aggregate), (Atom(DELTA, aggregate.groups), aggregate), 0, (key, aggregate)
+            ),
         )
 
     def bindings_of_groups(self, key: str) -> DeltaQuery:
-        """Ask for the bindings that an aggregate folds for given groups."""
-        one = self.aggregates[key]
-        return self.question(
-            ("bindings", key), lambda: DeltaQuery(bindings_of(one), (Atom(DELTA, one.groups), *one.body), 0)
+        """Return the query for the bindings that an aggregate folds in the groups of the delta rows."""
+        aggregate = self.aggregates[key]
+        return self.delta_query(
+            ("bindings", key),
+            lambda: DeltaQuery(bindings_of(aggregate), (Atom(DELTA, aggregate.groups), *aggregate.body), 0),
         )
 
     def all_bindings(self, key: str) -> DeltaQuery:
-        """Ask for all bindings that an aggregate folds."""
-        one = self.aggregates[key]
-        return self.question(("all bindings", key), lambda: DeltaQuery(bindings_of(one), one.body, None))
+        """Return the query for all bindings that an aggregate folds."""
+        aggregate = self.aggregates[key]
+        return self.delta_query(
+            ("all bindings", key), lambda: DeltaQuery(bindings_of(aggregate), aggregate.body, None)
+        )
 
     def supported(self, key: str) -> DeltaQuery:
-        """Ask which of some given heads a rule derives."""
+        """Return the query for the heads among the delta rows that a rule derives."""
         head, body = self.rules[key].head.args, self.rules[key].body
-        return self.question(
+        return self.delta_query(
             ("supported", key), lambda: self._of_rule(key, head, (Atom(DELTA, head), *body), 0)
         )
 
     def instances(self, key: str) -> DeltaQuery:
-        """Ask for the instances of some given heads."""
+        """Return the query for the instances of a rule whose heads are the delta rows."""
         head, body = self.rules[key].head.args, self.rules[key].body
-        return self.question(
+        return self.delta_query(
             ("instances", key),
             lambda: self._of_rule(key, self.instance_args(key), (Atom(DELTA, head), *body), 0),
         )
 
     def all_heads(self, key: str) -> DeltaQuery:
-        """Ask for all that a rule derives."""
+        """Return the query for all heads that a rule derives."""
         rule = self.rules[key]
-        return self.question(("all", key), lambda: self._of_rule(key, rule.head.args, rule.body, None))
+        return self.delta_query(("all", key), lambda: self._of_rule(key, rule.head.args, rule.body, None))
 
-    def projected(self, spot: Occurrence) -> DeltaQuery:
-        """Ask for the values that a negated atom's outer variables have in given facts."""
+    def projected(self, occurrence: Occurrence) -> DeltaQuery:
+        """Return the query for the values of a negated atom's outer variables in the delta rows."""
 
         def make() -> DeltaQuery:
-            atom, keys = self._negated(spot)
+            atom, keys = self._negated(occurrence)
             return DeltaQuery(keys, (Atom(DELTA, atom.args),), 0)
 
-        return self.question(("projected", *spot), make)
+        return self.delta_query(("projected", *occurrence), make)
 
-    def matched(self, spot: Occurrence) -> DeltaQuery:
-        """Ask which given values of a negated atom's outer variables have a match."""
+    def matched(self, occurrence: Occurrence) -> DeltaQuery:
+        """Return the query for the delta rows, values of a negated atom's outer variables, with a match."""
 
         def make() -> DeltaQuery:
-            atom, keys = self._negated(spot)
+            atom, keys = self._negated(occurrence)
             return DeltaQuery(keys, (Atom(DELTA, keys), atom), 0)
 
-        return self.question(("matched", *spot), make)
+        return self.delta_query(("matched", *occurrence), make)
 
-    def _negated(self, spot: Occurrence) -> tuple[Atom, tuple[Variable, ...]]:
-        body = self.aggregates[spot.key].body if spot.inner else self.rules[spot.key].body
-        conjunct = body[spot.place]
+    def _negated(self, occurrence: Occurrence) -> tuple[Atom, tuple[Variable, ...]]:
+        body = self.aggregates[occurrence.key].body if occurrence.inner else self.rules[occurrence.key].body
+        conjunct = body[occurrence.position]
         if not isinstance(conjunct, Negation):
             raise TypeError(conjunct)
         return conjunct.atom, _outer(conjunct.atom, body)
 
     def _of_rule(
-        self, key: str, head: tuple[Argument, ...], body: tuple[Conjunct, ...], place: int | None
+        self, key: str, head: tuple[Argument, ...], body: tuple[Conjunct, ...], position: int | None
     ) -> DeltaQuery:
         aggregate = self.aggregates.get(key)
         return DeltaQuery(
-            head, body, place, (key, aggregate) if aggregate is not None and aggregate in body else None
+            head, body, position, (key, aggregate) if aggregate is not None and aggregate in body else None
         )
 
 
 def columns_of(aggregate: Aggregate) -> tuple[Variable, ...]:
-    """Return what a row of an aggregate holds: its groups and its results."""
+    """Return the columns of an aggregate's rows: groups and results."""
     return (*aggregate.groups, *(fold.target for fold in aggregate.folds))
 
 
 def bindings_of(aggregate: Aggregate) -> tuple[Argument, ...]:
-    """Return what a binding holds: groups, what is folded, and whatever else tells it from others."""
+    """Return the columns of an aggregate's bindings: groups, folded arguments, and all other variables."""
     first = (*aggregate.groups, *(fold.argument for fold in aggregate.folds))
     return (*first, *sorted(analyse(aggregate.body).bound.difference(first), key=lambda v: v.name))
 
@@ -238,29 +248,29 @@ def _outer(atom: Atom, body: tuple[Conjunct, ...]) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(a for a in atom.args if isinstance(a, Variable) and a in bound))
 
 
-def _with(body: tuple[Conjunct, ...], place: int) -> tuple[Conjunct, ...]:
-    """Return a body whose place gets its rows from outside."""
-    match body[place]:
+def _with_delta(body: tuple[Conjunct, ...], position: int) -> tuple[Conjunct, ...]:
+    """Return a body with the delta rows at a position."""
+    match body[position]:
         case Atom(args=args):
-            given: tuple[Argument, ...] = args
+            columns: tuple[Argument, ...] = args
         case Negation(atom=atom):
-            given = _outer(atom, body)
+            columns = _outer(atom, body)
         case Aggregate() as aggregate:
-            given = columns_of(aggregate)
+            columns = columns_of(aggregate)
         case conjunct:
             raise TypeError(conjunct)
-    return (*body[:place], Atom(DELTA, given), *body[place + 1 :])
+    return (*body[:position], Atom(DELTA, columns), *body[position + 1 :])
 
 
-def _places(wanted: Sequence[Argument], given: Sequence[Argument]) -> tuple[int, ...] | None:
-    """Return where some arguments stand among others, if these are different variables and hold them all."""
-    if len(set(given)) < len(given) or not all(isinstance(arg, Variable) for arg in given):
+def _positions_of(wanted: Sequence[Argument], columns: Sequence[Argument]) -> tuple[int, ...] | None:
+    """Return the positions of arguments among columns; None unless these are distinct variables with all."""
+    if len(set(columns)) < len(columns) or not all(isinstance(arg, Variable) for arg in columns):
         return None
-    return tuple(map(given.index, wanted)) if set(wanted) <= set(given) else None
+    return tuple(map(columns.index, wanted)) if set(wanted) <= set(columns) else None
 
 
-def _is_alone(rules: Mapping[str, Rule]) -> bool:
-    """Whether there is one rule, and its head tells all that its body binds."""
+def _have_one_instance_each(rules: Mapping[str, Rule]) -> bool:
+    """Whether there is one rule, and its head has all variables that its body binds."""
     if len(rules) > 1:
         return False
     (rule,) = rules.values()

@@ -1,4 +1,4 @@
-"""The transition of one change: the old version, the rules of the next one, and the result."""
+"""The transition of one change: the old version, the rules of the next version, and the result."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class RuleChange:
 
 @dataclass(slots=True)
 class NextVersion:
-    """The result of a change as far as it is not in the overlays of its draft."""
+    """The parts of a change's result that are not in the overlays of its draft."""
 
     facts: int
     """The number of facts of all segments."""
     dropped: dict[str, Dropped]
     readers: dict[Relation, tuple[int, ...]]
-    """The nodes of the graph that read a relation, as far as that was needed."""
+    """The nodes of the graph that read a relation; filled on demand."""
     explicit: dict[Relation, Table] = field(default_factory=dict)
-    """Tables of relations that had no explicit facts."""
+    """The explicit tables of relations that had none."""
     segments: dict[Keys, Segment] = field(default_factory=dict)
     """The segments of new nodes, and of nodes that were recomputed."""
     patched: dict[Keys, tuple[float, int]] = field(default_factory=dict)
-    """Nodes that were recomputed and whose old segments were patched: seconds, and how often in a row."""
+    """Nodes that were recomputed and whose old segments were patched: seconds, and tries in a row."""
     removed: list[Keys] = field(default_factory=list)
-    """The nodes of the old version that the next one does not have."""
+    """The nodes of the old version that the next version does not have."""
     node_rules: dict[Keys, NodeRules] = field(default_factory=dict)
     """The rules of nodes that were not profiled yet."""
     runs: list[NodeRun] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The next version beside the old one, and what differs between them.
+"""The next version beside the old one, and the differences between them.
 
 ownership     which owners hold a row, before and after
 difference    tables before and after a change, compared on demand

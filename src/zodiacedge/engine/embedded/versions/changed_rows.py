@@ -1,7 +1,7 @@
-"""The rows that an owner gained or lost in a change that is under way, by relation.
+"""The rows that were inserted into or deleted from a segment in a change under way, by relation.
 
-Other owners do not matter here: a row that two owners hold and one loses is noted all the same. Rows of a
-class are kept by class, whichever table holds them.
+Other owners do not matter: a row that two owners hold is recorded when one of them loses it. Rows of a class
+are kept by class, whichever table holds them.
 """
 
 from __future__ import annotations
@@ -21,69 +21,69 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ChangedRows:
-    """The rows noted so far; those of whole tables and differences are listed on demand."""
+    """The changed rows so far; rows of whole tables and of differences are listed on demand."""
 
-    news: list[Relation] = field(default_factory=list)
-    """The relations of the rows noted, in order, until the reader clears the list."""
+    unread: list[Relation] = field(default_factory=list)
+    """The relations of the recorded rows, in order, until the reader clears the list."""
     _pieces: dict[Relation, list[Ids]] = field(default_factory=dict)
-    """Rows; those of one piece are distinct, those of two need not be."""
+    """Arrays of rows; rows are distinct within an array, not across arrays."""
     _whole: dict[Relation, list[Table]] = field(default_factory=dict)
     _differences: dict[Relation, list[TableDifference]] = field(default_factory=dict)
 
-    def note(self, relation: Relation, rows: Ids) -> None:
-        """Note rows; they are copied."""
+    def record(self, relation: Relation, rows: Ids) -> None:
+        """Record copies of changed rows."""
         if not len(rows):
             return
         if relation != TYPED:
-            self._note_class(relation, rows.copy())
+            self._record_rows(relation, rows.copy())
             return
         for member, own in by_class(relation, rows):
-            self._note_class(member, own)
+            self._record_rows(member, own)
 
-    def _note_class(self, relation: Relation, rows: Ids) -> None:
+    def _record_rows(self, relation: Relation, rows: Ids) -> None:
         pieces = self._pieces.get(relation)
         if pieces is None:
             self._pieces[relation] = [rows]
         else:
             pieces.append(rows)
-        self.news.append(relation)
+        self.unread.append(relation)
 
-    def note_whole(self, relation: Relation, table: Table) -> None:
-        """Note all rows of a table."""
+    def record_table(self, relation: Relation, table: Table) -> None:
+        """Record all rows of a table as changed."""
         if not len(table):
             return
         if relation == TYPED:
-            self.note(relation, table.rows)
+            self.record(relation, table.rows)
         else:
             self._whole.setdefault(relation, []).append(table)
-            self.news.append(relation)
+            self.unread.append(relation)
 
-    def note_difference(self, relation: Relation, difference: TableDifference) -> None:
-        """Note the rows in which tables and those that replace them differ."""
+    def record_difference(self, relation: Relation, difference: TableDifference) -> None:
+        """Record the rows in which tables and their replacements differ."""
         if relation == TYPED:
             for pieces in difference.changed_rows():
                 for rows in pieces:
-                    self.note(relation, rows)
+                    self.record(relation, rows)
         else:
             self._differences.setdefault(relation, []).append(difference)
-            self.news.append(relation)
+            self.unread.append(relation)
 
     def relations(self) -> Iterable[Relation]:
-        """Return the relations of all rows noted."""
+        """Return the relations of all changed rows."""
         if not self._whole and not self._differences:
             return self._pieces
         return {**self._pieces, **self._whole, **self._differences}
 
     def __contains__(self, relation: Relation) -> bool:
-        """Whether rows of a relation were noted."""
+        """Whether a relation has changed rows."""
         return relation in self._pieces or not self.is_listed(relation)
 
     def is_listed(self, relation: Relation) -> bool:
-        """Whether rows of a relation were noted as rows only, not as tables or differences."""
+        """Whether the changed rows of a relation were recorded as rows only, not as tables or differences."""
         return relation not in self._whole and relation not in self._differences
 
     def rows(self, relation: Relation) -> Ids:
-        """Return the rows of a relation that were noted, each once."""
+        """Return the changed rows of a relation, each once."""
         pieces = self._pieces.get(relation, [])
         if not self.is_listed(relation):
             pieces += [table.rows for table in self._whole.pop(relation, ())]
@@ -96,7 +96,7 @@ class ChangedRows:
         return pieces[0]
 
     def count(self, relation: Relation) -> int:
-        """Estimate how many rows of a relation were noted, without listing them."""
+        """Estimate the number of changed rows of a relation, without listing them."""
         rows = sum(map(len, self._pieces.get(relation, ())))
         rows += sum(map(len, self._whole.get(relation, ())))
         return rows + sum(difference.estimate for difference in self._differences.get(relation, ()))

@@ -1,8 +1,8 @@
-"""How long a change has worked, and when to give up a node: by the time of the thread, not of the wall.
+"""The processing time of a change, and the deadline of a node: in thread time, not in wall time.
 
-The thread's own time is what a busy machine does not stretch, but some systems take microseconds to tell it.
-It is never more than the wall's, which costs next to nothing. So the wall's is asked first, and the thread's
-only when that is up.
+Other processes do not stretch thread time, but some systems need microseconds to read it. Wall time is cheap
+to read and never less than thread time, so the clock reads wall time first, and thread time only when the
+deadline has passed by wall time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 
 class Clock:
-    """The time of one change; the deadline is that of the node at hand."""
+    """The time of one change, and the deadline of the current node."""
 
     __slots__ = ("_started", "_thread_started", "deadline")
 
@@ -21,14 +21,14 @@ class Clock:
         self._started = time.perf_counter()
         self._thread_started = time.thread_time()
         self.deadline = math.inf
-        """Seconds since the start that the thread may have worked; what came before may count for more."""
+        """Thread time since the start at which the current node is given up."""
 
     def at_most(self) -> float:
-        """Return how many seconds the change has worked at most."""
+        """Return the wall time since the start, in seconds: an upper bound of the thread time."""
         return time.perf_counter() - self._started
 
     def worked(self) -> float:
-        """Return how many seconds the change has worked."""
+        """Return the thread time since the start, in seconds."""
         return time.thread_time() - self._thread_started
 
     @property
@@ -37,12 +37,12 @@ class Clock:
         return self.deadline < math.inf
 
     def left(self) -> float:
-        """Return how many seconds are left to the deadline, at least."""
+        """Return a lower bound of the seconds left to the deadline."""
         if not self.is_set:
             return math.inf
         left = self.deadline - self.at_most()
         return left if left > 0 else self.deadline - self.worked()
 
     def is_up(self) -> bool:
-        """Whether the deadline is past."""
+        """Whether the deadline has passed."""
         return self.is_set and self.left() < 0

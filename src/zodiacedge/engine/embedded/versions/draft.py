@@ -1,7 +1,7 @@
-"""The next version while it is written: what each table of the old version gains and loses.
+"""The next version while it is written: overlays of the old version's tables, and new segments.
 
-Nothing of the old version changes before `commit`, so its readers see it whole meanwhile, and a change that
-fails is forgotten by dropping its draft. Reading both versions is the subject of `read_view`.
+The old version does not change before `commit`, so its readers see it whole meanwhile, and a change that
+fails is undone by dropping its draft. Reading both versions is left to `read_view`.
 """
 
 from __future__ import annotations
@@ -30,52 +30,52 @@ if TYPE_CHECKING:
 
 
 Delta = dict[Relation, "Ids"]
-# Rows that came, and rows that went.
+# The inserted and the deleted rows.
 Net = tuple[dict[Relation, list["Ids"]], dict[Relation, list["Ids"]]]
 
 
 class TableReader(Protocol):
-    """A reader of tables that lives longer than a change."""
+    """An object that reads tables and outlives a change."""
 
     def retain(self, draft: Draft, *, old: bool) -> None:
-        """Keep only what reads tables of the old version, which stays, or of the next, which is in force."""
+        """Keep the parts that read tables of the version in force: the old version, or the next."""
 
 
 class GaveUpError(Exception):
-    """Evaluating a node anew is quicker than to go on maintaining it."""
+    """Maintaining a node takes longer than recomputing it."""
 
 
 @dataclass(slots=True)
 class Draft(ReadView):
-    """The next version of a database, written beside the old one."""
+    """The next version of a database, written beside the old version."""
 
     registry: Registry
     look: Callable[[int], None]
-    """Called now and then while something runs."""
+    """Called with the round at intervals, for limits, progress and waiting threads."""
     count: Callable[[int, int], None]
-    """Called with the rounds of a node, and by how many facts it grew so far."""
+    """Called with the rounds of a node and the number of its facts so far."""
     clock: Clock = field(default_factory=Clock)
-    """Tells when to give up maintaining the node at hand."""
+    """The deadline for maintaining the current node."""
     errors: bool = False
-    """Whether an evaluation error was met on the next version."""
+    """Whether an evaluation error occurred on the next version."""
     derivations: int = 0
-    """How many heads questions gave since somebody counted last."""
-    touched: ChangedRows = field(default_factory=ChangedRows)
-    """What segments gained and lost so far."""
+    """The number of heads that delta queries derived since the caller last reset it."""
+    changed: ChangedRows = field(default_factory=ChangedRows)
+    """The rows inserted into and deleted from segments so far."""
     _readers: set[TableReader] = field(init=False, default_factory=set)
 
     def watch(self, rounds: int) -> None:
-        """Let others work, look at the limits, and give up a node that takes too long to maintain."""
+        """Yield to other threads, check the limits, and give up a node past its deadline."""
         self.look(rounds)
         self.check_time()
 
     def check_time(self) -> None:
-        """Give up a node that takes too long to maintain."""
+        """Give up the current node if its deadline has passed."""
         if self.clock.is_up():
             raise GaveUpError
 
     def add_reader(self, reader: TableReader, relations: Iterable[Relation]) -> None:
-        """Let a reader of relations know when the change ends, if it exchanges tables of them."""
+        """Notify a reader of relations when the change ends, if the change replaces tables of them."""
         if self._owners and any(relation in self._owners for relation in relations):
             self._readers.add(reader)
 
@@ -85,138 +85,138 @@ class Draft(ReadView):
         self._forget_entries(relation)
 
     def _gains(self, segment: Segment) -> Gains:
-        found = self._in_use.get(id(segment))
-        if found is None:
-            found = self._in_use[id(segment)] = Gains(segment, {}, {})
-        return found
+        gains = self._in_use.get(id(segment))
+        if gains is None:
+            gains = self._in_use[id(segment)] = Gains(segment, {}, {})
+        return gains
 
     def overlay(self, segment: Segment, relation: Relation) -> Overlay:
-        """Return what a table of a segment gains and loses."""
+        """Return the overlay of a segment's table; create it if it is missing."""
         gains = self._gains(segment)
-        found = gains.tables.get(relation)
-        if found is not None:
-            return found
+        overlay = gains.tables.get(relation)
+        if overlay is not None:
+            return overlay
         base = segment.tables.get(relation)
-        found = gains.tables[relation] = _clean_overlay(segment, relation, base, relation.arity)
-        self._altered.setdefault(relation, []).append(found)
+        overlay = gains.tables[relation] = _clean_overlay(segment, relation, base, relation.arity)
+        self._altered.setdefault(relation, []).append(overlay)
         if base is None:
             self._set_owners(relation, [*self.owners(relation), segment])
         self._forget_entries(relation)
-        return found
+        return overlay
 
-    def aggregate_rows(self, segment: Segment, key: str) -> Overlay:
-        """Return what an aggregate's rows gain and lose."""
+    def aggregate_overlay(self, segment: Segment, key: str) -> Overlay:
+        """Return the overlay of an aggregate's rows; create it if it is missing."""
         gains = self._gains(segment)
-        found = gains.aggregate_rows.get(key)
-        if found is None:
+        overlay = gains.aggregate_rows.get(key)
+        if overlay is None:
             base = segment.aggregate_rows[key]
-            found = gains.aggregate_rows[key] = _clean_overlay(segment, key, base, base.arity)
-        return found
+            overlay = gains.aggregate_rows[key] = _clean_overlay(segment, key, base, base.arity)
+        return overlay
 
-    def forget(self, segment: Segment) -> None:
-        """Take back what a segment gains and loses."""
+    def revert(self, segment: Segment) -> None:
+        """Drop the overlays of a segment."""
         gains = self._in_use.pop(id(segment), None)
         if gains is None:
             return
         for name, _ in gains.overlays():
             segment.overlays.pop(name, None)
         for relation, overlay in gains.tables.items():
-            self._altered[relation] = [one for one in self._altered[relation] if one is not overlay]
+            self._altered[relation] = [other for other in self._altered[relation] if other is not overlay]
             if overlay.base is None:
-                others = [one for one in self._owners[relation] if one is not segment]
+                others = [owner for owner in self._owners[relation] if owner is not segment]
                 self._set_owners(relation, others)
             self._forget_entries(relation)
 
-    def leave(self, segment: Segment) -> None:
-        """Let a segment go; its tables are tables of the old version only, unless an heir has them."""
+    def remove_segment(self, segment: Segment) -> None:
+        """Remove a segment from the next version, but not its tables that a successor has."""
         for relation, table in segment.tables.items():
-            others = [one for one in self.owners(relation) if one is not segment]
+            others = [owner for owner in self.owners(relation) if owner is not segment]
             self._set_owners(relation, others)
-            if not any(one.tables.get(relation) is table for one in others):
-                self._left.setdefault(relation, []).append(table)
+            if not any(owner.tables.get(relation) is table for owner in others):
+                self._removed.setdefault(relation, []).append(table)
 
-    def inherit(self, heir: Segment) -> None:
-        """Take a segment in whose facts others held before."""
-        for relation in heir.tables:
-            self._set_owners(relation, [*self.owners(relation), heir])
+    def add_successor(self, successor: Segment) -> None:
+        """Add a segment with the tables of removed segments."""
+        for relation in successor.tables:
+            self._set_owners(relation, [*self.owners(relation), successor])
 
-    def abandon(self, relation: Relation, table: Table) -> None:
-        """Note that nobody holds a table any more that somebody held, so that readers look at its rows."""
-        self.touched.note_whole(relation, table)
+    def record_unowned(self, relation: Relation, table: Table) -> None:
+        """Record the rows of a table that has lost its owner, so that the nodes that read it are visited."""
+        self.changed.record_table(relation, table)
 
-    def put(self, segment: Segment) -> None:
-        """Take a new segment in."""
-        self._add(segment)
+    def add_segment(self, segment: Segment) -> None:
+        """Add a new segment; record its rows as changed."""
+        self._add_new(segment)
         for relation, table in segment.tables.items():
-            self.touched.note_whole(relation, table)
+            self.changed.record_table(relation, table)
 
     def replace(self, olds: Sequence[Segment], new: Segment) -> None:
-        """Take a new segment for old ones, the first of which holds its facts in the next version so far."""
-        self.forget(olds[0])
-        self.leave(olds[0])
-        self._add(new)
-        for relation in dict.fromkeys(r for one in (*olds, new) for r in one.tables):
-            before = [one.tables[relation] for one in olds if one.tables.get(relation)]
+        """Replace old segments, of which only the first is in the next version so far, by a new segment."""
+        self.revert(olds[0])
+        self.remove_segment(olds[0])
+        self._add_new(new)
+        for relation in dict.fromkeys(r for segment in (*olds, new) for r in segment.tables):
+            before = [old.tables[relation] for old in olds if old.tables.get(relation)]
             after = new.tables.get(relation)
             if not before or not after:
                 for table in before or ([after] if after else []):
-                    self.touched.note_whole(relation, table)
+                    self.changed.record_table(relation, table)
             else:
-                self.touched.note_difference(relation, TableDifference.of_tables(before, after))
+                self.changed.record_difference(relation, TableDifference.of_tables(before, after))
 
-    def _add(self, segment: Segment) -> None:
+    def _add_new(self, segment: Segment) -> None:
         self._fresh[id(segment)] = segment
         for relation in segment.tables:
             self._set_owners(relation, [*self.owners(relation), segment])
 
     def settle(self, segment: Segment) -> int:
-        """Note what a segment gained and lost as touched; return by how many facts it grows or shrinks."""
+        """Record the rows of a segment's overlays as changed; return by how many facts the segment grows."""
         grown = 0
         for relation, overlay in self.gains(segment)[0].items():
             grown += overlay.grown
             plus, minus = overlay.plus.rows, overlay.minus.rows
             # No row is in both.
             both = len(plus) and len(minus)
-            self.touched.note(
+            self.changed.record(
                 relation, np.concatenate((plus, minus)) if both else plus if len(plus) else minus
             )
         return grown
 
     def net(self) -> tuple[Net, dict[Relation, TableDifference]]:
-        """Return copies of the rows that came and went, and what to look at for relations not looked at yet.
+        """Return copies of the inserted and deleted rows, and the deferred differences of other relations.
 
-        These are relations of which whole tables came and went.
+        A relation is deferred if whole tables of it were added, removed or replaced.
         """
-        came: dict[Relation, list[Ids]] = {}
-        went: dict[Relation, list[Ids]] = {}
-        later: dict[Relation, TableDifference] = {}
-        for relation in list(self.touched.relations()):
-            if self._may_wait(relation):
-                overlays = [one for one in self._altered.get(relation, ()) if one.base is not None]
-                later[relation] = TableDifference(self.old(relation), self.new(relation), overlays)
+        inserted: dict[Relation, list[Ids]] = {}
+        deleted: dict[Relation, list[Ids]] = {}
+        deferred: dict[Relation, TableDifference] = {}
+        for relation in list(self.changed.relations()):
+            if self._is_deferred(relation):
+                overlays = [o for o in self._altered.get(relation, ()) if o.base is not None]
+                deferred[relation] = TableDifference(self.old(relation), self.new(relation), overlays)
                 continue
-            rows = self.touched.rows(relation)
-            gone, come = split_changes(rows, self.flags(relation, rows))
-            for delta, some in ((came, come), (went, gone)):
-                if len(some):
-                    delta[relation] = [some.copy()]
-        return (came, went), later
+            rows = self.changed.rows(relation)
+            lost, gained = split_changes(rows, self.flags(relation, rows))
+            for delta, side in ((inserted, gained), (deleted, lost)):
+                if len(side):
+                    delta[relation] = [side.copy()]
+        return (inserted, deleted), deferred
 
-    def _may_wait(self, relation: Relation) -> bool:
-        if self.touched.is_listed(relation):
+    def _is_deferred(self, relation: Relation) -> bool:
+        if self.changed.is_listed(relation):
             return False
-        # Members of classes may stand in tables of all classes too.
+        # Members of a class may also be in tables of all classes.
         return not relation.is_class or not (self.old(TYPED) or self.new(TYPED))
 
     def commit(self) -> None:
-        """Bring the tables that stay to the next version. Nobody may read them meanwhile."""
+        """Apply the overlays to their tables, which no thread may read meanwhile."""
         self.store.notify_readers(self._tables_to_change())
         pending: list[tuple[Overlay, Table]] = []
         for gains in self._in_use.values():
             segment = gains.segment
             for name, overlay in gains.overlays():
                 table = segment.table(name) if isinstance(name, Relation) else segment.aggregate_rows[name]
-                # All memory is there before the first row moves: nothing may fail half-way.
+                # All memory is allocated before the first row is written: a commit must not fail half-way.
                 table.make_ready(len(overlay.plus), deleting=bool(len(overlay.minus)))
                 pending.append((overlay, table))
         if self.store.tracked:
@@ -226,7 +226,7 @@ class Draft(ReadView):
         for gains in self._in_use.values():
             if any(overlay.base is None for overlay in gains.tables.values()):
                 self.store.show(gains.segment)
-        # Some owners have a table of their own only now.
+        # Owners of new relations have got their tables.
         self._new_bases.clear()
         for reader in self._readers:
             reader.retain(self, old=False)
@@ -249,7 +249,7 @@ class Draft(ReadView):
                     yield overlay.base
 
     def discard(self) -> None:
-        """Drop the change: overlays, whatever they hold, and programs for tables that it would have added."""
+        """Drop the change: its overlays, and the programs for tables that it would have added."""
         for reader in self._readers:
             reader.retain(self, old=True)
         for gains in self._in_use.values():
@@ -257,17 +257,17 @@ class Draft(ReadView):
                 gains.segment.overlays.pop(name, None)
         self._in_use.clear()
 
-    def moved(self, segment: Segment) -> SegmentChange:
+    def segment_change(self, segment: Segment) -> SegmentChange:
         """Count the facts that a segment gains and loses so far."""
         overlays = self.gains(segment)[0].values()
-        return SegmentChange(sum(len(one.plus) for one in overlays), sum(len(one.minus) for one in overlays))
+        return SegmentChange(sum(len(o.plus) for o in overlays), sum(len(o.minus) for o in overlays))
 
     def grown(self, segment: Segment) -> int:
         """Return by how many facts a segment grows or shrinks so far."""
         return sum(overlay.grown for overlay in self.gains(segment)[0].values())
 
     def close(self) -> None:
-        """Leave overlays behind as they were found: empty."""
+        """Clear the overlays, for the next change."""
         for gains in self._in_use.values():
             for name, overlay in gains.overlays():
                 if overlay.base is None or not overlay.empty():
@@ -276,8 +276,8 @@ class Draft(ReadView):
 
 
 def _clean_overlay(segment: Segment, name: Relation | str, base: Table | None, arity: int) -> Overlay:
-    """Return an empty overlay of a table: that of the last change, if it was left clean."""
-    found = segment.overlays.get(name)
-    if found is None or not found.is_clean(base):
-        found = segment.overlays[name] = Overlay(base, arity)
-    return found
+    """Return an empty overlay of a table: the overlay of the last change, if it is clean."""
+    overlay = segment.overlays.get(name)
+    if overlay is None or not overlay.is_clean(base):
+        overlay = segment.overlays[name] = Overlay(base, arity)
+    return overlay

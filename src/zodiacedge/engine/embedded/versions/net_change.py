@@ -1,8 +1,7 @@
-"""What became visible in a commit, and what is visible no more: found when somebody asks.
+"""The net change of a commit: the facts that became visible and those that are visible no more.
 
-Where whole tables came and went the difference may be larger than all the work of the change, and most
-reports are only glanced at. So the tables are kept, and compared when somebody asks, or at the latest before
-a later change alters one of them.
+Where whole tables were replaced, the comparison may cost more than the change itself. It is deferred until a
+caller reads the net change, or until a later change is about to write to one of the tables.
 """
 
 from __future__ import annotations
@@ -26,53 +25,53 @@ if TYPE_CHECKING:
 class EmbeddedNetChange:
     """The net change of one commit."""
 
-    def __init__(self, store: Database, found: Net, later: dict[Relation, TableDifference]) -> None:
-        """Take what was found, and what is to be looked at."""
+    def __init__(self, store: Database, rows: Net, deferred: dict[Relation, TableDifference]) -> None:
+        """Take the inserted and deleted rows, and the deferred differences of other relations."""
         self._store = store
-        self._came, self._went = found
-        self._later = later
-        self._looking = threading.Lock()
-        # The tables to look at, by identity.
-        self._waiting: frozenset[int] | None = None
+        self._inserted, self._deleted = rows
+        self._deferred = deferred
+        self._comparing = threading.Lock()
+        # The tables of the deferred differences, by identity.
+        self._tables: frozenset[int] | None = None
         self._counts: tuple[dict[Predicate, int], dict[Predicate, int]] | None = None
         self.keep()
 
     def keep(self) -> None:
-        """Be told before tables change that are to be looked at, if there are some."""
-        if self._later:
+        """Ask the store to notify before tables of deferred differences change."""
+        if self._deferred:
             self._store.add_reader(self)
 
     def commit(self) -> None:
-        """Take note that the change is about to be committed."""
-        self._waiting = None
-        for one in self._later.values():
-            one.commit()
+        """Prepare the deferred differences for the commit of the change."""
+        self._tables = None
+        for difference in self._deferred.values():
+            difference.commit()
 
     def look_before(self, changing: set[int]) -> None:
-        """Compare tables now that will be others soon."""
-        if not self._later:
+        """Compare the deferred relations that have one of the tables that change, given by identity."""
+        if not self._deferred:
             return
-        with self._looking:
-            if self._waiting is None:
-                self._waiting = frozenset().union(*(one.tables() for one in self._later.values()))
-            if self._waiting.isdisjoint(changing):
+        with self._comparing:
+            if self._tables is None:
+                self._tables = frozenset().union(*(d.tables() for d in self._deferred.values()))
+            if self._tables.isdisjoint(changing):
                 return
-            self._waiting = None
-            for relation in [r for r, one in self._later.items() if not changing.isdisjoint(one.tables())]:
+            self._tables = None
+            for relation in [r for r, d in self._deferred.items() if not changing.isdisjoint(d.tables())]:
                 self._compare(relation)
 
     def counts(self) -> tuple[Mapping[Predicate, int], Mapping[Predicate, int]]:
-        """Count the facts that came and those that went, without listing them."""
-        came, went = self.rows()
+        """Count the inserted and the deleted facts, without listing them."""
+        inserted, deleted = self.rows()
         if self._counts is None:
-            self._counts = self._counted(came), self._counted(went)
+            self._counts = self._counted(inserted), self._counted(deleted)
         return self._counts
 
     def facts(
         self, wanted: Callable[[Predicate], bool] | None = None
     ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-        """The facts that came, and those that went; of the predicates that are wanted, if not of all."""
-        came, went = (
+        """Return the inserted and the deleted facts, of all predicates or of the wanted ones."""
+        inserted, deleted = (
             frozenset(
                 fact
                 for relation, pieces in side.items()
@@ -82,22 +81,22 @@ class EmbeddedNetChange:
             )
             for side in self.rows()
         )
-        return came, went
+        return inserted, deleted
 
     def rows(self) -> Net:
-        """Return the rows that came and those that went; those of one relation may repeat."""
-        with self._looking:
-            for relation in list(self._later):
+        """Return the inserted and the deleted rows; the rows of a relation may repeat."""
+        with self._comparing:
+            for relation in list(self._deferred):
                 self._compare(relation)
-        return self._came, self._went
+        return self._inserted, self._deleted
 
     def _compare(self, relation: Relation) -> None:
-        came, went = self._later[relation].compare()
-        if came:
-            self._came[relation] = came
-        if went:
-            self._went[relation] = went
-        del self._later[relation]
+        inserted, deleted = self._deferred[relation].compare()
+        if inserted:
+            self._inserted[relation] = inserted
+        if deleted:
+            self._deleted[relation] = deleted
+        del self._deferred[relation]
 
     def _counted(self, side: Mapping[Relation, list[Ids]]) -> dict[Predicate, int]:
         counts: dict[Predicate, int] = {}

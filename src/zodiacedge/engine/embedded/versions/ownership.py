@@ -1,7 +1,7 @@
-"""Who holds a row: the explicit facts and the segments, in the old version and in the next.
+"""The owners of a row (explicit facts and segments) in the old version and in the next, as flags.
 
-An entry stands for one owner's table of a relation: what it holds in the old version, what it gains, what it
-loses. A node's own segment is told apart from all others, because a fact may hold itself up only there.
+An entry describes one owner's table of a relation: its rows in the old version, the inserted and the deleted
+rows. A node's own segment has flags of its own, because only its facts can support each other in a circle.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 OWNER_WORDS = 4
 O_BASE = 0  # the record of the table in the old version, or 0
-O_PLUS = 1  # the record of what it gains, or 0
-O_MINUS = 2  # the record of what it loses, or 0
+O_PLUS = 1  # the record of the inserted rows, or 0
+O_MINUS = 2  # the record of the deleted rows, or 0
 O_CLASS = 3  # the class of the rows, where the table has a column for it
 
 OUTSIDE_BEFORE = 1
@@ -36,12 +36,12 @@ AFTER = OUTSIDE | OWN
 
 @kernel
 def mark_owners(
-    entries: int, count: int, own: int, given: int, total: int, arity: int, found: int, key: int
+    entries: int, count: int, own: int, rows: int, total: int, arity: int, marks: int, key: int
 ) -> None:
-    """Write for each of the rows given a byte that tells who holds it; `own` is an entry's number or -1."""
+    """Write a byte per row with the flags of its owners; `own` is the number of the node's entry, or -1."""
     for n in range(total):
         for column in range(arity):
-            put(key, column, load32(given, n * arity + column))
+            put(key, column, load32(rows, n * arity + column))
         flags = 0
         for entry in range(count):
             here = entries + 8 * OWNER_WORDS * entry
@@ -60,11 +60,11 @@ def mark_owners(
                 flags |= OWN_BEFORE if entry == own else OUTSIDE_BEFORE
             if after:
                 flags |= OWN if entry == own else OUTSIDE
-        store8(found, n, flags)
+        store8(marks, n, flags)
 
 
 def split_changes(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
-    """Return the rows that nobody holds any more, and those that nobody held, by marks of their owners."""
+    """Return the rows that lost their last owner, and those that got their first owner, by their flags."""
     if len(rows) == 1:
         # The usual case, and much quicker without arrays.
         was, will = bool(marks.item(0) & BEFORE), bool(marks.item(0) & AFTER)
