@@ -1,4 +1,4 @@
-"""Where the embedded engine's memory is laid out for so much and no more: wide tables, limits, classes."""
+"""Limits of the embedded engine's memory layout: wide tables, many arguments, limits of facts, classes."""
 
 from __future__ import annotations
 

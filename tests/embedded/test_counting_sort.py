@@ -1,4 +1,4 @@
-"""Rows in the order of small numbers: counted or compared, the order is the same."""
+"""Counting sort of rows with small numbers: the order is that of a comparison sort."""
 
 from __future__ import annotations
 

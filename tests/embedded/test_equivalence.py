@@ -1,4 +1,4 @@
-"""Symmetric and transitive nodes under change: only the classes that a change concerns are looked at."""
+"""Equivalences under change: only the classes of changed pairs are computed again."""
 
 from __future__ import annotations
 

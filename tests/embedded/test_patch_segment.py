@@ -1,4 +1,4 @@
-"""Nodes that were evaluated anew because that was quicker: their tables stay where little changed."""
+"""Recomputed nodes whose old tables are kept and patched where little changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies, inverses and columns under change: what came and went comes and goes with them."""
+"""Projections under change: copies, inverses and columns agree with the reference evaluator."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _RULES = {
 
 
 @pytest.fixture
-def followed(monkeypatch: pytest.MonkeyPatch) -> list[NodeRules]:
-    """The nodes that were followed as copies."""
-    found: list[NodeRules] = []
-    follow = projection.maintain_projection
+def maintained(monkeypatch: pytest.MonkeyPatch) -> list[NodeRules]:
+    """The nodes that were maintained as projections."""
+    nodes: list[NodeRules] = []
+    original = projection.maintain_projection
 
-    def told(*args: object) -> int | None:
-        grown = follow(*args)  # type: ignore[arg-type]
+    def recording(*args: object) -> int | None:
+        grown = original(*args)  # type: ignore[arg-type]
         if grown is not None:
-            found.append(args[1])  # type: ignore[arg-type]
+            nodes.append(args[1])  # type: ignore[arg-type]
         return grown
 
-    monkeypatch.setattr(propagate, "maintain_projection", told)
-    return found
+    monkeypatch.setattr(propagate, "maintain_projection", recording)
+    return nodes
 
 
 @pytest.mark.parametrize("strategy", ["choose", "maintain"])
 @pytest.mark.parametrize("name", _RULES)
-def test_a_copy_follows_what_it_copies(name: str, strategy: str, followed: list[NodeRules]) -> None:
+def test_a_copy_follows_what_it_copies(name: str, strategy: str, maintained: list[NodeRules]) -> None:
     random = Random(name)
     ours = KnowledgeBase(EmbeddedEngine(strategy=strategy), Settings())
     reference = KnowledgeBase(ReferenceEngine(), Settings())
@@ -72,4 +72,4 @@ def test_a_copy_follows_what_it_copies(name: str, strategy: str, followed: list[
         for node in reference.graph().order:
             keys = frozenset(node.rules)
             assert ours.state.segment(keys) == reference.state.segment(keys)
-    assert followed or name.startswith("type of")
+    assert maintained or name.startswith("type of")

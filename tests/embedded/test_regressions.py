@@ -1,4 +1,4 @@
-"""Corners of the embedded engine that random programs seldom reach, each once a bug."""
+"""Programs on which the embedded engine once failed and that random programs seldom reach."""
 
 from __future__ import annotations
 

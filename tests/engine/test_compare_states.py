@@ -1,4 +1,4 @@
-"""What tells two states apart, found by listing them: all of it, and no more is held than differs."""
+"""The comparison of two states by listing facts: exact, and it holds only the facts that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a removed rule leaves behind: its readers to look at again, and nothing in the tables."""
+"""Removed rules: the nodes that read them are impacted, and no trace stays in the indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes in parts that never need each other: which nodes those are, and what comes out of them."""
+"""Hash-partitioned nodes: by which arguments, and with the same result as unpartitioned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way through a node gives the definition's facts, and the report says which way was taken and why."""
+"""Every strategy of a node gives the definition's facts, and the report states strategy and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine as people meet it: `ze.open`, the command line, the page on Spark, and what is missing."""
+"""The Spark engine through `ze.open`, the command line and the examples of its page; missing parts."""
 
 from __future__ import annotations
 

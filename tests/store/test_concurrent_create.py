@@ -1,4 +1,4 @@
-"""Several make the same store at once: one has made it, and the others are told so."""
+"""Several threads create the same store at once: there is one store, and a refusal has a code."""
 
 from __future__ import annotations
 

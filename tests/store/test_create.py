@@ -1,4 +1,4 @@
-"""Making a store: killed on the way or not, the next one to try gets a whole one."""
+"""Creating a store: after a kill at any step, the next attempt creates a whole store."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ class EmbeddedState:
     rows: int = 0
     """How many facts all segments have together."""
     seconds: float = 0.0
-    """How long evaluating all nodes from nothing took the last time."""
+    """The time of the last evaluation of all nodes from scratch, in seconds."""
     readers: dict[Relation, tuple[int, ...]] = field(default_factory=dict)
-    """The nodes of the graph that read a relation, as far as somebody asked."""
+    """The nodes of the graph that read a relation; filled on demand."""
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""

@@ -1,9 +1,9 @@
-"""One hyper-node evaluated from scratch, queries, and measured plans.
+"""The evaluation of a hyper-node from scratch, of queries, and of measured plans.
 
 closure_kernels  kernels of transitive closures and equivalence classes
-modules          nodes of a known shape, by an algorithm for it: modular materialisation
+modules          modular materialisation: an algorithm for each known shape of a node
 two_threads      one node on two threads, by partitioned rows
 seminaive        the semi-naive fixpoint of a hyper-node
-query            queries, prepared once and answered often
+query            queries, prepared once and evaluated often
 measure          the rows of a plan after each step, beside its estimates
 """

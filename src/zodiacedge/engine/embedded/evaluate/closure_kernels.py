@@ -1,7 +1,7 @@
-"""Kernels of the modules: what each node reaches, and the classes of a symmetric relation.
+"""Kernels of the modules: the nodes that each node reaches, and the classes of a symmetric relation.
 
-Nodes are numbered from 0; adjacency is a list of starts and a list of targets. Output goes straight into
-a table's rows, as pairs of term ids.
+Nodes are terms, numbered from 0; adjacency is a list of starts and a list of targets. The kernels write pairs
+of term ids into a table's rows.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SET_BITS = 63
 
 @kernel
 def write_pair(rows: int, at: int, first: int, second: int, back: int) -> None:
-    """Write one row, the other way round where the relation was mirrored."""
+    """Write one row; swap its columns if the relation was mirrored (`back`)."""
     store32(rows, 2 * at, second if back else first)
     store32(rows, 2 * at + 1, first if back else second)
 
 
 @kernel
 def enqueue(seen: int, queue: int, behind: int, node: int, stamp: int) -> int:
-    """Append a node to a queue of that many nodes, unless it was seen; return the number of nodes then."""
+    """Append a node to a queue of `behind` nodes, unless it was seen; return the new number of nodes."""
     if load32(seen, node) == stamp:
         return behind
     store32(seen, node, stamp)
@@ -46,10 +46,9 @@ def enqueue(seen: int, queue: int, behind: int, node: int, stamp: int) -> int:
 
 @kernel
 def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
-    """Write, for each source, what one further step leads to from where it gets; return the next source.
+    """Write, for each source, the nodes behind its first steps, over one or more further steps.
 
-    A source gets to its first steps, and from there along further steps. It stops when the rows that are
-    left may not be enough for one more source.
+    Return the next source; the kernel stops when the free rows may not suffice for one more source.
     """
     names = get(frame, _NAMES)
     first_starts = get(frame, _FIRST_STARTS)
@@ -58,7 +57,7 @@ def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
     targets = get(frame, _TARGETS)
     nodes = get(frame, _NODES)
     back = get(frame, _BACK)
-    # `seen` is stamped when a node is met, `written` when its pair is, each with the source's number.
+    # `seen` gets the number of the source when a node is enqueued, `written` when its pair is written.
     seen = get(frame, _SCRATCH)
     written = seen + 4 * nodes
     queue = written + 4 * nodes
@@ -86,41 +85,41 @@ def reach(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
 
 
 @kernel
-def order_nodes(frame: int, order: int, stack: int, place: int) -> None:
-    """Order nodes so that each comes behind those it leads to, but for one edge of each cycle.
+def order_nodes(frame: int, order: int, stack: int, next_edge: int) -> None:
+    """Order nodes in postorder of a depth-first search: targets first, except along back edges of cycles.
 
-    `stack` and `place` have room for every node; `place` is zero.
+    `stack` and `next_edge` have room for every node; `next_edge` is zero.
     """
     starts = get(frame, _STARTS)
     targets = get(frame, _TARGETS)
     nodes = get(frame, _NODES)
     done = 0
     for root in range(nodes):
-        if load32(place, root):
+        if load32(next_edge, root):
             continue
-        # Where a node's search stands: its next edge, counted from 1; 0 if it was not met yet.
+        # The next edge of a node to follow, counted from 1; 0 if the node was not visited.
         store32(stack, 0, root)
-        store32(place, root, 1)
+        store32(next_edge, root, 1)
         depth = 1
         while depth:
             node = load32(stack, depth - 1)
-            edge = load32(starts, node) + load32(place, node) - 1
+            edge = load32(starts, node) + load32(next_edge, node) - 1
             if edge == load32(starts, node + 1):
                 store32(order, done, node)
                 done += 1
                 depth -= 1
                 continue
-            store32(place, node, load32(place, node) + 1)
+            store32(next_edge, node, load32(next_edge, node) + 1)
             other = load32(targets, edge)
-            if not load32(place, other):
-                store32(place, other, 1)
+            if not load32(next_edge, other):
+                store32(next_edge, other, 1)
                 store32(stack, depth, other)
                 depth += 1
 
 
 @kernel
 def widen_sets(frame: int, order: int) -> bool:
-    """Put into each node's set its targets and what their sets hold; return whether any set grew."""
+    """Add to each node's set its targets and the sets of its targets; return whether a set grew."""
     starts = get(frame, _STARTS)
     targets = get(frame, _TARGETS)
     sets = get(frame, _SETS)
@@ -148,12 +147,12 @@ def widen_sets(frame: int, order: int) -> bool:
 
 @kernel
 def count_by_sets(frame: int) -> int:
-    """Return how many pairs `reach_by_sets` will write."""
+    """Return the number of pairs that `reach_by_sets` will write."""
     first_starts = get(frame, _FIRST_STARTS)
     first_targets = get(frame, _FIRST_TARGETS)
     sets = get(frame, _SETS)
     words = get(frame, _SET_WORDS)
-    found = 0
+    total = 0
     for source in range(get(frame, _NODES)):
         begin = load32(first_starts, source)
         end = load32(first_starts, source + 1)
@@ -161,13 +160,13 @@ def count_by_sets(frame: int) -> int:
             bits = 0
             for n in range(begin, end):
                 bits |= get(sets + 8 * load32(first_targets, n) * words, word)
-            found += count_bits(bits)
-    return found
+            total += count_bits(bits)
+    return total
 
 
 @kernel
 def reach_by_sets(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
-    """Write what `reach` writes, from the sets of what each node leads to; return the next source."""
+    """Write the pairs that `reach` writes, from the sets of reached nodes; return the next source."""
     names = get(frame, _NAMES)
     first_starts = get(frame, _FIRST_STARTS)
     first_targets = get(frame, _FIRST_TARGETS)
@@ -198,9 +197,9 @@ def reach_by_sets(frame: int, source: int, rows: int, count: int, capacity: int)
 def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int) -> int:
     """Write, for each source, the pairs that a transitive rule guarded by X != Y derives.
 
-    A pair of two different nodes is derived where something lies between them: a loop at either end, or
-    a third node on some way. A node that is not a first step has such a way. For a first step y of x the
-    third node is an x-reachable one, neither x nor y, with an edge to y or back to x.
+    A pair of two different nodes is derived if a path between them has a loop at either end or a third node.
+    Every reached node that is not a first step has such a path. For a first step y of x the third node is
+    reachable from x, neither x nor y, and has an edge to y or back to x.
     """
     names = get(frame, _NAMES)
     starts = get(frame, _STARTS)
@@ -214,7 +213,7 @@ def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int)
         stamp = source + 1
         behind = 0
         loop = False
-        # Nodes with an edge back to the source: none, one (which), or several.
+        # The nodes with an edge back to the source: none (-1), one node, or several.
         returning = -1
         several = False
         for n in range(load32(starts, source), load32(starts, source + 1)):
@@ -234,7 +233,7 @@ def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int)
                     several = several or returning >= 0
                     returning = node
                 else:
-                    # From itself or from another node than the source: something lies between.
+                    # The edge is a loop or starts at a third node.
                     store32(between, other, stamp)
                     behind = enqueue(seen, queue, behind, other, stamp)
         for n in range(behind):
@@ -255,7 +254,7 @@ def reach_unequal(frame: int, source: int, rows: int, count: int, capacity: int)
 
 @kernel
 def find_root(parents: int, node: int) -> int:
-    """Return the least node of a class, and shorten the way to it."""
+    """Return the least node of a class, and shorten the path to it."""
     while load32(parents, node) != node:
         store32(parents, node, load32(parents, load32(parents, node)))
         node = load32(parents, node)
@@ -264,7 +263,7 @@ def find_root(parents: int, node: int) -> int:
 
 @kernel
 def find_classes(pairs: int, count: int, parents: int, nodes: int) -> None:
-    """Put the nodes of each pair into one class; afterwards each node's parent is its class's least node."""
+    """Unite the classes of each pair's nodes; at the end a node's parent is the least node of its class."""
     for n in range(count):
         first = find_root(parents, load32(pairs, 2 * n))
         second = find_root(parents, load32(pairs, 2 * n + 1))
@@ -280,9 +279,10 @@ def find_classes(pairs: int, count: int, parents: int, nodes: int) -> None:
 def class_pairs(
     members: int, sizes: int, classes: int, rows: int, count: int, capacity: int, equal: int, state: int
 ) -> int:
-    """Write pairs within each class, those of a node with itself only where asked; return the count then.
+    """Write the pairs of each class, those of a node with itself only if `equal`; return the new row count.
 
-    It stops where the pairs of one more member may not fit, and goes on from there when called again.
+    The kernel stops where the pairs of one more member may not fit, and continues from `state` when called
+    again.
     """
     number = get(state, 0)
     start = get(state, 1)

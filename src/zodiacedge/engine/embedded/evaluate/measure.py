@@ -1,7 +1,7 @@
 """Measurement of a plan: its rows after each step, counted by the rule machine.
 
-The plan runs as often as it has steps, each time one step further, on the facts of a state. Nothing is
-counted unless somebody asks: the machine of a change runs the same code as before.
+The plan runs once per step, each time one step further, on the facts of a state. Evaluations that are not
+measured have no extra cost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _PlanRun:
         self._settings = settings
         self._meter = Meter(settings.limits)
         self._aggregate_rows = Table(0)
-        # All facts of the node are in its segment, so nothing is its own.
+        # The segment of the node is complete, so the plan has no delta and no own tables.
         self._reads = NodeReads(store.outside, lambda _: (), self._rows_of)
 
     def measurement(self) -> Measurement:
@@ -74,13 +74,13 @@ class _PlanRun:
         execute(assembly, frame, registry, lambda _: self._look())
         seconds = time.perf_counter() - started
         if assembly.hosts:
-            # The machine repeats a pass once the host has computed values: count in a pass that knows them.
+            # The machine repeats a pass after the host has computed values: count in a pass without new ones.
             target.clear()
             execute(assembly, frame, registry, lambda _: self._look())
         return StepCount(int(frame.state[L.M_DERIVED]), seconds)
 
     def _rows_of(self, aggregate: Aggregate) -> Table:
-        del aggregate  # a rule has one
+        del aggregate  # a rule has one aggregate
         return self._aggregate_rows
 
     def _look(self) -> None:

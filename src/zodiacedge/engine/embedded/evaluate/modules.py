@@ -1,7 +1,7 @@
-"""Modular materialisation: nodes whose rules have a known shape, evaluated by an algorithm made for it.
+"""Modular materialisation: a node whose rules have a known shape is evaluated by an algorithm for it.
 
-The visible facts and the segment are those that the semi-naive fixpoint would give. Shapes are recognised
-from the rules, never from names; any further rule sends the node to the rule machine.
+The segment is that of the semi-naive fixpoint. Shapes are recognised from the rules, never from names; a node
+with any further rule is evaluated by the rule machine.
 
 P. Hu, B. Motik, I. Horrocks: Modular Materialisation of Datalog Programs. AAAI 2019.
 
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Ids
 
 
-# Sets of reached nodes as bits pay where they are small, whatever the data.
+# The largest sizes up to which reached nodes are kept as sets of bits.
 _MOST_SET_WORDS = 1 << 23
 _MOST_SET_STEPS = 1 << 25
-# A flag per term is quicker than sorting, unless the terms are many.
+# A flag per term is quicker than sorting, up to so many terms per row.
 _TERMS_PER_ROW = 32
-# Rows that a kernel writes before somebody looks: some milliseconds.
+# The rows that a kernel writes between two calls of `watch`: a few milliseconds.
 _ROWS_AT_ONCE = 1 << 21
 
 
 class Shape(Enum):
-    """What a node's rules say together."""
+    """The shapes of nodes with an algorithm of their own."""
 
     STEPS = "steps"
     STEPS_BACK = "steps back"
@@ -72,7 +72,7 @@ UNEQUAL_SHAPES = frozenset({Shape.TRANSITIVE_UNEQUAL, Shape.CLASSES_UNEQUAL})
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A shape, the relation it steps along or copies, and the order of columns of a copy."""
+    """A shape, the atom of the steps or of the copied relation, and the copied columns."""
 
     shape: Shape
     step: Atom
@@ -80,7 +80,7 @@ class Module:
 
 
 def recognise(rules: Sequence[Rule]) -> Module | None:
-    """Return the module that a node's rules are, if they are one."""
+    """Return the module of a node's rules, or None if they have no known shape."""
     if len(rules) == 1:
         copy = _copied(rules[0])
         if copy:
@@ -92,10 +92,10 @@ def recognise(rules: Sequence[Rule]) -> Module | None:
     others = [rule for rule in rules if rule not in symmetric]
     if len(others) != 1 or len(symmetric) != len(rules) - 1:
         return None
-    found = _chain(others[0])
-    if found is None:
+    chain = _chain(others[0])
+    if chain is None:
         return None
-    shape, step = found
+    shape, step = chain
     if symmetric:
         both = {Shape.TRANSITIVE: Shape.CLASSES, Shape.TRANSITIVE_UNEQUAL: Shape.CLASSES_UNEQUAL}
         if shape not in both:
@@ -114,11 +114,11 @@ def evaluate(
     """Fill an empty table with the segment of a module.
 
     Args:
-        module: What to do.
-        outside: What there is.
+        module: The module.
+        outside: Returns the tables that an atom reads outside the segment.
         target: The table.
-        atom: The relation's own atom, all variables.
-        watch: Called now and then with the facts so far, and before many are written with all of them.
+        atom: An atom of the segment's relation, all variables.
+        watch: Called at intervals with the number of facts so far, and with their total before it is large.
     """
     if module.shape is Shape.COPY:
         _copy([part.table.rows for part in outside(module.step)], module.columns, target)
@@ -166,9 +166,9 @@ def _distinct_terms(columns: Sequence[Ids]) -> Ids:
     last = int(terms.max(initial=0))
     if last > _TERMS_PER_ROW * len(terms):
         return np.unique(terms)
-    here = np.zeros(last + 1, np.bool_)
-    here[terms] = True
-    return np.flatnonzero(here).astype(np.int32)
+    present = np.zeros(last + 1, np.bool_)
+    present[terms] = True
+    return np.flatnonzero(present).astype(np.int32)
 
 
 def _is_symmetric(rule: Rule) -> bool:
@@ -239,8 +239,8 @@ def _adjacency(rows: Ids, nodes: int) -> tuple[Ids, Ids]:
 def _fill_reached(
     base: Ids, step: Ids, target: Table, watch: Callable[[int], None], *, unequal: bool, back: bool
 ) -> None:
-    names, places = np.unique(np.concatenate((base.ravel(), step.ravel())), return_inverse=True)
-    local = places.astype(np.int32)
+    names, numbers = np.unique(np.concatenate((base.ravel(), step.ravel())), return_inverse=True)
+    local = numbers.astype(np.int32)
     nodes = len(names)
     if not len(base):
         return
@@ -269,8 +269,8 @@ def _fill_reached(
         if len(target) + nodes > target.capacity:
             target.reserve(max(nodes, len(target) // 2))
         rows, count, capacity = target.open_rows()
-        some = min(capacity, count + max(nodes, _ROWS_AT_ONCE))
-        source = int(kernel(MEMORY.address(frame), source, rows, count, some))
+        limit = min(capacity, count + max(nodes, _ROWS_AT_ONCE))
+        source = int(kernel(MEMORY.address(frame), source, rows, count, limit))
         target.close_rows(int(frame[10]))
         frame[10] = 0
         watch(len(target))
@@ -279,9 +279,9 @@ def _fill_reached(
 def _widen(frame: NDArray[np.int64], nodes: int, watch: Callable[[int], None]) -> None:
     order = np.zeros(nodes, np.int32)
     stack = np.zeros(nodes, np.int32)
-    place = np.zeros(nodes, np.int32)
+    next_edge = np.zeros(nodes, np.int32)
     address = MEMORY.address(frame)
-    order_nodes(address, MEMORY.address(order), MEMORY.address(stack), MEMORY.address(place))
+    order_nodes(address, MEMORY.address(order), MEMORY.address(stack), MEMORY.address(next_edge))
     while widen_sets(address, MEMORY.address(order)):
         watch(0)
 
@@ -289,8 +289,8 @@ def _widen(frame: NDArray[np.int64], nodes: int, watch: Callable[[int], None]) -
 def _fill_classes(base: Ids, target: Table, watch: Callable[[int], None], *, equal: bool) -> None:
     if not len(base):
         return
-    names, places = np.unique(base.ravel(), return_inverse=True)
-    local = np.ascontiguousarray(places.astype(np.int32))
+    names, numbers = np.unique(base.ravel(), return_inverse=True)
+    local = np.ascontiguousarray(numbers.astype(np.int32))
     parents = np.arange(len(names), dtype=np.int32)
     find_classes(MEMORY.address(local), len(base), MEMORY.address(parents), len(names))
     order = np.argsort(parents, kind="stable")
@@ -299,7 +299,7 @@ def _fill_classes(base: Ids, target: Table, watch: Callable[[int], None], *, equ
     total = int((sizes.astype(np.int64) ** 2).sum())
     watch(total)
     target.reserve(total)
-    # Where the writing stands: the class, its first member, and the member whose pairs come next.
+    # The progress of the kernel: the class, its first member, and the member whose pairs are next.
     state = words(3)
     while state[0] < len(sizes):
         rows, count, capacity = target.open_rows()

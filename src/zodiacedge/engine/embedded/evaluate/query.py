@@ -1,7 +1,7 @@
-"""Queries: prepared once, answered as often as asked.
+"""Queries: prepared once, evaluated often.
 
-A parameter is a variable that gets a value later. The values stand in a table of one row that the query
-joins with, so a prepared query is planned as any other, and its plan starts from them.
+A parameter is a variable that gets its value with each call. The values are a table of one row that the query
+joins with, so a prepared query is planned as any other query, and its plan starts from them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 # Names that no predicate of a user can have.
 _ANSWERS = "answers to a query"
-_GIVEN = "values given to a query"
-# Terms of earlier answers that are kept for the next.
+_PARAMETERS = "values given to a query"
+# The most decoded terms that are kept for later answers.
 _MOST_TERMS = 10_000
 
 
 class _EnoughRowsError(Exception):
-    """The rule machine has derived as many rows as the query asks for."""
+    """The rule machine has derived as many rows as the limit of the query."""
 
 
 class EmbeddedQuery:
@@ -53,13 +53,13 @@ class EmbeddedQuery:
         self._meter = Meter(settings.limits)
         body = query.body
         if parameters:
-            self._given = Table(len(parameters))
-            # Planning sees the one row that there will be.
-            self._given.append_distinct(np.zeros((1, len(parameters)), np.int32))
-            store = store.with_segment(Segment({Relation(_GIVEN, len(parameters)): self._given}))
-            body = (Atom(_GIVEN, parameters, query.span), *body)
+            self._values = Table(len(parameters))
+            # The plan is for a table of one row.
+            self._values.append_distinct(np.zeros((1, len(parameters)), np.int32))
+            store = store.with_segment(Segment({Relation(_PARAMETERS, len(parameters)): self._values}))
+            body = (Atom(_PARAMETERS, parameters, query.span), *body)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
-        # A plan that starts from the values only scans them, so nothing else has to know of new ones.
+        # A plan that starts from the values only scans them, so new values need no index or hash set.
         starts = 0 if parameters else None
         self._run = NodeEvaluation(store, {"": rule}, settings.registry, self._watch, starts=starts)
         self._run.assemble(bits=not parameters)
@@ -67,20 +67,20 @@ class EmbeddedQuery:
         self._terms: dict[int, Term] = {}
 
     def __call__(self, values: Mapping[Variable, Term]) -> Answer:
-        """Answer the query, given a value for each parameter."""
+        """Evaluate the query with a value for each parameter."""
         self._meter = Meter(self._settings.limits)
         if not self._fresh:
             self._run.reset()
         self._fresh = False
         encode = self._store.dictionary.encode
         if self._parameters:
-            self._given.rows[0] = [encode(values[v]) for v in self._parameters]
+            self._values.rows[0] = [encode(values[v]) for v in self._parameters]
         with suppress(_EnoughRowsError):
             self._run.run()
-        found = self._rows()
-        if len(found) > 1:
-            found.sort(key=lambda row: tuple(map(order_key, row)))
-        return Answer(tuple(found), self._run.dropped().get(""))
+        rows = self._rows()
+        if len(rows) > 1:
+            rows.sort(key=lambda row: tuple(map(order_key, row)))
+        return Answer(tuple(rows), self._run.dropped().get(""))
 
     def _rows(self) -> list[tuple[Term, ...]]:
         decode, terms = self._store.dictionary.decode, self._terms
@@ -90,10 +90,10 @@ class EmbeddedQuery:
             for number in row:
                 if number not in terms:
                     terms[number] = decode(number)
-        found = [tuple([terms[number] for number in row]) for row in rows]
+        decoded = [tuple([terms[number] for number in row]) for row in rows]
         if len(terms) > _MOST_TERMS:
             terms.clear()
-        return found
+        return decoded
 
     def _watch(self, rounds: int, facts: int) -> None:
         self._meter.look("", self._span)

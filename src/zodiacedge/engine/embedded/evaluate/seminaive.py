@@ -1,7 +1,7 @@
-"""The semi-naive fixpoint of one hyper-node, from scratch: its rules to a segment.
+"""The semi-naive fixpoint of one hyper-node: its segment, evaluated from scratch.
 
-Each round evaluates a recursive rule once per own atom of its body, with the delta of the last round there,
-what was known before it at the atoms in front, and all facts at the others (F. Bancilhon: Naive Evaluation of
+Each round evaluates a recursive rule once per own atom of its body, with the delta of the last round at this
+atom, older facts at own atoms before it, and all facts at the others (F. Bancilhon: Naive Evaluation of
 Recursively Defined Relations, 1986; I. Balbin, K. Ramamohanarao: A Generalization of the Differential
 Approach to Recursive Query Evaluation, 1987). All rules run as one program of the rule machine, which returns
 when a table needs room, when a host function must be computed, and at intervals for limits and progress.
@@ -44,17 +44,20 @@ if TYPE_CHECKING:
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
 
+# The memory in bytes for a bit per pair of terms: at least, per row that the node reads, and at most.
 _BITS_AT_LEAST = 256 * 1024
 _BITS_PER_ROW = 4096
 _MOST_BITS = 64 * 1024 * 1024
+# Up to so many tables of an atom are kept distinct without a hash set of the target.
 _FEW_TABLES = 2
+# The rows from which two threads pay: of the first atom of a rule, and of all atoms of a fixpoint.
 _ROWS_FOR_TWO = 20_000
 _ROWS_FOR_HALVES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """What a node's evaluation came to."""
+    """The result of a node's evaluation."""
 
     segment: Segment
     rounds: int
@@ -80,13 +83,13 @@ class NodeEvaluation:
         """Take the node's rules by key.
 
         Args:
-            store: What there is.
+            store: The facts outside the node.
             rules: The rules.
-            registry: What the host registered.
-            watch: Called now and then with the round and the facts.
-            module: What the rules are, if the algorithm made for it may do.
-            starts: The place of each body that a plan must start from; any if not given.
-            yield_point: Passed on now and then.
+            registry: The registered functions and aggregates.
+            watch: Called at intervals with the round and the number of facts.
+            module: The module of the rules, if its algorithm may be used.
+            starts: The position in each body that a plan must start from; any position if None.
+            yield_point: Lets waiting threads run at intervals.
         """
         self._yield_point = yield_point
         self._second: OtherHalf | None = None
@@ -126,7 +129,7 @@ class NodeEvaluation:
         return NodeResult(self._segment, rounds, self.dropped(), self.derivations)
 
     def _divisible(self) -> bool:
-        """Whether two threads may each do half: one rule, once, that starts with a large scan."""
+        """Whether two threads may share the node: one rule, not recursive, that starts with a large scan."""
         if len(self._rules) > 1:
             return False
         (rule,) = self._rules.values()
@@ -139,7 +142,7 @@ class NodeEvaluation:
         return sum(len(part.table) for part in self._store.outside(first.atom)) >= _ROWS_FOR_TWO
 
     def _run_in_two(self) -> int:
-        # Whatever indexes are needed are built before the other half starts.
+        # The indexes are built before the second thread starts.
         self.assemble(bits=True, share=(0, 2))
         other, rounds = self._run_both(lambda other: other.assemble(bits=True, share=(1, 2)))
         for relation, table in self._segment.tables.items():
@@ -154,7 +157,7 @@ class NodeEvaluation:
         return rounds
 
     def _halves(self) -> TwoThreads | None:
-        """Return how two threads may each do half of a fixpoint, if it is long and falls apart."""
+        """Return how two threads may share the fixpoint, if it is long and can be partitioned."""
         rules = self._rules.values()
         if not any(map(self._multiplies, rules)):
             return None
@@ -179,7 +182,7 @@ class NodeEvaluation:
         return rounds
 
     def _run_both(self, assemble: Callable[[NodeEvaluation], None]) -> tuple[NodeEvaluation, int]:
-        """Run what was assembled, and another evaluation of the same rules in a second thread."""
+        """Run the assembled program, and another evaluation of the same rules in a second thread."""
         second = OtherHalf(self._yield_point)
         self._yield_point = second
         self._second = second
@@ -204,8 +207,8 @@ class NodeEvaluation:
         """Plan and assemble.
 
         Args:
-            bits: Whether a target may find duplicates by a bit per term or pair.
-            share: Which of several equal shares of its first atom's rows a plan reads.
+            bits: Whether a target may detect duplicates by a bit per term or pair.
+            share: Which share of its first atom's rows a plan reads, and the number of shares.
         """
         keys = list(self._rules)
         targets = [self._target(self._rules[key]) for key in keys]
@@ -234,28 +237,28 @@ class NodeEvaluation:
         self._frame = self._assembly.frame(list(dict.fromkeys(targets)), len(keys))
 
     def run(self) -> int:
-        """Run what was assembled, to the fixpoint; return how many rounds it took."""
+        """Run the assembled program to the fixpoint; return the number of rounds."""
         self._errors = dict(self._aggregate_errors)
         rounds = self._run(self._assembly, self._frame, list(self._segment.tables.values()))
         for number, key in enumerate(self._rules):
-            self._note(key, self._rules[key], self._assembly.errors(number))
+            self._record_errors(key, self._rules[key], self._assembly.errors(number))
         for table in self._segment.tables.values():
             table.settle()
         return rounds
 
     def reset(self) -> None:
-        """Forget what the last run derived."""
+        """Clear the result of the last run."""
         self._assembly.reset_errors()
         for table in self._segment.tables.values():
             table.clear()
 
     @property
     def segment(self) -> Segment:
-        """What was derived."""
+        """The derived facts."""
         return self._segment
 
     def dropped(self) -> dict[str, Dropped]:
-        """Return what evaluation errors dropped, by rule key."""
+        """Return the bindings dropped by evaluation errors, by rule key."""
         return {key: Dropped(count, example) for key, (count, example) in self._errors.items()}
 
     def _look(self, facts: int) -> None:
@@ -265,11 +268,11 @@ class NodeEvaluation:
     def _suits(self, module: Module) -> bool:
         parts = self._store.outside(module.step)
         if module.shape in UNEQUAL_SHAPES:
-            # The module takes different terms to be unequal, and 1 and 1.0 are not.
+            # The module treats different terms as unequal, but 1 and 1.0 are equal.
             return not self._store.dictionary.may_be_equal([part.table.rows for part in parts])
-        # Where some facts of a class stand among those of all classes, copying columns is not enough.
-        wide = len(stored_arguments(module.step))
-        return all(part.table.arity == wide for part in parts)
+        # Where members of the class are in a table of all classes, copying columns is not enough.
+        width = len(stored_arguments(module.step))
+        return all(part.table.arity == width for part in parts)
 
     def _target(self, rule: Rule) -> Table:
         return self._segment.table(self._store.filled_by(rule.head, pairs=self._types_in_pairs))
@@ -283,16 +286,16 @@ class NodeEvaluation:
             yield delta, arrange(rule.body, recursive, first, self._statistics(), wanted)
 
     def _gives_each_once(self, steps: tuple[Step, ...], head: Atom) -> bool:
-        """Whether a plan emits no head twice, with few tables to keep apart."""
+        """Whether a plan derives no head twice, from few tables whose common rows must be skipped."""
         if repeats(steps, head.args):
             return False
         tables = [len(self._store.outside(step.atom)) for step in steps if isinstance(step, Match)]
         return max(tables, default=0) <= _FEW_TABLES
 
     def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
-        """Give each target what finds duplicates: a bit per term or pair, or a hash set."""
+        """Give each target the means to detect duplicates: a bit per term or pair, or a hash set."""
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
-        # The bits are for the terms there are: those of the rules must be among them.
+        # There is a bit for each known term: the terms of the rules must be known before.
         for atom in (*atoms, *(rule.head for rule in self._rules.values())):
             for arg in atom.args:
                 if not isinstance(arg, Variable):
@@ -322,7 +325,7 @@ class NodeEvaluation:
         return recursive_atoms(rule, [other.head for other in self._rules.values()])
 
     def _multiplies(self, rule: Rule) -> bool:
-        """Whether a rule joins what the node derives with more: only then may a round give much more."""
+        """Whether a rule joins facts of the node with other facts, so that a round may derive many more."""
         atoms = sum(isinstance(conjunct, Atom) for conjunct in rule.body)
         columns = stored_arguments(rule.head, pairs=self._types_in_pairs)
         return atoms > 1 and len(columns) > 1 and bool(self._recursive(rule))
@@ -339,7 +342,7 @@ class NodeEvaluation:
         steps = arrange(aggregate.body, (), None, self._statistics(), everything)
         assembly.add(steps, (*aggregate.groups, *arguments), bindings, later=False, rule=0, exact=True)
         self._run(assembly, assembly.frame([], 1), [])
-        self._note(key, self._rules[key], assembly.errors(0))
+        self._record_errors(key, self._rules[key], assembly.errors(0))
         rows, count, example = fold_rows(self._store, aggregate, bindings.rows, self._registry)
         if count:
             self._add_errors(key, count, example)
@@ -348,15 +351,15 @@ class NodeEvaluation:
 
     def _run(self, assembly: Assembly, frame: Frame, own: Sequence[Table]) -> int:
         def watch(rounds: int) -> None:
-            elsewhere = self._second.facts if self._second else 0
-            self._watch(rounds, sum(len(table) for table in own) + elsewhere)
+            of_second = self._second.facts if self._second else 0
+            self._watch(rounds, sum(len(table) for table in own) + of_second)
             self._yield_point.yield_to_waiters()
 
         rounds = execute(assembly, frame, self._registry, watch)
         self.derivations += int(frame.state[L.M_DERIVED])
         return rounds
 
-    def _note(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
+    def _record_errors(self, key: str, rule: Rule, errors: tuple[int, Mapping[Variable, int]]) -> None:
         count, registers = errors
         if not count:
             return
@@ -370,7 +373,7 @@ class NodeEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    # What the node itself will derive is not there yet, and likely to be much.
+    # The facts that the node itself will derive are not known yet, and likely to be many.
     store: Database
     heads: tuple[Atom, ...]
 

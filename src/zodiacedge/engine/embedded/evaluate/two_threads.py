@@ -1,8 +1,8 @@
-"""Two threads for one node: which rows are whose, and how the second waits for the first.
+"""Two threads for one node: how rows are partitioned, and how the threads wait for each other.
 
-One rule that is run once is halved by the rows of its first atom. A fixpoint is halved where it falls apart
-(`plan.partition`): each thread has the facts of every other term, and a segment of its own. Either way each
-fact that comes out is the same as if one thread had done it all.
+A rule that is evaluated once is partitioned by the rows of its first atom. A fixpoint is partitioned by an
+argument that its rules hand down (`plan.partition`): each thread reads the facts of even or of odd term ids,
+and fills a segment of its own. The union of the results is the result of one thread.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _SLICE_SECONDS = 0.05
 
 
 class StoppedError(Exception):
-    """The other half of the work failed, so this one need not go on."""
+    """The first thread has failed, so the second thread stops."""
 
 
 class OtherHalf:
-    """The second thread of a node that two share; it rests while the first one passes its turn on."""
+    """The second thread of a node; it pauses while the first thread yields to waiting threads."""
 
     def __init__(self, yield_point: YieldPoint) -> None:
-        """Take the turn that the first thread has."""
+        """Take the yield point of the first thread."""
         self._yield_point = yield_point
-        # Held by the second thread while it works.
+        # Held by the second thread while it runs.
         self.working = threading.Lock()
         self._may_go = threading.Event()
         self._may_go.set()
@@ -47,11 +47,11 @@ class OtherHalf:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits for the turn."""
+        """Whether another thread waits for the engine."""
         return self._yield_point.wanted
 
     def yield_to_waiters(self) -> None:
-        """Let others work, if somebody waits."""
+        """Pause the second thread and yield, if another thread waits for the engine."""
         if not self._yield_point.wanted:
             return
         self._may_go.clear()
@@ -69,11 +69,11 @@ class OtherHalf:
         return half.result()
 
     def stop(self) -> None:
-        """Let the second thread end at its next sign of life."""
+        """End the second thread at its next call of `watch`."""
         self._stopped = True
 
     def watch(self, rounds: int, facts: int) -> None:
-        """Take the second thread's sign of life."""
+        """Called by the second thread at intervals: pause, or stop, if the first thread asks for it."""
         del rounds
         self.facts = facts
         if self._stopped:
@@ -85,18 +85,18 @@ class OtherHalf:
 
 
 class TwoThreads:
-    """The tables that the two threads of a fixpoint read in place of whole ones."""
+    """The partitioned tables that the two threads of a fixpoint read."""
 
     def __init__(self, columns: dict[int, int]) -> None:
-        """Take the atoms whose rows are divided, by identity, and the column that tells whose a row is.
+        """Take the atoms whose rows are partitioned, by identity, and the column of the partition key.
 
-        By identity, because one rule may want half of the rows that an equal atom of another one matches.
+        By identity, because an equal atom of another rule may read all rows.
         """
         self._columns = columns
 
     @classmethod
     def of(cls, rules: Collection[Rule]) -> TwoThreads | None:
-        """Return how the fixpoint of a node is divided, if it falls apart."""
+        """Return the partitioning of a node's fixpoint, or None if it cannot be partitioned."""
         heads = [rule.head for rule in rules]
         partitioning = fixpoint_partitioning(rules) if all(map(only_reads, rules)) else None
         if partitioning is None:
@@ -117,7 +117,7 @@ class TwoThreads:
     def reads(
         self, outside: Callable[[Atom], Sequence[TableView]], half: int
     ) -> Callable[[Atom], Sequence[TableView]]:
-        """Return what one of the two threads reads from outside."""
+        """Return the function that gives one of the two threads the tables of an atom outside the node."""
         known: dict[int, Sequence[TableView]] = {}
 
         def half_of(atom: Atom) -> Sequence[TableView]:
@@ -132,12 +132,12 @@ class TwoThreads:
 
 
 def only_reads(rule: Rule) -> bool:
-    """Whether a rule makes no terms: two threads must not make some at once."""
+    """Whether a rule makes no terms: two threads must not add terms at the same time."""
     return all(isinstance(c, Atom | Negation | Comparison) for c in rule.body) and not can_fail(rule.body)
 
 
 def _half(part: TableView, column: int, half: int) -> TableView:
     rows = part.table.rows
-    # The members of a class have no column for it: all of them are of one half.
-    whose = rows[:, column] if column < part.table.arity else np.full(len(rows), part.member_of)
-    return TableView(Table.of(rows[whose & 1 == half]), part.member_of)
+    # A table of class members has no column for the class: all its rows belong to one thread.
+    keys = rows[:, column] if column < part.table.arity else np.full(len(rows), part.member_of)
+    return TableView(Table.of(rows[keys & 1 == half]), part.member_of)
