@@ -39,7 +39,7 @@ def test_commands_have_their_help_and_those_of_plugins_are_among_them() -> None:
 
 
 def test_options_and_their_choices_are_completed() -> None:
-    assert offered("run", "--que") == [("plain", "--query")]
+    assert offered("run", "--que") == [("plain", "--query"), ("plain", "--query-file")]
     assert offered("run", "a.rules", "--engine", "s") == [("plain", "spark")]
     assert offered("completion", "z") == [("plain", "zsh")]
 
