@@ -59,7 +59,7 @@ def test_a_store_that_somebody_is_making_is_left_to_them(zodiac: Zodiac, save: S
     save("reading.csv", "<wt1>,60\n")
     with ze.open("farm", create=True):
         done = zodiac("init", "farm", "--facts", "reading.csv")
-    assert done.code == 1
+    assert done.code == 3
     assert "D003" in done.err
 
 
