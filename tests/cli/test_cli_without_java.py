@@ -54,8 +54,7 @@ def files(folder: Path) -> dict[str, bytes]:
         "query farm.zodiac ?-q(X,Y). --engine spark",
         "verify farm.zodiac --engine spark",
         "apply farm.zodiac --add-facts landing/p.csv --engine spark",
-        "stream farm.zodiac --from landing --once",
-        "stream farm.zodiac --from landing",
+        "stream farm.zodiac --from landing --engine spark",
         "stream farm.zodiac --from landing --once --engine spark",
         "bench spark --small --only rs1 --out results",
     ],
@@ -67,9 +66,18 @@ def test_one_sentence_says_what_to_install(
     assert (done.code, done.out) == (1, "")
     told = done.err.splitlines()
     assert told[0] == NO_JAVA
-    assert told[1].endswith("all but the engine spark and streams works without it")
+    assert told[1].endswith("all but the engine spark works without it")
     assert len(told) == 2
     assert files(folder) == no_java
+
+
+@pytest.mark.usefixtures("no_java")
+def test_the_embedded_engine_streams_without_java(zodiac: Zodiac, folder: Path) -> None:
+    (folder / "landing" / "p.csv").write_text("<c>,<d>\n")
+    done = zodiac("stream", "farm.zodiac", "--from", "landing", "--once")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("batch 0: 1 file, +1 fact, version 2")
+    assert zodiac("stream", "farm.zodiac", "--from", "landing", "--once").out.startswith("version 2:")
 
 
 def test_a_store_that_is_there_opens_without_java(folder: Path, no_java: dict[str, bytes]) -> None:

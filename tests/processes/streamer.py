@@ -1,6 +1,7 @@
 """A stream that kills itself at a given moment of its first change, or is killed: a program of its own.
 
-Run with the folder of a store, the folder that files arrive in, and the moment.
+Run with the folder of a store, the folder that files arrive in, the moment, and who finds the files: `spark`
+or `embedded`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(store: str, landing: str, moment: str) -> None:
+def main(store: str, landing: str, moment: str, finder: str = "spark") -> None:
     """Take what there is, or die on the way."""
     kb = ze.open(store)
 
@@ -42,7 +43,7 @@ def main(store: str, landing: str, moment: str) -> None:
         sys.stdout.write(f"{'again' if applied.again else 'taken'} {applied.number}\n")
         sys.stdout.flush()
         if moment == "acknowledged" and not applied.again:
-            # The change is on disk, and Spark has not heard yet that its batch is done.
+            # The change is on disk, and who found the files has not heard yet that the batch is done.
             die()
 
     if moment == "worked out":
@@ -52,7 +53,7 @@ def main(store: str, landing: str, moment: str) -> None:
         # The record is in the file, and nobody knows whether it is on disk.
         FileLog.sync = die  # type: ignore[assignment, method-assign]
     reading = FileSelection(most_files=1) if moment == "one by one" else None
-    Stream(kb, landing, reading, told, QUICK).follow()
+    Stream(kb, landing, reading, told, QUICK if finder == "spark" else None).follow()
     kb.close()
 
 

@@ -29,7 +29,10 @@ def ours(words: str) -> list[str]:
 def test_a_problem_is_told_in_one_message(farm: Path, landing: Path) -> None:
     (landing / "a.nt.gz").write_bytes(b"no gzip at all")
     done = subprocess.run(
-        [sys.executable, "-m", "zodiacedge", "stream", str(farm), "--from", str(landing), "--once"],
+        [
+            *(sys.executable, "-m", "zodiacedge", "stream", str(farm)),
+            *("--from", str(landing), "--once", "--engine", "spark"),
+        ],
         capture_output=True,
         text=True,
         timeout=300,
@@ -67,6 +70,30 @@ def test_killed_at_every_moment_nothing_is_lost_and_nothing_is_in_twice(farm: Pa
         assert kb.streams == {kb.log()[-1].stream: 2}
 
 
+def test_spark_and_the_folder_stream_take_turns_and_kills_and_no_file_is_in_twice(
+    farm: Path, landing: Path
+) -> None:
+    runs = [(finder, moment) for moment in MOMENTS for finder in ("embedded", "spark")]
+    for number, (finder, moment) in enumerate([*runs, ("embedded", "never"), ("spark", "never")]):
+        (landing / f"{number}.nt").write_text(reading(number, number))
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(STREAMER), str(farm), str(landing), moment, finder],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == (0 if moment == "never" else -signal.SIGKILL), done.stderr
+        with ze.open(farm, read_only=True) as kb:
+            assert sum(entry.facts_added for entry in kb.log()) == sum(kb.explicit_counts().values())
+            # A file that is taken twice would be loaded twice, with nothing to add.
+            assert all(entry.facts_added for entry in kb.log()[1:])
+    with ze.open(farm, read_only=True) as kb:
+        assert kb.explicit_counts() == {"reading": len(runs) + 2}
+        assert len(kb.streams) == 2
+        assert kb.verify("reference").ok
+
+
 @pytest.mark.soak
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_in_twice(farm: Path, landing: Path) -> None:
     chance = random.Random(7)
@@ -101,7 +128,8 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_in_twice(farm: Path
 
 def test_ctrl_c_ends_a_stream_that_goes_on(farm: Path, landing: Path) -> None:
     (landing / "a.nt").write_text(reading(1, 40))
-    words = ["stream", str(farm), "--from", str(landing), "--trigger", "0.2", "--master", "local[1]"]
+    words = ["stream", str(farm), "--from", str(landing), "--trigger", "0.2"]
+    words += ["--engine", "spark", "--master", "local[1]"]
     with subprocess.Popen(
         [sys.executable, "-m", "zodiacedge", *words],
         stdout=subprocess.PIPE,

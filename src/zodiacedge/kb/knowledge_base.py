@@ -118,6 +118,11 @@ class KnowledgeBase:
         return self._version
 
     @property
+    def engine(self) -> str:
+        """The name of the engine."""
+        return self._engine.name
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules in force."""
         return tuple(self._program.rules.values())

@@ -2,7 +2,9 @@
 
 The number of a batch is recorded with its change, in the same log record. A batch that is delivered again
 after a crash is skipped if its change is recorded, and applied otherwise, wherever the process was killed.
-Spark finds files and numbers batches; the engine of the store applies the change.
+The engine of the store applies the change. Spark finds files and numbers batches for the engine `spark`,
+`folder_stream` for others. Either may continue what the other began: a file of an applied batch of the other
+is not taken again.
 """
 
 from __future__ import annotations
@@ -15,20 +17,23 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.session import Cluster
-from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
+from zodiacedge.engine.spark.streaming.checkpoint import stream_of, taken_files
+from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing, ended
 from zodiacedge.errors import Diagnostic, StoreProblem
 from zodiacedge.io.report import LoadReport
 from zodiacedge.io.sources import EXTENSIONS, Format
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.kb.arguments import in_memory
 from zodiacedge.language.names import full_name
+from zodiacedge.pipeline.file_journal import FileJournal
+from zodiacedge.pipeline.folder_stream import Arrivals, FolderStream
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.layout import STREAMS
 from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.problems import own_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from zodiacedge.engine.spark.streaming.file_stream import FileBatch
     from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -74,7 +79,7 @@ class FileSelection:
     quarantine: Path | None = None
     """A folder for bad lines, with a subfolder for each batch."""
     checkpoint: Path | None = None
-    """The folder of Spark's checkpoint; in the store's folder if not given."""
+    """The folder that notes which files were taken; in the store's folder if not given."""
     delimiter: str = ""
     """The character between the cells of CSV and TSV files, if not the comma and the tab."""
 
@@ -97,7 +102,8 @@ class Stream:
             folder: The folder that complete files are moved into, directly or below.
             reading: Options for reading files.
             applied: Called after each batch.
-            cluster: The Spark cluster; this machine if not given.
+            cluster: The Spark cluster that finds the files; if not given, Spark on this machine finds them
+                for the engine `spark`, and is not needed otherwise.
         """
         if not isinstance(kb, StoredKnowledgeBase):
             raise in_memory()
@@ -109,13 +115,14 @@ class Stream:
             )
         self._reading = reading or FileSelection()
         _refuse_own_files(self._folder, kb.store.location, self._reading)
-        self._pattern = _pattern(self._reading.format)
         relation = self._reading.relation
         self._relation = full_name(relation, kb.prefixes) if relation else ""
         self._applied = applied
-        cluster = cluster or Cluster()
-        cluster.refuse_if_missing()
-        self._jobs = Jobs(cluster)
+        if cluster is None and kb.engine == "spark":
+            cluster = Cluster()
+        if cluster is not None:
+            cluster.refuse_if_missing()
+        self._cluster = cluster
         # Streams from several folders may share a store, and streams into several stores a checkpoint folder.
         names, checkpoints = [str(self._folder.resolve())], self._reading.checkpoint
         if checkpoints is None:
@@ -124,30 +131,56 @@ class Stream:
             names.append(_unique_name(kb.store.location))
         name = sha256("\n".join(names).encode()).hexdigest()[:_NAME_DIGITS]
         self._checkpoint = checkpoints / name
+        self._journal = checkpoints / f"{name}.jsonl"
+        self._taken: frozenset[Path] = frozenset()
 
     def follow(self, seconds: float | None = None) -> None:
         """Apply existing files and those that arrive, looking every `seconds`; if None, existing files only.
 
         Ctrl-C ends the stream between two batches.
         """
-        landing = Landing(self._folder, self._pattern, self._checkpoint, self._reading.most_files)
-        FileStream(self._jobs, landing, self._apply).follow(seconds)
+        extensions, most = _extensions(self._reading.format), self._reading.most_files
+        try:
+            journal = FileJournal(self._journal)
+            last = self._last(journal.stream)
+            self._taken = journal.files(last) if self._cluster else self._taken_by_spark()
+        except (OSError, ValueError, KeyError) as problem:
+            raise ended(self._folder, problem) from problem
+        if self._cluster:
+            landing = Landing(self._folder, _pattern(extensions), self._checkpoint, most)
+            FileStream(Jobs(self._cluster), landing, self._apply).follow(seconds)
+        else:
+            arrivals = Arrivals(self._folder, tuple(f".{name}" for name in extensions), most)
+            FolderStream(arrivals, journal, self._taken, self._apply).follow(seconds, last)
+
+    def _last(self, stream: str) -> int:
+        """Return the number of the last applied batch of a stream, -1 if there is none."""
+        return self._kb.streams.get(stream, -1)
+
+    def _taken_by_spark(self) -> frozenset[Path]:
+        """Return the files of the batches that Spark delivered and the store has applied."""
+        if not (self._checkpoint / "metadata").exists():
+            return frozenset()
+        last = self._last(stream_of(self._checkpoint))
+        return taken_files(self._checkpoint, last) if last >= 0 else frozenset()
 
     def _apply(self, batch: FileBatch) -> None:
-        last = self._kb.streams.get(batch.stream, -1)
-        if batch.number <= last:
+        files, missing = (
+            [path for path in paths if path not in self._taken] for paths in (batch.files, batch.gone)
+        )
+        if batch.number <= self._last(batch.stream) or not (files or missing):
             self._report(Applied(batch.number, len(batch.files), again=True, version=self._kb.version))
             return
         started = time.perf_counter()
         change = self._kb.change()
-        sources = [f"{self._relation_prefix(path)}{path}" for path in batch.files]
+        sources = [f"{self._relation_prefix(path)}{path}" for path in files]
         load = LoadReport()
         if sources:
             quarantine = self._quarantine(batch)
             header, delimiter = self._reading.header, self._reading.delimiter
             load = change.load(*sources, header=header, delimiter=delimiter, quarantine=quarantine)
-        gone = tuple(str(path) for path in batch.gone)
-        without = f", without {', '.join(path.name for path in batch.gone)}" if gone else ""
+        gone = tuple(str(path) for path in missing)
+        without = f", without {', '.join(path.name for path in missing)}" if gone else ""
         report = self._kb.apply(
             change.collected(),
             message=f"batch {batch.number} of {self._folder}{without}",
@@ -156,7 +189,7 @@ class Stream:
         self._report(
             Applied(
                 batch.number,
-                len(batch.files),
+                len(files),
                 again=False,
                 version=report.version_after,
                 facts_added=report.facts_added,
@@ -206,23 +239,27 @@ def _unique_name(location: Location) -> str:
 
 
 def _checkpoints(location: Location) -> Path:
-    """Return the folder of Spark's checkpoints, in the folder of the store."""
+    """Return the folder of checkpoints and journals, in the folder of the store."""
     if not isinstance(location, LocalLocation):
         raise StoreProblem(
             Diagnostic(
                 "D021",
-                f"Spark cannot note in {location} which files it took",
+                f"a stream cannot note in {location} which files it took",
                 "name a folder for that: zodiac stream --checkpoint DIR, or FileSelection(checkpoint=…)",
             )
         )
     return location.root / STREAMS
 
 
-def _pattern(form: str) -> str:
-    """Return the Hadoop glob pattern of the names of files to read."""
+def _extensions(form: str) -> list[str]:
+    """Return the extensions of files of a format, or of all formats, in lower case."""
     plain = [name for name, known in EXTENSIONS.items() if not form or known.value == form]
-    names = [*plain, *(f"{name}.{compression}" for name in plain for compression in COMPRESSIONS)]
-    return f"*.{{{','.join(map(_in_any_case, names))}}}"
+    return [*plain, *(f"{name}.{compression}" for name in plain for compression in COMPRESSIONS)]
+
+
+def _pattern(extensions: Iterable[str]) -> str:
+    """Return the Hadoop glob pattern of the names of files to read."""
+    return f"*.{{{','.join(map(_in_any_case, extensions))}}}"
 
 
 def _in_any_case(name: str) -> str:

@@ -62,7 +62,7 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
     "--checkpoint",
     type=FILE,
     metavar="DIR",
-    help="The folder of Spark's checkpoint, if not in the store's folder.",
+    help="A folder to note the files taken in, if not the store's.",
 )
 @wait_option
 @limit_options
@@ -88,9 +88,9 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Follow a folder: the files that arrive together are one change of the store, exactly once.
 
-    Spark finds the files; the chosen engine applies the change. Move files into the folder when they are
-    complete. Ctrl-C ends the stream after the current change; started again, it continues with the next
-    file, and applies no file twice.
+    The files are found by Spark if that is the engine, and without it otherwise. Move files into the folder
+    when they are complete. Ctrl-C ends the stream after the current change; started again, it continues with
+    the next file, and applies no file twice.
 
     \b
     Example:
@@ -109,18 +109,12 @@ def command(  # noqa: PLR0913 - one argument per option
         console.text(_line(applied))
         console.findings((*applied.warnings, *map(_missing_file, applied.gone)))
 
-    # Spark finds the files for either engine.
-    kb = writing(
-        console,
-        store,
-        on if on.engine == "spark" else EngineOptions(functions=on.functions),
-        wait=wait,
-        limits=limits,
-    )
+    kb = writing(console, store, on, wait=wait, limits=limits)
     try:
         bad_lines, state = (Path(path) if path else None for path in (quarantine, checkpoint))
         reading = FileSelection(form or "", relation, header, most_files, bad_lines, state, delimiter)
-        stream = Stream(kb, folder, reading, report, Cluster(on.master))
+        cluster = Cluster(on.master) if on.engine == "spark" else None
+        stream = Stream(kb, folder, reading, report, cluster)
     except ZodiacError:
         kb.close()
         raise

@@ -250,7 +250,7 @@ def need_java() -> None:
             "U014",
             f"Spark needs Java {_OLDEST_JAVA} or newer, and {problem}",
             "install it: apt-get install openjdk-17-jre-headless (Debian, Ubuntu), or your system's package; "
-            "all but the engine spark and streams works without it",
+            "all but the engine spark works without it",
         )
     )
 

@@ -8,12 +8,12 @@ the end of the previous batch.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 
 def checkpointed_files(checkpoint: Path, number: int) -> frozenset[str]:
@@ -21,6 +21,32 @@ def checkpointed_files(checkpoint: Path, number: int) -> frozenset[str]:
     begin = _end(checkpoint, number - 1) if number else -1
     offsets = range(begin + 1, _end(checkpoint, number) + 1)
     return frozenset(path for offset in offsets for path in _files(checkpoint, offset))
+
+
+def taken_files(checkpoint: Path, number: int) -> frozenset[Path]:
+    """Return the files of all batches up to a number; raise ValueError if they are unknown."""
+    end = _end(checkpoint, number)
+    logs = (checkpoint / "sources" / "0").glob("[0-9]*")
+    # Files that Spark compacted may be there still, and lines may repeat.
+    lines = (line for log in logs for line in _lines(log))
+    return frozenset(path_of(unquote(str(line["path"]))) for line in lines if _offset(line) <= end)
+
+
+def stream_of(checkpoint: Path) -> str:
+    """Return the id that Spark gave to a stream at its first start."""
+    return str(json.loads((checkpoint / "metadata").read_bytes())["id"])
+
+
+def path_of(uri: str) -> Path:
+    """Return the path of an unquoted URI."""
+    return Path("/" + uri.removeprefix("file:").lstrip("/"))
+
+
+def _offset(line: Mapping[str, object]) -> int:
+    offset = line["batchId"]
+    if not isinstance(offset, int):
+        raise ValueError("a file of the checkpoint has no batch")  # noqa: TRY004 - as below
+    return offset
 
 
 def _end(checkpoint: Path, number: int) -> int:

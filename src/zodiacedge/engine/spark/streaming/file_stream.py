@@ -7,20 +7,19 @@ same files. The consumer reads the files.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.storage.dataframes import spark_path
-from zodiacedge.engine.spark.streaming.checkpoint import checkpointed_files
+from zodiacedge.engine.spark.streaming.checkpoint import checkpointed_files, path_of, stream_of
 from zodiacedge.errors import Diagnostic, StoreProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -105,13 +104,13 @@ class FileStream:
         return writer.trigger(processingTime=f"{int(seconds * 1000)} milliseconds").start()
 
     def _deliver(self, frame: DataFrame, number: int) -> None:
-        files = {_path(row["path"]) for row in frame.collect()}
+        files = {path_of(row["path"]) for row in frame.collect()}
         with self._consuming:
             if self._stopped:
                 # Returning would commit the batch.
                 raise _StoppedError
             try:
-                removed = {_path(uri) for uri in self._checkpointed(number)} - files
+                removed = {path_of(uri) for uri in self._checkpointed(number)} - files
                 if files or removed:
                     stream = stream_of(self._landing.checkpoint)
                     self._consume(FileBatch(stream, number, tuple(sorted(files)), tuple(sorted(removed))))
@@ -123,14 +122,14 @@ class FileStream:
         try:
             return checkpointed_files(self._landing.checkpoint, number)
         except (ValueError, KeyError) as problem:
-            raise _ended(self._landing.folder, problem) from problem
+            raise ended(self._landing.folder, problem) from problem
 
     def _wait(self, query: StreamingQuery) -> None:
         try:
             query.awaitTermination()
         except Exception as problem:  # noqa: BLE001 - Spark has many kinds; `follow` raises it
             if self._problem is None and not self._stopped:
-                self._problem = _ended(self._landing.folder, problem)
+                self._problem = ended(self._landing.folder, problem)
         finally:
             self._ended.set()
 
@@ -155,21 +154,13 @@ def _silence(session: SparkSession) -> Iterator[None]:
         bridge.setLevel(level)
 
 
-def stream_of(checkpoint: Path) -> str:
-    """Return the id that Spark gave to a stream at its first start."""
-    return str(json.loads((checkpoint / "metadata").read_bytes())["id"])
-
-
 def _uri(path: Path) -> str:
     """Return the URI of a path in Hadoop's notation, without quoting."""
     return f"file://{path.resolve()}"
 
 
-def _path(uri: str) -> Path:
-    return Path("/" + uri.removeprefix("file:").lstrip("/"))
-
-
-def _ended(folder: Path, problem: Exception) -> StoreProblem:
+def ended(folder: Path, problem: Exception) -> StoreProblem:
+    """Return the problem of a stream that ended before its time."""
     lines = str(problem).strip().splitlines()
     why = lines[0] if lines else type(problem).__name__
     note = "start it again: no file is applied twice"
