@@ -35,6 +35,7 @@ Most users need `open`::
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,9 @@ _HOMES = {
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
     "zodiacedge.kb.transaction": ("Transaction",),
 }
+
+# A program that configures no logging sees nothing of the library's records.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 if not TYPE_CHECKING:
     # Names are loaded when they are asked for: the command line must be ready for Ctrl-C before it loads

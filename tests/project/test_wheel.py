@@ -25,7 +25,8 @@ COMPILED = "zodiacedge/engine/embedded/kernels/compiled/"
 # Prints an answer, and how many kernels came from the cache, from the package and from the compiler.
 PROGRAM = """
 import logging, sys
-logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+logging.basicConfig(stream=sys.stderr)
+logging.getLogger("zodiacedge.kernels").setLevel(logging.INFO)
 import zodiacedge as ze
 from zodiacedge.engine.embedded.kernels.cache import LOOKUP
 assert ze.__file__.startswith(sys.argv[1]), ze.__file__

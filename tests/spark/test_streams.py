@@ -175,7 +175,8 @@ def test_a_file_that_is_taken_away_before_its_batch_comes_is_told(
         # They were noted as a batch, and one of them goes unread.
         (landing / "b c%20ü.nt").unlink()
         (landing / "broken.nt.gz").unlink()
-    done = CliRunner().invoke(zodiac, ["stream", str(farm), "--from", str(landing), "--once"])
+    words = ["stream", str(farm), "--from", str(landing), "--once", "--engine", "spark"]
+    done = CliRunner().invoke(zodiac, words)
     assert done.exit_code == 0, done.output
     assert "batch 0: 1 file, +1 fact, 2 files gone, version 2" in done.output
     assert "warning W016:" in done.stderr
@@ -228,7 +229,7 @@ def test_the_command_line_takes_what_is_there(spark: SparkEngine, farm: Path, la
     assert spark.jobs.cores == 2
     (landing / "a.nt").write_text(reading(1, 40) + "no triple\n")
     words = ["stream", str(farm), "--from", str(landing), "--once"]
-    done = CliRunner().invoke(zodiac, words)
+    done = CliRunner().invoke(zodiac, [*words, "--engine", "spark"])
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("batch 0: 1 file, +1 fact, 1 bad line skipped, version 2, ")
     assert done.stdout.endswith("version 2: 1 rule, 1 explicit fact, 1 derived fact\n")

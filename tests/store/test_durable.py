@@ -496,3 +496,22 @@ def test_a_store_stays_where_it_is_when_the_process_goes_elsewhere(
     for name, count in (("here", 2), ("there", 1)):
         with ze.open(tmp_path / name / "farm", read_only=True) as kb:
             assert kb.explicit_counts() == {name: count}
+
+
+def test_a_rollback_over_several_changes_warns_of_nothing(place: Path) -> None:
+    with ze.open(place, create=True) as kb:
+        with kb.change() as c:
+            c.add_rules("r: q(X) :- p(X) .  p(a) .")
+        with kb.change() as c:
+            c.remove_rules("r")
+            c.add_facts("p(b) .")
+        with kb.change() as c:
+            c.add_rules("r: q(X) :- p(X) .")
+            c.remove_facts("p(a) .  p(b) .")
+        with kb.change() as c:
+            c.add_facts("p(a) .  p(c) .")
+        report = kb.rollback(1)
+        assert report.warnings == ()
+        assert (report.rules_added, report.rules_removed) == ((), ())
+        assert (report.facts_added, report.facts_removed) == (0, 1)
+        assert kb.facts() == kb.at(1).facts()

@@ -136,15 +136,20 @@ def zodiac() -> None:
 
 
 def common(function: _Command) -> _Command:
-    """Add `--json` and `--debug` to a command, and turn errors into messages and exit codes."""
+    """Add `--json`, `--debug` and `--log-level`, and turn errors into messages and exit codes."""
 
     @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
     @click.option("--debug", is_flag=True, help="Show a traceback for errors.")
+    @click.option(
+        "--log-level",
+        type=click.Choice(("debug", "info", "warning")),
+        help="Log to standard error: changes, flushes, Spark jobs.  [default: nothing]",
+    )
     @functools.wraps(function)
-    def call(*args: object, as_json: bool, debug: bool, **options: object) -> None:
+    def call(*args: object, as_json: bool, debug: bool, log_level: str | None, **options: object) -> None:
         console = Console(as_json=as_json)
         try:
-            with console.log_records():
+            with console.log_records(log_level):
                 function(console, *args, **options)
         except ZodiacError as problem:
             if debug:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadProgress
 
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _COLOURS = {"error": "red", "warning": "yellow", "hint": "cyan"}
 
 
@@ -68,16 +69,23 @@ class Console:
             click.echo(line, err=True)
 
     @contextmanager
-    def log_records(self) -> Iterator[None]:
-        """Write the records that the package logs in the block as notes."""
-        logger, handler = logging.getLogger("zodiacedge"), _Notes(self)
-        level = logger.level
+    def log_records(self, level: str | None = None) -> Iterator[None]:
+        """Write records that the package logs in the block to standard error.
+
+        Args:
+            level: The least level of records, which have their time and logger then. If not given, only what
+                a user waits for is written, as notes: the compilation of kernels.
+        """
+        logger = logging.getLogger("zodiacedge" if level else "zodiacedge.kernels")
+        handler = logging.StreamHandler() if level else _Notes(self)
+        handler.setFormatter(logging.Formatter(_LOG_FORMAT if level else None))
+        level_before = logger.level
         logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
+        logger.setLevel(level.upper() if level else logging.INFO)
         try:
             yield
         finally:
-            logger.setLevel(level)
+            logger.setLevel(level_before)
             logger.removeHandler(handler)
 
     def findings(self, diagnostics: Iterable[Diagnostic]) -> None:

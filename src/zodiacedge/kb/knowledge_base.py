@@ -9,6 +9,7 @@ in the engine at a time, and a change yields to waiting readers.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
@@ -53,11 +54,26 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Rule
 
 
+_LOGGER = logging.getLogger(__name__)
 _Callable = TypeVar("_Callable", bound="Callable[..., object]")
 # Attributes of `store.knowledge_base.StoredKnowledgeBase` only.
 _STORE_ONLY = frozenset(
     {"at", "diff", "flush", "log", "recovered", "refresh", "rollback", "store", "streams", "vacuum"}
 )
+
+
+def log_change(report: ChangeReport) -> None:
+    """Log a change that was made here, or by another process before a refresh."""
+    _LOGGER.info(
+        "%s: rules +%d -%d, explicit facts +%d -%d, hyper-nodes visited %d, %.3f s",
+        report.versions,
+        len(report.rules_added),
+        len(report.rules_removed),
+        report.facts_added,
+        report.facts_removed,
+        len(report.nodes),
+        report.seconds,
+    )
 
 
 class _Commit(NamedTuple):
@@ -203,6 +219,7 @@ class KnowledgeBase:
         with self._gate.exclusive():
             done = self._commit(change, ChangeNote(message, prefixes or {}, stream), committed)
             report = done.report
+            log_change(report)
             if not report.committed:
                 return report
             self._before_notifying(done.ticket)

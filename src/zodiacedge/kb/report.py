@@ -90,10 +90,11 @@ class ChangeReport:
 
     def __repr__(self) -> str:
         """Return the versions only: the net change may hold millions of facts."""
-        return f"<{type(self).__name__} {self._versions}>"
+        return f"<{type(self).__name__} {self.versions}>"
 
     @property
-    def _versions(self) -> str:
+    def versions(self) -> str:
+        """The versions for people: `version 3 to 4`, or why there is no new one."""
         if self.dry_run:
             return f"dry run on version {self.version_before}"
         if not self.committed:
@@ -112,7 +113,7 @@ class ChangeReport:
         inserted, deleted = (sum(count.values()) for count in self.net.counts())
         added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
-            f"{self._versions} in {self.seconds:.3f} s",
+            f"{self.versions} in {self.seconds:.3f} s",
             f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
             f"visible facts: {_signed(inserted, deleted)}{predicates}",

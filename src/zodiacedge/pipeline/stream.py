@@ -9,6 +9,7 @@ is not taken again.
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.store.location.base import Location
 
+_LOGGER = logging.getLogger(__name__)
 FORMATS = tuple(form.value for form in Format)
 _NAME_DIGITS = 16
 
@@ -214,6 +216,8 @@ class Stream:
         return folder
 
     def _report(self, applied: Applied) -> None:
+        number, files, version = applied.number, applied.files, applied.version
+        _LOGGER.info("batch %d of %s: %d files, version %d", number, self._folder, files, version)
         if self._applied:
             self._applied(applied)
 

@@ -5,17 +5,21 @@ The log stays bounded: a change that makes it too long while the thread runs wai
 
 from __future__ import annotations
 
+import logging
 import threading
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import StoreProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from zodiacedge.store.store import DurableStore
     from zodiacedge.store.table.pending_flush import PendingFlush
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class Flusher:
@@ -43,8 +47,7 @@ class Flusher:
         if self.busy and not store.is_too_long:
             return
         self.wait()
-        # No change is lost if the table cannot be written: the log has it, and closing the store raises.
-        with suppress(StoreProblem):
+        with _logged(store):
             pending = capture()
             if pending and pending.captured:
                 self._thread = threading.Thread(target=_flush, args=(store, pending), name="zodiac-flush")
@@ -60,5 +63,14 @@ class Flusher:
 
 
 def _flush(store: DurableStore, pending: PendingFlush) -> None:
-    with suppress(StoreProblem):
+    with _logged(store):
         store.flush(pending)
+
+
+@contextmanager
+def _logged(store: DurableStore) -> Iterator[None]:
+    """Log a failed flush: no change is lost, because the log has it, and closing the store raises."""
+    try:
+        yield
+    except StoreProblem as problem:
+        _LOGGER.warning("the log of %s is not flushed: %s", store.location, problem.diagnostics[0].message)

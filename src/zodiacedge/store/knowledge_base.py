@@ -6,6 +6,7 @@ in the background when it is long, and when the knowledge base is closed.
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from zodiacedge.engine.api import Progress
 from zodiacedge.engine.reference import ReferenceNetChange
 from zodiacedge.kb.arguments import given_time, given_version
 from zodiacedge.kb.change import Change, ChangeNote
-from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.kb.knowledge_base import KnowledgeBase, log_change
 from zodiacedge.kb.report import ChangeReport
 from zodiacedge.store.flush import Flusher
 from zodiacedge.store.store import DurableStore, LoadedVersion
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from zodiacedge.store.versions.vacuum import VacuumReport
 
 
+_LOGGER = logging.getLogger(__name__)
+
+
 class StoredKnowledgeBase(KnowledgeBase):
     """A knowledge base in a store that outlives the process."""
 
@@ -52,11 +56,16 @@ class StoredKnowledgeBase(KnowledgeBase):
         self._streams: dict[str, int] = {}
         # Replayed changes are in the log already.
         self._is_replaying = False
+        started = time.perf_counter()
         try:
             self._load(at)
         except BaseException:
             store.close()
             raise
+        purpose, seconds = "writing" if store.writable else "reading", time.perf_counter() - started
+        _LOGGER.info(
+            "opened %s at version %d for %s, %.3f s", store.location, self._version, purpose, seconds
+        )
 
     def _load(self, at: int | None) -> None:
         """Load a version: the commit before it, and the records after that."""
@@ -104,6 +113,7 @@ class StoredKnowledgeBase(KnowledgeBase):
             records = self._store.new_records(self._version)
             if records is None:
                 report = self._reloaded()
+                log_change(report)
                 if report.committed:
                     self._subscribers.notify(report)
                 return (report,) if report.committed else ()
@@ -111,6 +121,7 @@ class StoredKnowledgeBase(KnowledgeBase):
             for record in records:
                 report = self._replayed(record)
                 reports.append(report)
+                log_change(report)
                 self._subscribers.notify(report)
             return tuple(reports)
 
@@ -164,6 +175,7 @@ class StoredKnowledgeBase(KnowledgeBase):
                 self.flush()
         finally:
             self._store.close()
+            _LOGGER.debug("closed %s at version %d", self._store.location, self._version)
 
     def flush(self) -> None:
         """Flush the log into the table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from zodiacedge.store.table.delta_table import ChangedPartition
     from zodiacedge.store.versions.vacuum import VacuumReport
 
+_LOGGER = logging.getLogger(__name__)
 # A longer log is flushed, so that a replay takes seconds at most.
 FLUSH_BYTES = 4 << 20
 # The log may grow to this multiple of the flush size while a flush runs in the background.
@@ -153,6 +155,7 @@ class DurableStore:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     raise
+                _LOGGER.debug("waiting for the writer of %s", location)
                 time.sleep(min(remaining, _WAIT_SECONDS))
 
     @classmethod
@@ -477,6 +480,7 @@ class DurableStore:
             self.flush_bytes *= 2
             self._bytes_beside_log += pending.bytes_beside_log
             raise only_logged(problem) from problem
+        _LOGGER.info("flushed version %d into the table of %s", pending.snapshot.version, self.location)
         self._base, self._knows_all = built, True
         self._signatures, self._flushed = pending.signatures, pending.snapshot.version
         self._seconds = pending.snapshot.seconds
@@ -515,7 +519,11 @@ class DurableStore:
         """Remove the files that no version of the retention time needs; a dry run counts them."""
         self._required_writer()
         unused = unused_files(self.location, self._table, kept)
-        return unused.report if dry else vacuum(self.location, self._table, unused)
+        if dry:
+            return unused.report
+        report = vacuum(self.location, self._table, unused)
+        _LOGGER.info("vacuum of %s: removed %d files, %d bytes", self.location, report.files, report.bytes)
+        return report
 
 
 def _chain_of(snapshot: Snapshot) -> bytes:

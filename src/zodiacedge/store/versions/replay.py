@@ -120,20 +120,26 @@ def change_back(records: Sequence[Record], state: State, persistence: AnyPersist
         return _change(records[0], read_entry(records[0]), state, persistence, undo=True)
     rules: dict[str, tuple[Rule, bool]] = {}
     facts_added: dict[Fact, bool] = {}
-    # The oldest record wins: it determines the state before all of them.
+    is_present: dict[str | Fact, bool] = {}
+    # The oldest record of a rule or fact says whether to add it again, the newest whether it is there now.
     for record in reversed(records):
         entry = read_entry(record)
         with _reading(record):
             # By key, because a rule may have been added again with other variable names.
-            for texts, add in ((entry.rules_added, False), (entry.rules_removed, True)):
-                rules |= {rule_key(resolve(rule)): (rule, add) for rule in rules_of(texts)}
+            for texts, inserted in ((entry.rules_added, True), (entry.rules_removed, False)):
+                for rule in rules_of(texts):
+                    key = rule_key(resolve(rule))
+                    rules[key] = rule, not inserted
+                    is_present.setdefault(key, inserted)
             for inserted, facts in _listed(record):
-                facts_added |= dict.fromkeys(facts, not inserted)
+                for fact in facts:
+                    facts_added[fact] = not inserted
+                    is_present.setdefault(fact, inserted)
     return Change(
-        tuple(rule for rule, add in rules.values() if add),
-        tuple(rule for rule, add in rules.values() if not add),
-        tuple(fact for fact, add in facts_added.items() if add),
-        tuple(fact for fact, add in facts_added.items() if not add),
+        tuple(rule for key, (rule, add) in rules.items() if add and not is_present[key]),
+        tuple(rule for key, (rule, add) in rules.items() if not add and is_present[key]),
+        tuple(fact for fact, add in facts_added.items() if add and not is_present[fact]),
+        tuple(fact for fact, add in facts_added.items() if not add and is_present[fact]),
     )
 
 

@@ -5,6 +5,7 @@ A thread that waits for a job yields the engine to other threads, and cancels th
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -41,6 +42,9 @@ class TaskFolder(Protocol):
 
     def remove_job_files(self, job: str) -> None:
         """Remove the files of a job that failed or was cancelled."""
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class _Listener(NamedTuple):
@@ -177,7 +181,8 @@ class Jobs:
 
         self._remove_files_of_ended_jobs()
         job = self._threads.submit(grouped)
-        next_watch = time.monotonic() + _WATCH_SECONDS
+        started = time.monotonic()
+        next_watch = started + _WATCH_SECONDS
         try:
             while not wait((job,), _POLL_SECONDS).done:
                 yield_point.yield_to_waiters()
@@ -195,7 +200,9 @@ class Jobs:
             self._note_end(tag)
             raise
         try:
-            return job.result()
+            result = job.result()
+            _LOGGER.debug("Spark job: %s, %.3f s", why, time.monotonic() - started)
+            return result  # noqa: TRY300 - the log is part of it
         except PicklingError as error:
             raise _not_picklable(error) from error
         except Exception:
