@@ -15,6 +15,7 @@
     completion      `zodiac completion`, the scripts of shells
     program         commands on rule files
     store           commands on stores
+    shell           `zodiac shell`, queries and changes at a prompt
     warm            `zodiac warm`
 
 Other distributions add commands by entry points of the group `zodiacedge.commands`.

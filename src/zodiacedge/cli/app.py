@@ -38,6 +38,7 @@ _COMMANDS = {
     "rollback": ("cli.store", "create a new version of a store that equals an earlier one"),
     "rules": ("cli.store", "list the rules in force in a store"),
     "run": ("cli.program", "load, materialise, answer queries, export"),
+    "shell": ("cli.shell", "query and change a store, or rules in memory, at a prompt"),
     "stats": ("cli.store", "show the rows and bytes of a store"),
     "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
     "vacuum": ("cli.store", "flush the log of a store, and remove files that no version needs"),

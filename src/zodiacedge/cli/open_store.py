@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from zodiacedge.engine.limits import Limits
     from zodiacedge.io import LoadReport
     from zodiacedge.kb.answers import Answers
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Rule
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+
+PREDICATE_COLUMNS = ("predicate", "explicit", "derived")
 
 
 def reading(
@@ -102,6 +105,13 @@ def show_counts(console: Console, kb: StoredKnowledgeBase) -> None:
         f"version {kb.version}: {many(len(kb.rules), 'rule')}, {many(explicit, 'explicit fact')}, "
         f"{many(derived, 'derived fact')}"
     )
+
+
+def predicate_rows(kb: KnowledgeBase) -> list[tuple[str, str, str]]:
+    """Return how many explicit and derived facts each predicate has, as texts for a table."""
+    explicit, derived = kb.explicit_counts(prefixed=True), kb.derived(prefixed=True)
+    names = sorted({*explicit, *derived})
+    return [(name, f"{explicit.get(name, 0):,}", f"{derived.get(name, 0):,}") for name in names]
 
 
 def show_bad_lines(console: Console, loads: Sequence[LoadReport]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zodiacedge.cli.functions import registered
 from zodiacedge.cli.open_store import reading
 from zodiacedge.cli.options import FILE, at_option, delimiter_option, facts_option, header_option
 from zodiacedge.cli.rule_files import is_store, read_rules
@@ -65,12 +66,16 @@ class ProgramSource:
 
 def source_arguments(function: Command) -> Command:
     """Add the arguments of `open_source`: `programs`, `data` and `at`."""
+    programs = click.argument("programs", nargs=-1, required=True, type=FILE, metavar="RULES...|STORE")
+    return programs(data_options(at_option(function)))
 
-    @click.argument("programs", nargs=-1, required=True, type=FILE, metavar="RULES...|STORE")
+
+def data_options(function: Command) -> Command:
+    """Add the files of facts and their format as the argument `data`."""
+
     @facts_option
     @header_option
     @delimiter_option
-    @at_option
     @functools.wraps(function)
     def call(
         *args: object, facts: tuple[Source, ...], header: bool, delimiter: str, **options: object
@@ -94,7 +99,7 @@ def open_source(
             raise CheckProblem(checked.findings)
         console.findings(checked.findings)
         prefixes = {**DEFAULT_PREFIXES, **dict(checked.program.prefixes)}
-        kb = _evaluated(console, checked, data, on) if data.files else None
+        kb = evaluated(console, checked, data, on) if data.files else None
         graph = kb.graph() if kb else checked.graph
         # In the order of the files, not of the graph.
         keys = sorted(graph.homes, key=lambda key: graph.rules.shapes[key].serial)
@@ -118,9 +123,13 @@ def details_of(kb: KnowledgeBase) -> Details:
     )
 
 
-def _evaluated(console: Console, checked: CheckedProgram, data: Data, on: EngineOptions) -> KnowledgeBase:
+def evaluated(console: Console, checked: CheckedProgram, data: Data, on: EngineOptions) -> KnowledgeBase:
+    """Return a knowledge base in memory with a program and its data."""
+    registry = registered(on.functions)
     with console.progress():
         kb = open_kb(
+            functions=registry.functions.values(),
+            aggregates=registry.folds.values(),
             engine=on.engine,
             master=on.master,
             scratch=on.scratch,
@@ -129,6 +138,9 @@ def _evaluated(console: Console, checked: CheckedProgram, data: Data, on: Engine
         )
         with kb.change() as change:
             change.add_program(checked.program)
-            change.load(*data.files, header=data.header, delimiter=data.delimiter, progress=console.loading)
-    console.findings(change.loads[0].warnings)
+            if data.files:
+                change.load(
+                    *data.files, header=data.header, delimiter=data.delimiter, progress=console.loading
+                )
+    console.findings(warning for load in change.loads for warning in load.warnings)
     return kb

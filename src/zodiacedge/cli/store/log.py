@@ -12,6 +12,8 @@ from zodiacedge.cli.open_store import reading
 from zodiacedge.cli.options import EngineOptions, functions_option, store_argument
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zodiacedge.cli.console import Console
     from zodiacedge.store.log.record import Entry
 
@@ -39,14 +41,18 @@ def command(
     """
     with reading(console, store, on=EngineOptions(functions=functions)) as kb:
         entries = kb.log()[-last if last else None :]
-    newest_first = entries[::-1]
     if full:
-        for entry in newest_first:
+        for entry in entries[::-1]:
             _show_in_full(console, entry)
     else:
-        console.table(_COLUMNS, map(_row, newest_first))
+        show_log(console, entries)
     if console.as_json:
         console.json({"version": kb.version, "versions": [_document(entry) for entry in entries]})
+
+
+def show_log(console: Console, entries: Sequence[Entry]) -> None:
+    """Print a line for each version, the newest first."""
+    console.table(_COLUMNS, map(_row, entries[::-1]))
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

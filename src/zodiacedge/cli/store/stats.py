@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import counts, reading, show_counts
+from zodiacedge.cli.open_store import PREDICATE_COLUMNS, counts, predicate_rows, reading, show_counts
 from zodiacedge.cli.options import EngineOptions, engine_options, store_argument
 
 if TYPE_CHECKING:
@@ -31,11 +31,9 @@ def command(console: Console, *, store: str, on: EngineOptions) -> None:
         seconds = time.perf_counter() - started
         explicit = kb.explicit_counts()
         size = kb.store.sizes()
-        stated, inferred = kb.explicit_counts(prefixed=True), kb.derived(prefixed=True)
-    names = sorted({*stated, *inferred})
-    if names:
-        rows = [(name, f"{stated.get(name, 0):,}", f"{inferred.get(name, 0):,}") for name in names]
-        console.table(("predicate", "explicit", "derived"), rows)
+        rows = predicate_rows(kb)
+    if rows:
+        console.table(PREDICATE_COLUMNS, rows)
     show_counts(console, kb)
     console.text(
         f"table {size.table:,} bytes, log {size.log:,} bytes, in use {size.files:,} files; "

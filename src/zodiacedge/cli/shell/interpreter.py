@@ -1,0 +1,162 @@
+"""What statements do: queries print a table, changes are committed at once or, after `begin`, together.
+
+    alarm(T)                      a query
+    + fact .  + rule .            insert a fact, add a rule
+    - fact .  - rule .  - label   delete a fact, remove a rule
+    begin, preview, commit, abort a change of several statements
+    .help .rules .predicates .log .quit
+
+A statement with an error changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zodiacedge.cli.console import many
+from zodiacedge.cli.open_store import PREDICATE_COLUMNS, predicate_rows, show_answers
+from zodiacedge.cli.store.log import show_log
+from zodiacedge.errors import Diagnostic, UsageProblem, ZodiacError, nearest
+from zodiacedge.language.parser import parse_program
+from zodiacedge.language.printer import format_rule
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+
+if TYPE_CHECKING:
+    from zodiacedge.cli.console import Console
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.transaction import Transaction
+
+_NAME = "<shell>"
+_HELP = {
+    "alarm(T), near(T, X)": "a query: a body, ?- body . or ans(T) :- body .",
+    "+ reading(wt1, 93) .": "insert a fact or add a rule",
+    "- reading(wt1, 93) .": "delete a fact or remove a rule",
+    "- hot": "remove the rule of a label",
+    "@prefix ex: <…> .": "declare a prefix for the statements that follow",
+    "begin [MESSAGE]": "collect the changes that follow, for one transaction",
+    "preview": "print the report of the collected change; commit nothing",
+    "commit": "commit it",
+    "abort": "drop it",
+    ".rules": "list the rules in force",
+    ".predicates": "count the facts of predicates",
+    ".log": "list the versions of the store",
+    ".help": "this list",
+    ".quit": "end, as Ctrl-D does",
+}
+WORDS = ("begin", "preview", "commit", "abort", ".rules", ".predicates", ".log", ".help", ".quit")
+
+
+class Interpreter:
+    """A knowledge base at a prompt."""
+
+    def __init__(self, console: Console, kb: KnowledgeBase) -> None:
+        """Begin without a collected change."""
+        self.kb = kb
+        self.failed = False
+        """Whether a statement failed."""
+        self.ended = False
+        """Whether a statement asked for the end."""
+        self._console = console
+        self._change: Transaction | None = None
+        self._collected = 0
+
+    def execute(self, statement: str) -> None:
+        """Carry out a statement and print its result, or its errors."""
+        try:
+            self._carry_out(statement.strip())
+        except ZodiacError as problem:
+            self._console.findings(problem.diagnostics)
+            self.failed = True
+
+    def close(self) -> None:
+        """Report a change that was begun and not committed."""
+        if self._change is not None:
+            self._console.note(f"the change was not committed: {many(self._collected, 'statement')} dropped")
+
+    def _carry_out(self, statement: str) -> None:
+        word, _, rest = statement.partition(" ")
+        if statement[0] in "+-":
+            self._collect(statement)
+        elif statement.startswith("@") and not (program := parse_program(statement, _NAME)).rules:
+            self.kb.add_prefixes(program.prefixes)
+            self._console.prefixes = {**DEFAULT_PREFIXES, **self.kb.prefixes}
+        elif word in WORDS or word.startswith("."):
+            self._command(word, rest.strip())
+        else:
+            self._query(statement)
+
+    def _query(self, text: str) -> None:
+        with self._console.progress():
+            answers = self.kb.query(text, name=_NAME)
+        self._console.findings(answers.warnings)
+        show_answers(self._console, answers)
+        if answers.dropped:
+            dropped = many(answers.dropped.count, "binding")
+            self._console.note(f"dropped {dropped}: {answers.dropped.example}")
+
+    def _collect(self, statement: str) -> None:
+        change = self._change or self.kb.change()
+        # A blank in place of the sign: columns in diagnostics are those of the line.
+        text = f" {statement[1:]}"
+        if statement[0] == "+":
+            change.add_rules(text, _NAME)
+        else:
+            change.remove_rules(text, _NAME)
+        if self._change is None:
+            self._commit(change)
+        else:
+            self._collected += 1
+
+    def _commit(self, change: Transaction) -> None:
+        with self._console.progress(), change:
+            pass
+        self._console.findings(change.report.warnings)
+        self._console.text(change.report.summary())
+
+    def _command(self, word: str, rest: str) -> None:
+        match word:
+            case "begin":
+                if self._change is not None:
+                    raise _usage("a change has begun already", "commit or abort it first")
+                self._change, self._collected = self.kb.change(rest), 0
+            case "preview":
+                with self._console.progress():
+                    report = self._begun().dry_run()
+                self._console.findings(report.warnings)
+                self._console.text(report.summary())
+            case "commit":
+                self._commit(self._begun())
+                self._change = None
+            case "abort":
+                self._begun()
+                self._change = None
+            case ".rules":
+                for rule in self.kb.rules:
+                    self._console.text(format_rule(rule))
+            case ".predicates":
+                self._console.table(PREDICATE_COLUMNS, predicate_rows(self.kb))
+            case ".log":
+                self._log()
+            case ".help":
+                self._console.table(("statement", "meaning"), list(_HELP.items()))
+            case ".quit":
+                self.ended = True
+            case _:
+                near = nearest(word, WORDS)
+                hint = f"did you mean {near}?" if near else ".help lists all statements"
+                raise _usage(f"there is no command {word}", hint)
+
+    def _begun(self) -> Transaction:
+        if self._change is None:
+            raise _usage("no change has begun", "begin collects the changes that follow")
+        return self._change
+
+    def _log(self) -> None:
+        if not isinstance(self.kb, StoredKnowledgeBase):
+            raise _usage("versions are kept in stores only", "make a store: zodiac init")
+        show_log(self._console, self.kb.log())
+
+
+def _usage(message: str, note: str) -> UsageProblem:
+    return UsageProblem(Diagnostic("U029", message, note))

@@ -1,0 +1,56 @@
+"""Lines into statements: a change ends with a full stop, a query with its line unless more must follow."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    class Lines(Protocol):
+        """Where lines come from: a terminal or a pipe."""
+
+        def __call__(self, *, more: bool) -> str | None:
+            """Return the next line, of a statement that has begun or not; None at the end of the input."""
+
+
+_LABEL = re.compile(r"-\s*[^\W\d][\w\-]*\s*$")
+_COMMENT = re.compile(r"(?:^|\s+)(?:#|//).*$")
+_CHANGE = ("+", "-", "@")
+_UNFINISHED = (",", ":-", "?-", "(", "∧", "&")
+
+
+class LineCancelledError(Exception):
+    """Ctrl-C at the prompt: the statement so far is dropped."""
+
+
+def statements(read: Lines) -> Iterator[str]:
+    """Yield statements, of one line or more; an empty line ends a statement in any case."""
+    lines: list[str] = []
+    while True:
+        try:
+            line = read(more=bool(lines))
+        except LineCancelledError:
+            lines.clear()
+            continue
+        if line is None:
+            break
+        empty = not (line if lines else _COMMENT.sub("", line)).strip()
+        if not empty:
+            lines.append(line.rstrip())
+        if lines and (empty or _is_whole(lines)):
+            yield "\n".join(lines)
+            lines.clear()
+    if lines:
+        yield "\n".join(lines)
+
+
+def _is_whole(lines: list[str]) -> bool:
+    first, last = lines[0].lstrip(), lines[-1]
+    end = _COMMENT.sub("", last).rstrip()
+    if first.startswith(_CHANGE) and not (len(lines) == 1 and _LABEL.match(first)):
+        # What looks like a comment may be inside of a string.
+        return end.endswith(".") or last.endswith(".")
+    return not end.endswith(_UNFINISHED)

@@ -1,0 +1,260 @@
+"""`zodiac shell`: statements from a pipe and at a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+import zodiacedge as ze
+from zodiacedge.cli.app import zodiac as group
+from zodiacedge.cli.shell.statements import LineCancelledError, statements
+from zodiacedge.cli.shell.terminal import Completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Done
+
+    Zodiac = Callable[..., Done]
+    Save = Callable[[str, str], Path]
+
+RULES = """@prefix ex: <http://example.org/> .
+hot: ex:hot(T) :- reading(T, C), C > 80 .
+near: near(X, Y) :- near(Y, X) .
+near(wt1, wt2) .
+"""
+SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's state folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def farm(zodiac: Zodiac, save: Save) -> str:
+    """A store, and the files that it was made of."""
+    save("farm.rules", RULES)
+    save("reading.csv", "<wt1>,93\n<wt2>,55\n")
+    assert zodiac("init", "farm", "--rules", "farm.rules", "--facts", "reading.csv").code == 0
+    return "farm"
+
+
+def shell(text: str, *args: str) -> tuple[int, str, str]:
+    """Give statements to a shell; return its exit code and its outputs."""
+    result = CliRunner().invoke(group, ("shell", *args), input=text, prog_name="zodiac")
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_query_prints_a_table_or_yes_or_no(farm: str) -> None:
+    text = "ex:hot(T)\n?- near(wt1, wt2) .\nreading(T, C),\n  C < 60\n"
+    assert shell(text, farm) == (0, "T\nwt1\n1 row\nyes\nT     C\nwt2  55\n1 row\n", "")
+
+
+def test_a_change_is_committed_at_once_and_kept_in_the_store(zodiac: Zodiac, farm: str) -> None:
+    text = "+ reading(wt2, 99) .\n- near\n+ cold: ex:cold(T) :-\n  reading(T, C), C < 0 .\n"
+    text += "- reading(wt1, 93) .\n"
+    code, out, err = shell(text, farm)
+    assert (code, err) == (0, "")
+    assert [line.partition(" in ")[0] for line in out.splitlines() if line.startswith("version")] == [
+        "version 1 to 2",
+        "version 2 to 3",
+        "version 3 to 4",
+        "version 4 to 5",
+    ]
+    assert zodiac("query", farm, "ex:hot(T)").out == "T\nwt2\n1 row\n"
+    assert "cold: " in zodiac("rules", farm).out
+    assert "near: " not in zodiac("rules", farm).out
+
+
+def test_statements_between_begin_and_commit_are_one_transaction(zodiac: Zodiac, farm: str) -> None:
+    text = "begin hot day\n+ reading(wt2, 99) .\n- hot\npreview\nex:hot(T)\ncommit\nex:hot(T)\n"
+    code, out, err = shell(text, farm)
+    assert code == 0
+    assert out.count("rules: 0 added, 1 removed (hot)") == 2
+    assert "T\nwt1\n1 row\n" in out
+    assert out.endswith("T\n0 rows\n")
+    assert "W004" in err
+    assert "hot day" in zodiac("log", farm).out
+
+
+@pytest.mark.parametrize("end", ["abort\n", "", ".quit\ncommit\n"])
+def test_a_change_that_is_not_committed_changes_nothing(zodiac: Zodiac, farm: str, end: str) -> None:
+    code, out, err = shell(f"begin\n- hot\n{end}", farm)
+    assert (code, out) == (0, "")
+    dropped = "zodiac: the change was not committed: 1 statement dropped\n"
+    assert err == ("" if end == "abort\n" else dropped)
+    assert zodiac("query", farm, "ex:hot(T)").out == "T\nwt1\n1 row\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("ex:hot(T", "<shell>:1:9: error L001"),
+        ("+ p(X) .", "<shell>:1:3: error"),
+        ("+ bad: p(X) :- q(X), not p(X) .", "error G001"),
+        ("commit", "error U029: no change has begun"),
+        ("begin\nbegin", "error U029: a change has begun already"),
+        (".rulse", "error U029: there is no command .rulse"),
+        ("@prefix ex <http://e/> .", "<shell>:1:9: error"),
+    ],
+)
+def test_an_error_is_reported_and_the_shell_goes_on(farm: str, wrong: str, message: str) -> None:
+    code, out, err = shell(f"{wrong}\nnear(wt1, wt2)\n", farm)
+    assert code == 1
+    assert message in err
+    assert out == "yes\n"
+
+
+def test_a_refused_statement_does_not_spoil_the_collected_change(zodiac: Zodiac, farm: str) -> None:
+    code, _, err = shell("begin\n+ reading(wt2, 99) .\n+ reading(wt3 .\ncommit\n", farm)
+    assert (code, "L001" in err) == (1, True)
+    assert zodiac("query", farm, "ex:hot(wt2)").out == "yes\n"
+
+
+def test_rules_in_memory_have_data_too(farm: str) -> None:
+    del farm
+    text = "ex:hot(T)\n+ reading(wt5, 81) .\nex:hot(wt5)\n.log\n"
+    code, out, err = shell(text, "farm.rules", "--facts", "reading.csv")
+    assert code == 1
+    assert out.startswith("T\nwt1\n1 row\n")
+    assert out.endswith("yes\n")
+    assert "error U029: versions are kept in stores only" in err
+
+
+def test_a_shell_may_begin_with_nothing() -> None:
+    text = "@prefix ex: <http://e/> .\n+ ex:p(a) .\n# A comment.\n\nex:p(X)\n"
+    code, out, err = shell(text)
+    assert (code, err) == (0, "")
+    assert out.endswith("X\na\n1 row\n")
+
+
+def test_commands_list_rules_predicates_and_versions(farm: str) -> None:
+    code, out, _ = shell(".rules\n.predicates\n.log\n.help\n.quit\nnear(X, Y)\n", farm)
+    assert code == 0
+    assert "hot: ex:hot(T) :- reading(T, C), C > 80 .\n" in out
+    assert "reading           2        0\n" in out
+    assert "+2 -0  +3 -0" in out
+    assert ".predicates " in out
+    assert "X " not in out
+
+
+def test_a_store_that_is_open_for_reading_is_not_changed(zodiac: Zodiac, farm: str) -> None:
+    with ze.open(farm):
+        code, out, err = shell("+ p(a) .\nnear(wt1, wt2)\n", farm, "--read-only")
+    assert (code, out) == (1, "yes\n")
+    assert "open for reading" in err or "read" in err
+    assert zodiac("query", farm, "p(a)").out == "no\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("farm", "farm.rules"), "farm is a store: name it alone, or rule files only."),
+        (("farm", "--facts", "reading.csv"), "farm is a store and has its own facts: leave out --facts."),
+        (("farm.rules", "--read-only"), "--read-only is for a store, and this is a program in memory."),
+        (("farm", "--json"), "The shell has no --json: use zodiac query or zodiac apply."),
+    ],
+)
+@pytest.mark.usefixtures("farm")
+def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
+    code, out, err = shell("", *args)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["p(X)", "q(X)"], ["p(X)", "q(X)"]),
+        (["p(X),", "q(X)"], ["p(X),\nq(X)"]),
+        (["+ p(X) :- # why", "  q(X) . # so"], ["+ p(X) :- # why\n  q(X) . # so"]),
+        (["+ p(a", "", "q(X)"], ["+ p(a", "q(X)"]),
+        (['+ p("a # b.', ") ."], ['+ p("a # b.', ") ."]),
+        (["- label", "- p(a)", ". # done"], ["- label", "- p(a)\n. # done"]),
+        (["# nothing", "// nothing", "", "p(<http://e/#a>)"], ["p(<http://e/#a>)"]),
+        (["p(X),"], ["p(X),"]),
+    ],
+)
+def test_lines_into_statements(lines: list[str], expected: list[str]) -> None:
+    rest = iter(lines)
+    assert list(statements(lambda *, more: next(rest, None))) == expected  # noqa: ARG005 - the name is given
+
+
+def test_a_cancelled_line_drops_the_statement_that_was_begun() -> None:
+    rest = iter(["+ p(X) :-", None, "q(X)"])
+
+    def read(*, more: bool) -> str | None:
+        line = next(rest, "end")
+        if line is None:
+            assert more
+            raise LineCancelledError
+        return None if line == "end" else line
+
+    assert list(statements(read)) == ["q(X)"]
+
+
+def test_tab_completes_predicates_labels_and_words() -> None:
+    kb = ze.open()
+    with kb.change() as change:
+        change.add_rules(RULES)
+    completion = Completion(kb)
+    assert completion.candidates("rea", "rea") == ["reading"]
+    assert completion.candidates("near(X, Y), ex:", "ex:") == ["ex:hot"]
+    assert completion.candidates("- ho", "ho") == ["hot"]
+    assert completion.candidates("?- ho", "ho") == []
+    assert completion.candidates(".pre", ".pre") == [".predicates"]
+    assert completion.candidate(".pre", ".pre", 1) is None
+    with kb.change() as change:
+        change.add_facts("reader(a) .")
+    assert completion.candidates("rea", "rea") == ["reader", "reading"]
+
+
+def test_a_terminal_has_a_prompt_completion_history_and_ctrl_c(folder: Path, farm: str, state: Path) -> None:
+    ours, theirs = pty.openpty()
+    # The terminal that the leader of a session opens sends it the signal of Ctrl-C.
+    program = "import os; os.open(os.ttyname(0), os.O_RDWR); from zodiacedge.cli import main; main()"
+    running = subprocess.Popen(
+        [sys.executable, "-c", program, "shell", farm],
+        cwd=folder,
+        env={**os.environ, "TERM": "dumb", "NO_COLOR": "1"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = wait_for(ours, "zodiac> ")
+    os.write(ours, b"+ unfinished(X) :-\n")
+    wait_for(ours, "   ...> ")
+    os.write(ours, b"\x03")
+    wait_for(ours, "zodiac> ")
+    os.write(ours, b"ex:h\t(T)\n")
+    shown = wait_for(ours, "1 row")
+    assert "wt1" in shown
+    os.write(ours, b"\x04")
+    assert running.wait(timeout=SECONDS) == 0
+    os.close(ours)
+    assert "ex:hot(T)" in (state / "zodiacedge" / "shell_history").read_text()
+
+
+def wait_for(terminal: int, text: str) -> str:
+    """Read from a terminal until a text is shown."""
+    shown, end = "", time.monotonic() + SECONDS
+    while text not in shown:
+        ready, _, _ = select.select([terminal], [], [], end - time.monotonic())
+        assert ready, f"{text!r} is not in {shown!r}"
+        shown += os.read(terminal, 65536).decode()
+    return shown
