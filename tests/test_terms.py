@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import numpy as np
@@ -20,6 +20,7 @@ from zodiacedge.terms import (
     RDF_LANGSTRING,
     XSD,
     XSD_BOOLEAN,
+    XSD_DATE,
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -30,6 +31,7 @@ from zodiacedge.terms import (
     Literal,
     Term,
     boolean,
+    calendar_date,
     date_time,
     double,
     from_python,
@@ -87,6 +89,10 @@ from zodiacedge.terms import (
         ("2024-01-01T00:00:00.123456789", XSD_DATETIME, "2024-01-01T00:00:00.123457Z"),
         ("2024-01-01T00:00:59.9999999", XSD_DATETIME, "2024-01-01T00:01:00Z"),
         ("0999-01-01T00:00:00", XSD_DATETIME, "0999-01-01T00:00:00Z"),
+        ("2024-02-29", XSD_DATE, "2024-02-29"),
+        (" 2024-02-29Z\n", XSD_DATE, "2024-02-29"),
+        ("0999-12-31+00:00", XSD_DATE, "0999-12-31"),
+        ("9999-12-31-00:00", XSD_DATE, "9999-12-31"),
     ],
 )
 def test_a_literal_is_its_datatype_and_its_value(lexical: str, datatype: str, canonical: str) -> None:
@@ -124,7 +130,17 @@ def test_a_literal_is_its_datatype_and_its_value(lexical: str, datatype: str, ca
         ("9999-12-31T24:00:00", XSD_DATETIME),
         ("9999-12-31T23:00:00-02:00", XSD_DATETIME),
         ("P1D", XSD + "duration"),
-        ("2024-01-01", XSD + "date"),
+        ("2024-1-01", XSD_DATE),
+        ("2023-02-29", XSD_DATE),
+        ("0000-01-01", XSD_DATE),
+        ("-2024-01-01", XSD_DATE),
+        ("12024-01-01", XSD_DATE),
+        ("20240101", XSD_DATE),
+        ("2024-W01-1", XSD_DATE),
+        ("2024-01-01T00:00:00", XSD_DATE),
+        ("2024-01-01z", XSD_DATE),
+        ("2024-01-01+02:00", XSD_DATE),
+        ("2024-01-01-00:30", XSD_DATE),
         ("256", XSD + "unsignedByte"),
     ],
 )
@@ -227,6 +243,7 @@ def test_a_string_is_kept_as_it_is() -> None:
         (boolean(value=False), False),
         (string("x"), "x"),
         (date_time(datetime(2024, 1, 1, tzinfo=UTC)), datetime(2024, 1, 1, tzinfo=UTC)),
+        (calendar_date(date(2024, 2, 29)), date(2024, 2, 29)),
         (IRI("x"), None),
         (BlankNode("x"), None),
         (string("x", "en"), None),
@@ -259,6 +276,8 @@ def test_the_order_of_kinds() -> None:
         double(1e300),
         date_time(datetime(2024, 1, 1, tzinfo=UTC)),
         date_time(datetime(2025, 1, 1, tzinfo=UTC)),
+        calendar_date(date(2023, 12, 31)),
+        calendar_date(date(2024, 1, 1)),
         string(""),
         string("a"),
         string("b", "en"),
@@ -357,6 +376,7 @@ def test_terms_pass_through(term: Term) -> None:
             datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1))),
             Literal("2023-12-31T23:00:00Z", XSD_DATETIME),
         ),
+        (date(999, 1, 1), Literal("0999-01-01", XSD_DATE)),
     ],
 )
 def test_from_python(value: object, term: Term) -> None:

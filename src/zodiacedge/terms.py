@@ -1,6 +1,6 @@
 """Terms: IRIs, blank nodes and literals, their equality and their total order.
 
-`literal` makes numeric, boolean and dateTime literals canonical: two are equal if datatype and value
+`literal` makes numeric, boolean, dateTime and date literals canonical: two are equal if datatype and value
 are. `value_of` returns a literal's value for comparisons and arithmetic, `order_key` the key of the
 language's total order; `from_python` and `to_python` convert from and to Python values. The text form of
 terms is left to `language.printer` for programs, which `str` of a term returns, and to `io.formats.cells` for
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 
@@ -27,6 +27,7 @@ XSD_DOUBLE = XSD + "double"
 XSD_FLOAT = XSD + "float"
 XSD_BOOLEAN = XSD + "boolean"
 XSD_DATETIME = XSD + "dateTime"
+XSD_DATE = XSD + "date"
 RDF_LANGSTRING = RDF + "langString"
 RDF_TYPE = RDF + "type"
 
@@ -58,11 +59,13 @@ _DATETIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
+# Without a time zone, or in UTC: a day in another time zone is not a day in UTC.
+_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(Z|[+-]00:00)?")
 _IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Value = int | float | bool | str | datetime
+Value = int | float | bool | str | datetime | date
 
 
 class _Printed:
@@ -178,6 +181,11 @@ def date_time(value: datetime) -> Literal:
     return Literal(f"{text}{fraction}Z", XSD_DATETIME)
 
 
+def calendar_date(value: date) -> Literal:
+    """Return the xsd:date of a date."""
+    return Literal(value.isoformat(), XSD_DATE)
+
+
 def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
     """Return the literal of a lexical form and a datatype, canonical if the datatype is supported.
 
@@ -204,6 +212,10 @@ def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
         moment = _parse_date_time(text)
         if moment is not None:
             return date_time(moment)
+    elif datatype == XSD_DATE:
+        day = _parse_date(text)
+        if day is not None:
+            return calendar_date(day)
     return Literal(lexical, datatype)
 
 
@@ -223,6 +235,8 @@ def value_of(term: Term) -> Value | None:
             return {"true": True, "false": False}.get(term.lexical)
         case t if t == XSD_DATETIME:
             return _parse_date_time(term.lexical)
+        case t if t == XSD_DATE:
+            return _parse_date(term.lexical)
         case _:
             return None
 
@@ -235,24 +249,26 @@ def is_number(term: Term) -> bool:
 def order_key(term: Term) -> tuple[int, object, str, str, str]:
     """Return a key for the total order of all terms (`language.md`, equality and order)."""
     if isinstance(term, IRI):
-        return (6, term.value, "", "", "")
+        return (7, term.value, "", "", "")
     if isinstance(term, BlankNode):
-        return (7, term.label, "", "", "")
+        return (8, term.label, "", "", "")
     value = value_of(term)
     ties = (term.datatype, term.lexical, term.language)
     if term.datatype == XSD_STRING:
-        return (2, term.lexical, *ties)
-    if term.datatype == RDF_LANGSTRING:
         return (3, term.lexical, *ties)
+    if term.datatype == RDF_LANGSTRING:
+        return (4, term.lexical, *ties)
     if value is None:
-        return (4, term.datatype, *ties)
+        return (5, term.datatype, *ties)
     if isinstance(value, bool):
-        return (5, value, *ties)
-    return (1 if isinstance(value, datetime) else 0, value, *ties)
+        return (6, value, *ties)
+    if isinstance(value, date):
+        return (1 if isinstance(value, datetime) else 2, value, *ties)
+    return (0, value, *ties)
 
 
 def from_python(value: object) -> Term:
-    """Return the term of a Python value: `str int float bool datetime` are literals."""
+    """Return the term of a Python value: `str int float bool datetime date` are literals."""
     match value:
         case IRI() | BlankNode():
             return value
@@ -268,6 +284,8 @@ def from_python(value: object) -> Term:
             return string(str.__str__(value))  # a subclass may override __str__
         case datetime() if (moment := _in_utc(value)) is not None:
             return date_time(moment)
+        case date() if not isinstance(value, datetime):
+            return calendar_date(value)
         case Decimal() if value.is_finite():
             return literal(format(value, "f"), XSD_DECIMAL)
         case _ if (number := _numpy_scalar(value)) is not None:
@@ -283,7 +301,7 @@ def from_python(value: object) -> Term:
         case _:
             reason = f"a {type(value).__name__} is not a term"
     raise LoadProblem(
-        Diagnostic("T002", reason, "use str, int, float, bool, datetime, or ze.iri('…') for a name")
+        Diagnostic("T002", reason, "use str, int, float, bool, datetime, date, or ze.iri('…') for a name")
     )
 
 
@@ -375,3 +393,11 @@ def _parse_date_time(text: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment
+
+
+def _parse_date(text: str) -> date | None:
+    parsed = _DATE.fullmatch(text)
+    try:
+        return date.fromisoformat(parsed.group(1)) if parsed else None
+    except ValueError:
+        return None

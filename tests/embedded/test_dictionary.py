@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from zodiacedge.terms import (
     BlankNode,
     Literal,
     Term,
+    calendar_date,
     date_time,
     decimal,
     double,
@@ -61,6 +62,10 @@ CORNERS: list[Term] = [
     literal("false", XSD_BOOLEAN),
     date_time(datetime(1, 1, 1, tzinfo=UTC)),
     date_time(datetime(2024, 2, 29, 12, tzinfo=UTC)),
+    calendar_date(date(1, 1, 1)),
+    calendar_date(date(1970, 1, 1)),
+    calendar_date(date(9999, 12, 31)),
+    Literal("2024-02-29+02:00", XSD + "date"),
 ]
 
 

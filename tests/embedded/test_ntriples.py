@@ -37,6 +37,7 @@ from zodiacedge.terms import (
     RDF_TYPE,
     XSD,
     XSD_BOOLEAN,
+    XSD_DATE,
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -49,7 +50,7 @@ Seen = tuple[list[Fact], list[tuple[int, int | None, str]]]
 Places = list[tuple[int, int | None]]
 
 DOCUMENTS = settings(max_examples=60, deadline=None)
-TYPES = [*INTEGER_RANGES, XSD_DECIMAL, XSD_DOUBLE, XSD_FLOAT, XSD_BOOLEAN, XSD_DATETIME]
+TYPES = [*INTEGER_RANGES, XSD_DECIMAL, XSD_DOUBLE, XSD_FLOAT, XSD_BOOLEAN, XSD_DATETIME, XSD_DATE]
 
 
 def theirs(data: bytes, form: Format = Format.NTRIPLES, blank_prefix: str = "") -> Seen:

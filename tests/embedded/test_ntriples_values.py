@@ -1,4 +1,4 @@
-"""Numbers, truth values and moments that our reader of N-Triples works out are what `terms.literal` makes."""
+"""Values that our reader of N-Triples works out are what `terms.literal` makes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.terms import (
     INTEGER_RANGES,
     XSD_BOOLEAN,
+    XSD_DATE,
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -176,6 +177,46 @@ def test_numbers_next_to_the_middle_of_two_doubles_are_rounded_right() -> None:
 )
 def test_moments_are_the_same_microsecond(written: list[str]) -> None:
     check_literals(written, XSD_DATETIME)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(
+                lambda day, zone: day.isoformat() + zone,
+                st.dates(),
+                st.sampled_from(
+                    ["", "Z", "+00:00", "-00:00", "+02:00", "-00:01", "+00:0", "z", "ZZ", "+0000"]
+                ),
+            ),
+            st.from_regex(r" ?[0-9]{4}-(0[0-9]|1[0-3])-[0-3][0-9]Z?", fullmatch=True),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+@settings(max_examples=100, deadline=None)
+@example(
+    [
+        "2024-02-29",
+        "2023-02-29",
+        "1900-02-29",
+        "2000-02-29Z",
+        "0000-01-01",
+        "0001-01-01",
+        "9999-12-31-00:00",
+        "-2024-01-01",
+        "12024-01-01",
+        "2024-1-1",
+        "2024-01-01T",
+        "2024-01-01+00.00",
+        "2024-01-01\u00a0",
+        "",
+        "20２4-01-01",
+    ]
+)
+def test_dates_are_the_same_day(written: list[str]) -> None:
+    check_literals(written, XSD_DATE)
 
 
 def test_booleans_have_four_forms() -> None:

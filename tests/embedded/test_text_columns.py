@@ -22,6 +22,7 @@ from zodiacedge.terms import (
     Literal,
     Term,
     boolean,
+    calendar_date,
     date_time,
     decimal,
     double,
@@ -39,6 +40,7 @@ TEXTS = st.one_of(
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(  # noqa: DTZ001 - the zone follows
     lambda moment: date_time(moment.replace(tzinfo=UTC))
 )
+DATES = st.dates().map(calendar_date)
 TERMS: st.SearchStrategy[Term] = st.one_of(
     TEXTS.map(string),
     st.builds(string, TEXTS, st.sampled_from(["de", "en"])),
@@ -47,6 +49,7 @@ TERMS: st.SearchStrategy[Term] = st.one_of(
     st.floats(-9, 9).map(decimal),
     st.booleans().map(boolean),
     MOMENTS,
+    DATES,
     st.sampled_from([IRI("http://a/B"), BlankNode("b"), Literal("x", "http://a/type")]),
 )
 SMALL = st.integers(-3, 7).map(integer)
@@ -66,8 +69,8 @@ ARGUMENTS = {
     "isiri": (PLAIN,),
     "isliteral": (PLAIN,),
     "year": (MOMENTS,),
-    "month": (MOMENTS,),
-    "day": (MOMENTS,),
+    "month": (DATES,),
+    "day": (DATES,),
     "hours": (MOMENTS,),
     "minutes": (MOMENTS,),
     "seconds": (MOMENTS,),
@@ -99,7 +102,12 @@ def test_columns_give_what_the_definition_gives(function: str, data: st.DataObje
 
 @pytest.mark.parametrize("function", ARGUMENTS)
 def test_usual_arguments_are_taken(function: str) -> None:
-    terms: dict[int, Term] = {id(PLAIN): string("12"), id(SMALL): integer(2), id(MOMENTS): date_time(NOON)}
+    terms: dict[int, Term] = {
+        id(PLAIN): string("12"),
+        id(SMALL): integer(2),
+        id(MOMENTS): date_time(NOON),
+        id(DATES): calendar_date(NOON.date()),
+    }
     dictionary = Dictionary()
     row = [dictionary.encode(terms[id(kind)]) for kind in ARGUMENTS[function]]
     taken, results = compute_columns(function, np.array([row], np.int32), dictionary)

@@ -198,6 +198,7 @@ TERMS = [
     "1", "2", "-7", "9223372036854775807", "1.5", "2.0", "1e3", '"2.5"^^xsd:float', "true", "false",
     '"t"', '""', '"ü"', "<http://x/i>", "t", '"2026-01-01T00:00:00Z"^^xsd:dateTime',
     '"0001-01-01T00:00:00Z"^^xsd:dateTime', '"9999-12-31T23:59:59.999999Z"^^xsd:dateTime',
+    '"2024-02-29"^^xsd:date', '"0001-01-01"^^xsd:date', '"2024-02-29+01:00"^^xsd:date',
     "_:b", '"t"@en', '"x"^^<http://x/y>', '"x"^^xsd:integer',
 ]  # fmt: skip
 
@@ -242,6 +243,17 @@ def test_a_dateTime_is_a_timestamp_in_utc() -> None:  # noqa: N802 - that is its
     assert fact.endswith('"2026-01-01T12:30:01.25Z"^^xsd:dateTime)')
 
 
+def test_a_date_is_a_date() -> None:
+    text = 'p("2024-02-29"^^xsd:date) .' + APPLIED
+
+    def later(days: pa.Array) -> pa.Array:
+        assert days.type == pa.date32()
+        return pc.add(days.cast(pa.int32()), pa.scalar(1, pa.int32())).cast(pa.date32())
+
+    (fact,) = same(later, text).facts()
+    assert fact.endswith('"2024-03-01"^^xsd:date)')
+
+
 def test_a_function_without_arguments() -> None:
     assert same(lambda: [7], "p(1) . r: q(X, Y) :- p(X), Y := func:f() .").facts() == ["q(1, 7)"]
 
@@ -269,7 +281,10 @@ FORMS: dict[str, tuple[Call, list[str]]] = {
         lambda at: np.array(MOMENTS, "datetime64[ns]")[at],
         ['"2026-01-01T00:00:00Z"^^xsd:dateTime', '"2026-01-01T00:00:00.999999Z"^^xsd:dateTime'],
     ),
-    "dates": (lambda at: pa.array([1, 2, 3], pa.int32()).cast(pa.date32()).take(at), []),
+    "dates": (
+        lambda at: pa.array([0, None, 1], pa.int32()).cast(pa.date32()).take(at),
+        ['"1970-01-01"^^xsd:date', '"1970-01-02"^^xsd:date'],
+    ),
     "objects": (lambda at: np.array([1, 2.5, "c"], object)[at], ["1", "2.5E0", '"c"']),
     "list": (lambda at: [[1, 2.5, None][n] for n in at.to_pylist()], ["1", "2.5E0"]),
     "tuple": (lambda at: tuple([1, True, [1]][n] for n in at.to_pylist()), ["1", "true"]),
@@ -386,6 +401,7 @@ GROUPS = {
     "reals": ["2.5e0", "2.5", '"2.5"^^xsd:float', "1.0"],
     "numbers": ["3", "2.5", "9007199254740993", "9007199254740992e0"],
     "truths": ["true", "false", "true"],
+    "dates": ['"2026-01-01"^^xsd:date', '"1900-01-01"^^xsd:date'],
     "moments": ['"2026-01-01T00:00:00Z"^^xsd:dateTime', '"1900-01-01T00:00:00Z"^^xsd:dateTime'],
     "texts": ['"b"', '"a"', '"ü"', "<c>", "<a>"],
     "mixed": ["1", '"a"'],

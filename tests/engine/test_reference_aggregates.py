@@ -218,7 +218,17 @@ def test_ops_are_read_in_any_case(engine: Engine) -> None:
     assert folded("Count", "1", "2", engine=engine) == "2"
 
 
-KINDS = ["5", '"2026-01-01T00:00:00Z"^^xsd:dateTime', '"t"', '"t"@en', '"o"^^<dt>', "true", "<i>", "_:b"]
+KINDS = [
+    "5",
+    '"2026-01-01T00:00:00Z"^^xsd:dateTime',
+    '"2026-01-01"^^xsd:date',
+    '"t"',
+    '"t"@en',
+    '"o"^^<dt>',
+    "true",
+    "<i>",
+    "_:b",
+]
 
 
 @pytest.mark.parametrize(("low", "high"), list(itertools.pairwise(KINDS)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from strategies import Evaluated
+    from zodiacedge.engine.api import Engine
 
 
 def with_function(call: Callable[..., object], text: str, *, vectorised: bool = False) -> Evaluated:
@@ -39,7 +40,7 @@ def test_a_scalar_function_gets_python_values() -> None:
     seen: list[object] = []
     text = """
     p(1) . p(2.5) . p("t") . p(true) . p(<i>) . p(_:b) . p("t"@en) .
-    p("2026-01-01T00:00:00Z"^^xsd:dateTime) . q(X) :- p(X), Y := func:f(X) .
+    p("2026-01-01T00:00:00Z"^^xsd:dateTime) . p("2026-01-01"^^xsd:date) . q(X) :- p(X), Y := func:f(X) .
     """
 
     def look(value: object) -> int:
@@ -48,13 +49,29 @@ def test_a_scalar_function_gets_python_values() -> None:
 
     with_function(look, text)
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    expected = [1, 2.5, "t", True, moment, IRI("i"), BlankNode("b"), string("t", "en")]
+    expected = [1, 2.5, "t", True, moment, date(2026, 1, 1), IRI("i"), BlankNode("b"), string("t", "en")]
     assert set(map(repr, seen)) == set(map(repr, expected))
 
 
 def test_a_scalar_function_of_several_arguments() -> None:
     text = "p(1, 2) . q(Z) :- p(X, Y), Z := func:f(X, Y + 1) ."
     assert with_function(lambda x, y: x * 10 + y, text).facts() == ["q(13)"]
+
+
+def test_only_the_chosen_argument_is_evaluated(engine: Engine) -> None:
+    seen: list[object] = []
+
+    def look(value: object) -> object:
+        seen.append(value)
+        return value
+
+    settings = Settings(registry=Registry().with_function(Function("f", look)))
+    text = """
+    p(1) . p(2) . p(3) .
+    q(X, Y) :- p(X), Y := if(X - 1, func:f(X), 0), Z := coalesce(X, func:f(10)) .
+    """
+    assert evaluate_text(text, settings, engine).facts("q") == ["q(1, 0)", "q(2, 2)", "q(3, 3)"]
+    assert set(seen) == {2, 3}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +85,7 @@ def test_a_scalar_function_of_several_arguments() -> None:
         (np.float32(2.5), "2.5E0"),
         (np.bool_(False), "false"),  # noqa: FBT003 - the value itself
         (iri("http://x/y"), "<http://x/y>"),
+        (date(2026, 1, 1), '"2026-01-01"^^xsd:date'),
         (datetime(2026, 1, 1, tzinfo=UTC), '"2026-01-01T00:00:00Z"^^xsd:dateTime'),
     ],
 )

@@ -23,6 +23,7 @@ from zodiacedge.terms import (
     BlankNode,
     Term,
     boolean,
+    calendar_date,
     date_time,
     double,
     integer,
@@ -288,9 +289,17 @@ def test_a_column_that_holds_no_terms_is_refused_by_its_name(column: pa.Array, t
 
 def test_rows_of_python_values_are_facts() -> None:
     when = datetime(2024, 1, 1, tzinfo=UTC)
-    assert facts_of_rows([("q", iri("a")), (IRI("p"), "x", 5, 2.5, True, when)]) == [
+    assert facts_of_rows([("q", iri("a")), (IRI("p"), "x", 5, 2.5, True, when, when.date())]) == [
         fact("q", IRI("a")),
-        fact("p", string("x"), integer(5), double(2.5), boolean(value=True), date_time(when)),
+        fact(
+            "p",
+            string("x"),
+            integer(5),
+            double(2.5),
+            boolean(value=True),
+            date_time(when),
+            calendar_date(date(2024, 1, 1)),
+        ),
     ]
     assert facts_of_rows([["x", 5], (1, 2)], "p") == [
         fact("p", string("x"), integer(5)),

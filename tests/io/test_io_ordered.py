@@ -23,6 +23,7 @@ TERMS: tuple[Term, ...] = (
     *(IRI("wt1"), IRI("http://e/ü"), BlankNode("b1"), string(""), string("fünf", "de"), string("wt1")),
     *(integer(5), integer(-7), double(5.0), boolean(value=True), literal("x", "http://e/t")),
     literal("2024-02-29T12:00:00.25Z", "http://www.w3.org/2001/XMLSchema#dateTime"),
+    literal("2024-02-29", "http://www.w3.org/2001/XMLSchema#date"),
 )
 terms = st.sampled_from(TERMS)
 facts = st.one_of(

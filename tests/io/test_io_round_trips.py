@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -30,6 +30,7 @@ from zodiacedge.terms import (
     Literal,
     Term,
     boolean,
+    calendar_date,
     date_time,
     double,
     integer,
@@ -226,6 +227,15 @@ def test_turtle_is_readable_by_others(tmp_path: Path) -> None:
 def test_ntriples_write_a_relative_iri_back_as_it_is(tmp_path: Path) -> None:
     write_facts([fact("p1", IRI("wt1"), IRI("../x"))], tmp_path, form="nt")
     assert (tmp_path / "p1.nt").read_text() == "<wt1> <p1> <../x> .\n"
+
+
+def test_a_column_of_dates_is_typed_unless_one_has_no_value() -> None:
+    days = [calendar_date(date(2024, 2, 29)), calendar_date(date(1, 1, 1))]
+    table = table_of([(day, day) for day in days], ["x", "y"])
+    assert [str(t) for t in table.schema.types] == ["date32[day]"] * 2
+    assert facts_of_table(table, "p") == [fact("p", day, day) for day in days]
+    mixed = table_of([(day,) for day in (*days, Literal("2024-02-29+02:00", XSD + "date"))], ["x"])
+    assert [str(t) for t in mixed.schema.types] == ["string"]
 
 
 def test_a_column_of_one_kind_is_typed_and_a_mixed_one_is_cells() -> None:

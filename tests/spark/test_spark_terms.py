@@ -54,6 +54,7 @@ TERMS: list[Term] = [
     decimal(2.0),
     boolean(True),  # noqa: FBT003
     literal("2026-01-01T00:00:00Z", "http://www.w3.org/2001/XMLSchema#dateTime"),
+    literal("2026-01-01", "http://www.w3.org/2001/XMLSchema#date"),
 ]
 
 

@@ -47,7 +47,7 @@ MODULES = (
 # By plans a rule costs several jobs: one that many tests have with every run, all of them with the long ones.
 _ALWAYS = slice(2, 3)
 _AT_ONCE = 40
-_MOST_PROGRAMS = 360
+_MOST_PROGRAMS = 480
 # A relation has at most 128 on the embedded engine.
 _MOST_COLUMNS = 100
 

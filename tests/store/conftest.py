@@ -25,6 +25,7 @@ PROGRAM = """
     value(a, 5) .  value(a, 5.0) .  value(a, 5.0e0) .  value(a, -0.5e-7) .  value(a, true) .
     value(a, "5") .  value(a, "fünf"@de) .  value(a, "x"^^<http://e/t>) .  value(a, "x"^^xsd:integer) .
     value(a, "2.5"^^xsd:float) .  value(a, "2024-02-29T12:00:00.25Z"^^xsd:dateTime) .
+    value(a, "2024-02-29"^^xsd:date) .  value(a, "2024-02-29+02:00"^^xsd:date) .
     value(_:b1, <http://e/ü%20x>) .  value(a, "") .  value(a, "two\\nlines \\"and\\" quotes") .
     quad(a, b, 3, 4) .  up() .
 """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PERSISTENCE = EmbeddedPersistence()
 _DATATYPES = [
-    f"http://www.w3.org/2001/XMLSchema#{name}" for name in ("integer", "double", "dateTime", "byte")
+    f"http://www.w3.org/2001/XMLSchema#{name}" for name in ("integer", "double", "dateTime", "date", "byte")
 ]
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
 

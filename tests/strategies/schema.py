@@ -123,7 +123,7 @@ class Schema:
             case "class":
                 return classes
             case "any":
-                return ("a", "1", "true", "1.5", "_:n1", TEXTS[0])
+                return ("a", "1", "true", "1.5", "_:n1", TEXTS[0], '"2024-02-29"^^xsd:date')
 
 
 @lru_cache(maxsize=1024)

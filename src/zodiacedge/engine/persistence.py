@@ -11,7 +11,7 @@ per argument: `a0` is the text of a term and `a0_type` its kind. Engines convert
     b1                      blank
     cold front              string
     kalt                    @de
-    -7                      integer (decimal, double, float, boolean, dateTime likewise)
+    -7                      integer (decimal, double, float, boolean, dateTime, date likewise)
     abc                     <http://www.w3.org/2001/XMLSchema#integer>
 
 Any other literal has its datatype in angle brackets, so that an ill-formed number is not read as a number.

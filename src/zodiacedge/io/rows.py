@@ -15,7 +15,7 @@ from zodiacedge.terms import IRI, Term, from_python
 if TYPE_CHECKING:
     Row = Sequence[object] | Fact
 
-_ROWS = "give rows as tuples of str, int, float, bool, datetime, iri(…)"
+_ROWS = "give rows as tuples of str, int, float, bool, datetime, date, iri(…)"
 
 
 def facts_of_rows(

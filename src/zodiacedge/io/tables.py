@@ -48,7 +48,7 @@ def arrow_table(table: object) -> pa.Table:
         return pa.table(table)
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
         reason = " ".join(str(part) for part in error.args) or type(error).__name__
-        note = "give each column one type: str, int, float, bool, datetime"
+        note = "give each column one type: str, int, float, bool, datetime, date"
         # Lazy frames and series are tables after one more call.
         further = next((name for name in ("collect", "to_frame") if hasattr(type(table), name)), "")
         raise problem(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from zodiacedge.engine.semantics.errors import NoValue
@@ -22,8 +22,6 @@ from zodiacedge.terms import (
     INTEGER_MAX,
     INTEGER_MIN,
     RDF_LANGSTRING,
-    XSD_BOOLEAN,
-    XSD_STRING,
     Literal,
     Term,
     double,
@@ -71,7 +69,9 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry:
             if name in _NUMERIC_FUNCTIONS:
                 return number_term(_NUMERIC_FUNCTIONS[name](*map(number, terms)))
             if name in _DATE_FUNCTIONS:
-                return number_term(_DATE_FUNCTIONS[name](moment(terms[0])))
+                return number_term(_DATE_FUNCTIONS[name](day(terms[0])))
+            if name in _TIME_FUNCTIONS:
+                return number_term(_TIME_FUNCTIONS[name](moment(terms[0])))
             return (TERM_FUNCTIONS if name in TERM_FUNCTIONS else TEXT_FUNCTIONS)[name](*terms)
         case _:
             return expression
@@ -93,6 +93,14 @@ def number(term: Term) -> Number:
     if isinstance(value, int | float) and is_number(term):
         return value
     raise NoValue(f"{format_term(term)} is not a number")
+
+
+def day(term: Term) -> date:
+    """Return a term's date or dateTime, or raise `NoValue`."""
+    value = value_of(term)
+    if isinstance(value, date):
+        return value
+    raise NoValue(f"{format_term(term)} is neither a date nor a dateTime")
 
 
 def moment(term: Term) -> datetime:
@@ -137,9 +145,7 @@ def _kind(term: Term) -> str:
     value = value_of(term)
     if value is None or not isinstance(term, Literal):
         return ""
-    if is_number(term):
-        return "number"
-    return term.datatype if term.datatype in {XSD_STRING, XSD_BOOLEAN} else "moment"
+    return "number" if is_number(term) else term.datatype
 
 
 def _arithmetic(sign: str, a: Number, b: Number) -> Number:
@@ -207,10 +213,12 @@ _NUMERIC_FUNCTIONS: dict[str, Callable[..., Number]] = {
     "min": _least,
     "max": _greatest,
 }
-_DATE_FUNCTIONS: dict[str, Callable[[datetime], Number]] = {
+_DATE_FUNCTIONS: dict[str, Callable[[date], Number]] = {
     "year": lambda t: t.year,
     "month": lambda t: t.month,
     "day": lambda t: t.day,
+}
+_TIME_FUNCTIONS: dict[str, Callable[[datetime], Number]] = {
     "hours": lambda t: t.hour,
     "minutes": lambda t: t.minute,
     "seconds": lambda t: t.second + t.microsecond / 1_000_000,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -24,8 +24,8 @@ from zodiacedge.io.sources import Format, SourceFile
 from zodiacedge.io.streams import BLOCK
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import (
-    XSD,
     XSD_BOOLEAN,
+    XSD_DATE,
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -33,6 +33,7 @@ from zodiacedge.terms import (
     Literal,
     Term,
     boolean,
+    calendar_date,
     date_time,
     double,
     literal,
@@ -51,6 +52,7 @@ _TYPES = {
     XSD_DOUBLE: pa.float64(),
     XSD_BOOLEAN: pa.bool_(),
     XSD_DATETIME: pa.timestamp("us", tz="UTC"),
+    XSD_DATE: pa.date32(),
 }
 # The codecs of the formats by compression of the command line.
 PARQUET_CODECS = {"": "snappy", "gz": "gzip", "zst": "zstd"}
@@ -218,7 +220,7 @@ def _scalar(kind: pa.DataType) -> Callable[..., _Cell] | None:
         return boolean
     if types.is_decimal(kind):
         return _decimal
-    return _date if types.is_date(kind) else None
+    return calendar_date if types.is_date(kind) else None
 
 
 def _integer(value: int) -> Term:
@@ -233,10 +235,6 @@ def _float(value: float) -> _Cell:
 
 def _decimal(value: Decimal) -> Term:
     return literal(format(value, "f"), XSD_DECIMAL)
-
-
-def _date(value: date) -> Term:
-    return literal(value.isoformat(), XSD + "date")
 
 
 def _strings(column: pa.Array) -> list[_Cell]:

@@ -32,7 +32,7 @@ _LENGTH = struct.Struct("<I")
 # More rows are worth compressing.
 _MANY = 1000
 _EXPLICIT: frozenset[str] = frozenset()
-_VALUES = ("integer", "decimal", "double", "float", "boolean", "dateTime")
+_VALUES = ("integer", "decimal", "double", "float", "boolean", "dateTime", "date")
 _SAFE_NAME = re.compile(r"[0-9a-f]{64}\.parquet")
 
 

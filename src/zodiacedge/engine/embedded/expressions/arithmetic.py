@@ -143,7 +143,7 @@ def compare_values(dictionary: int, stack: int, operator: int) -> int:
         if kind == load8(kinds, second):
             if kind == L.K_STRING:
                 return comparison_result(compare_texts(dictionary, first, second), operator)
-            if kind in {L.K_BOOLEAN, L.K_MOMENT}:
+            if kind in {L.K_BOOLEAN, L.K_MOMENT, L.K_DATE}:
                 left = get(get(dictionary, L.D_PAYLOADS), first)
                 right = get(get(dictionary, L.D_PAYLOADS), second)
                 return comparison_result(int(left > right) - int(left < right), operator)

@@ -9,7 +9,7 @@ columns without a Python object per row; its results are encoded the same way.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,10 +50,11 @@ TYPE_OF_KIND = {
     L.K_FLOAT: float,
     L.K_BOOLEAN: bool,
     L.K_MOMENT: datetime,
+    L.K_DATE: date,
 }
-_TYPES = (None, str, int, float, bool, datetime)
+_TYPES = (None, str, int, float, bool, datetime, date)
 # For each kind, the position of its type in `_TYPES`.
-_TYPE_NUMBERS = np.array([_TYPES.index(TYPE_OF_KIND.get(kind)) for kind in range(L.K_MOMENT + 1)], np.int64)
+_TYPE_NUMBERS = np.array([_TYPES.index(TYPE_OF_KIND.get(kind)) for kind in range(L.K_DATE + 1)], np.int64)
 
 
 class HostFunction:
@@ -144,6 +145,8 @@ def arrow_column(dictionary: Dictionary, terms: Ids, kind: type) -> pa.Array:
         return pa.array(payloads.view(np.float64))
     if kind is bool:
         return pa.array(payloads.astype(np.bool_))
+    if kind is date:
+        return pa.array(payloads.astype(np.int32)).view(arrow_type(kind))
     return pa.array(payloads).view(arrow_type(kind))
 
 

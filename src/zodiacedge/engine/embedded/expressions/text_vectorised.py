@@ -1,8 +1,8 @@
 """Functions on text and dates, a column at a time, on Arrow's kernels.
 
-Only rows of plain strings, integers as positions, and dateTimes are computed, and tests of a term's kind. The
-definition computes other rows (a text with a language tag, a letter whose upper case is more than one letter)
-one by one. The results are the same terms as those of the definition.
+Only rows of plain strings, integers as positions, dateTimes and dates are computed, and tests of a kind.
+The definition computes other rows (a text with a language tag, a letter whose upper case is more than one
+letter) one by one. The results are the same terms as those of the definition.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Column = Callable[[Dictionary, Ids], Ids]
 
 _MICROSECONDS = 1_000_000
+_DAY = 86_400 * _MICROSECONDS
 # No text is longer: Arrow's offsets have 32 bits.
 _LONGEST = 2**31 - 1
 _INTEGER = "^-?[0-9]{1,18}$"
@@ -67,7 +68,7 @@ def encode_strings(dictionary: Dictionary, texts: pa.StringArray, kind: int = L.
 def _accepted(function: str, kinds: NDArray[np.int8]) -> Flags:
     """Return for each row whether its arguments are of the kinds that are computed by column."""
     if function in _DATES:
-        return np.asarray(kinds[:, 0] == L.K_MOMENT)
+        return np.isin(kinds[:, 0], (L.K_MOMENT, L.K_DATE) if function in _DAYS else (L.K_MOMENT,))
     if function == "str":
         return np.isin(kinds[:, 0], (L.K_STRING, L.K_IRI))
     if function == "num":
@@ -195,7 +196,9 @@ def _tested_kind(first: int, last: int) -> Column:
 
 def _dated(function: str) -> Column:
     def column(dictionary: Dictionary, args: Ids) -> Ids:
-        moments = dictionary.payloads[args[:, 0]]
+        ids = args[:, 0]
+        moments = dictionary.payloads[ids]
+        moments = np.where(dictionary.kinds[ids] == L.K_DATE, moments * _DAY, moments)
         if function == "seconds":
             second = np.floor_divide(moments, _MICROSECONDS) % 60
             seconds = second + (moments % _MICROSECONDS) / _MICROSECONDS
@@ -208,9 +211,10 @@ def _dated(function: str) -> Column:
 
 
 _ARROW_NAMES = {"hours": "hour", "minutes": "minute"}
-_DATES = ("year", "month", "day", "hours", "minutes", "seconds")
+_DAYS = ("year", "month", "day")
+_DATES = (*_DAYS, "hours", "minutes", "seconds")
 _ASCII_ONLY = ("lower", "upper")
-_KIND_TESTS = {"isiri": _tested_kind(L.K_IRI, L.K_IRI), "isliteral": _tested_kind(L.K_STRING, L.K_MOMENT)}
+_KIND_TESTS = {"isiri": _tested_kind(L.K_IRI, L.K_IRI), "isliteral": _tested_kind(L.K_STRING, L.K_DATE)}
 _COLUMNS: dict[str, Column] = {
     "concat": _joined,
     "strlen": _length,

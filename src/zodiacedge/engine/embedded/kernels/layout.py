@@ -64,6 +64,7 @@ K_DOUBLE = 7
 K_FLOAT = 8
 K_BOOLEAN = 9
 K_MOMENT = 10
+K_DATE = 11
 
 # A variant of a rule: a run of steps, in the first round or in all later ones.
 VARIANT_WORDS = 4

@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.expressions.text_vectorised import encode_string
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge.engine.persistence import BadPartitionError
-from zodiacedge.terms import IRI, Literal
+from zodiacedge.terms import IRI, XSD_DATE, Literal, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +43,7 @@ NAMES = {
     L.K_FLOAT: "float",
     L.K_BOOLEAN: "boolean",
     L.K_MOMENT: "dateTime",
+    L.K_DATE: "date",
 }
 _KINDS = {name: kind for kind, name in NAMES.items()}
 _REALS = (L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT)
@@ -115,6 +116,8 @@ def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Ar
         text = pa.array(payloads[ids].view(np.float64)).cast(pa.string())
     elif kind == L.K_BOOLEAN:
         text = pa.array(payloads[ids] != 0).cast(pa.string())
+    elif kind == L.K_DATE:
+        text = pa.array(payloads[ids].astype(np.int32)).view(pa.date32()).cast(pa.string())
     else:
         moments = pa.array(payloads[ids]).view(pa.timestamp("us")).cast(pa.string())
         text = pc.binary_join_element_wise(pc.replace_substring(moments, " ", "T"), "Z", "")
@@ -223,12 +226,17 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
             raise BadPartitionError("a number is not finite")
     elif kind == L.K_BOOLEAN:
         bits = texts.cast(pa.bool_()).cast(pa.int64()).to_numpy()
+    elif kind == L.K_DATE:
+        bits = texts.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64)
     else:
         bits = pc.replace_substring(texts, "Z", "").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
     return dictionary.encode_numbers(kind, bits)
 
 
 def _encoded_typed(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
+    if name == f"<{XSD_DATE}>":
+        # Dates without a value; earlier versions wrote all dates like this.
+        return dictionary.encode_all(literal(text, XSD_DATE) for text in texts.to_pylist())
     if name.startswith("@") and "\0" not in name and len(name) > 1:
         prefix, kind = name[1:], L.K_TAGGED
     elif name.startswith("<") and name.endswith(">") and "\0" not in name:

@@ -7,7 +7,7 @@ dictionary and are not state.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from zodiacedge.terms import (
     IRI,
     RDF_LANGSTRING,
     XSD_BOOLEAN,
+    XSD_DATE,
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -37,6 +38,7 @@ from zodiacedge.terms import (
     Literal,
     Term,
     boolean,
+    calendar_date,
     date_time,
     decimal,
     double,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST_DAY = date(1970, 1, 1)
 _REAL_KINDS = {XSD_DECIMAL: L.K_DECIMAL, XSD_DOUBLE: L.K_DOUBLE, XSD_FLOAT: L.K_FLOAT}
 _FIRST_TERMS = 256
 _FIRST_TEXT = 4096
@@ -174,6 +177,8 @@ class Dictionary:
             return boolean(bool(payload))
         if kind == L.K_MOMENT:
             return date_time(_EPOCH + payload * _MICROSECOND)
+        if kind == L.K_DATE:
+            return calendar_date(_FIRST_DAY + timedelta(days=payload))
         value = float(self._payloads[number : number + 1].view(np.float64)[0])
         if kind == L.K_DOUBLE:
             return double(value)
@@ -301,6 +306,8 @@ def _kind_and_value(term: Literal, value: object) -> tuple[int, int | bytes]:
         return L.K_INTEGER, value
     if term.datatype == XSD_DATETIME and isinstance(value, datetime):
         return L.K_MOMENT, (value - _EPOCH) // _MICROSECOND
+    if term.datatype == XSD_DATE and isinstance(value, date):
+        return L.K_DATE, (value - _FIRST_DAY).days
     return L.K_OTHER, f"{term.datatype}\0{term.lexical}".encode()
 
 

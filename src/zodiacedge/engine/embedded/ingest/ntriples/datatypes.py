@@ -15,6 +15,7 @@ from zodiacedge.terms import (
     RDF,
     RDF_LANGSTRING,
     XSD_BOOLEAN,
+    XSD_DATE,
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -34,7 +35,8 @@ T_DOUBLE = 4
 T_FLOAT = 5
 T_BOOLEAN = 6
 T_MOMENT = 7
-T_INTEGERS = 8
+T_DATE = 8
+T_INTEGERS = 9
 DATATYPES: tuple[str, ...] = (
     XSD_STRING,
     RDF_LANGSTRING,
@@ -44,6 +46,7 @@ DATATYPES: tuple[str, ...] = (
     XSD_FLOAT,
     XSD_BOOLEAN,
     XSD_DATETIME,
+    XSD_DATE,
     *INTEGER_RANGES,
 )
 

@@ -1,4 +1,4 @@
-"""Kernels that parse an xsd:dateTime as microseconds since 1970."""
+"""Kernels that parse an xsd:dateTime as microseconds since 1970, and an xsd:date as days since then."""
 
 from __future__ import annotations
 
@@ -105,3 +105,32 @@ def read_moment(state: int, base: int, start: int, end: int) -> int:
         return ns.INVALID
     put(state, ns.N_VALUE, value)
     return L.K_MOMENT
+
+
+@kernel
+def read_date(state: int, base: int, start: int, end: int) -> int:
+    """Parse a date without a time zone, or in UTC, as days since 1970; return its kind, or `INVALID`."""
+    if end - start < 10 or load8(base, start + 4) != MINUS or load8(base, start + 7) != MINUS:
+        return ns.INVALID
+    year = read_digits(base, start, start + 4)
+    month = read_digits(base, start + 5, start + 7)
+    day = read_digits(base, start + 8, start + 10)
+    if year < 1 or month < 1 or month > 12 or day < 1 or day > days_of_month(year, month):
+        return ns.INVALID
+    at = start + 10
+    if at < end:
+        c = load8(base, at)
+        if c == UPPER_Z:
+            at += 1
+        elif (
+            (c == PLUS or c == MINUS)
+            and end - at == 6
+            and load8(base, at + 3) == COLON
+            and read_digits(base, at + 1, at + 3) == 0
+            and read_digits(base, at + 4, at + 6) == 0
+        ):
+            at = end
+    if at != end:
+        return ns.INVALID
+    put(state, ns.N_VALUE, days_since_1970(year, month, day))
+    return L.K_DATE

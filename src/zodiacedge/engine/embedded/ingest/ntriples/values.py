@@ -6,6 +6,7 @@ from zodiacedge.engine.embedded.ingest.ntriples import state as ns
 from zodiacedge.engine.embedded.ingest.ntriples.characters import NEWLINE, RETURN, SPACE, TAB
 from zodiacedge.engine.embedded.ingest.ntriples.datatypes import (
     T_BOOLEAN,
+    T_DATE,
     T_DOUBLE,
     T_FLOAT,
     T_INTEGERS,
@@ -14,7 +15,7 @@ from zodiacedge.engine.embedded.ingest.ntriples.datatypes import (
     TYPE_LEAST,
     TYPE_WORDS,
 )
-from zodiacedge.engine.embedded.ingest.ntriples.datetimes import read_moment
+from zodiacedge.engine.embedded.ingest.ntriples.datetimes import read_date, read_moment
 from zodiacedge.engine.embedded.ingest.ntriples.numbers import read_integer, read_real
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8
@@ -59,6 +60,8 @@ def read_value(state: int, number: int, base: int, start: int, end: int) -> int:
         return read_integer(state, base, start, end, least, greatest)
     if number == T_MOMENT:
         return read_moment(state, base, start, end)
+    if number == T_DATE:
+        return read_date(state, base, start, end)
     if number == T_BOOLEAN:
         return read_boolean(state, base, start, end)
     kind = L.K_DECIMAL
