@@ -22,7 +22,7 @@ from zodiacedge.errors import Diagnostic, StratificationProblem
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
-from zodiacedge.language.lints import lint
+from zodiacedge.language.lint.lints import lint
 from zodiacedge.language.parser import read_program
 from zodiacedge.language.safety import resolve
 
@@ -67,7 +67,7 @@ def test_a_file_named_after_a_code_has_it(path: Path) -> None:
 def test_every_code_of_the_language_has_a_file() -> None:
     source = FOLDER.parents[2] / "src" / "zodiacedge"
     texts = [
-        p.read_text(encoding="utf-8") for part in ("language", "graph") for p in (source / part).glob("*.py")
+        p.read_text(encoding="utf-8") for part in ("language", "graph") for p in (source / part).rglob("*.py")
     ]
     codes = {code for text in texts for code in re.findall(r'"([A-Z][0-9]{3})"', text)}
     assert codes - UNREACHABLE == {p.name[:4] for p in PROGRAMS if re.match(r"[A-Z][0-9]{3}_", p.name)}

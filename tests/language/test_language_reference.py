@@ -19,10 +19,10 @@ from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Fold, Rule, Variable
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
-from zodiacedge.language.lints import lint
+from zodiacedge.language.lint.lints import lint
+from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.parser import parse_fact, parse_program, parse_query, parse_rule, read_program
 from zodiacedge.language.safety import resolve
-from zodiacedge.language.silence import audible
 from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS, RESERVED
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Predicate
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
-from zodiacedge.language.lints import lint
+from zodiacedge.language.lint.lints import lint
+from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.parser import parse_program
 from zodiacedge.language.safety import resolve
-from zodiacedge.language.silence import audible
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -30,6 +30,7 @@ _COMMANDS = {
     "demo": ("demo", "play the wind-farm scenario of the paper step by step"),
     "diff": ("cli.store", "show the differences between two versions of a store"),
     "export": ("cli.store", "write the facts of a store to files, or a slice of it as a new store"),
+    "fmt": ("cli.program", "format rule files"),
     "graph": ("cli.program", "draw the hyper rule dependency graph"),
     "init": ("cli.store", "create a durable store"),
     "log": ("cli.store", "list the versions of a store: who changed what"),

@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
+_ANOTHER_FOLDER = "name another folder with --out"
+
 
 def json_rows(answers: Answers) -> list[list[str]]:
     """Return rows for JSON: numbers and booleans as such, other terms as cells, with all IRIs in full."""
     return [[RawJson(json_cell(term)) for term in row] for row in answers.rows]
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, note: str = _ANOTHER_FOLDER) -> None:
     """Write a file and create its folder, or raise an error with the reason."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise _problem(path, error.strerror or str(error)) from error
+        raise _problem(path, error.strerror or str(error), note) from error
 
 
 def check_folder(folder: Path) -> None:
@@ -63,7 +65,5 @@ def export_document(report: ExportReport | None) -> dict[str, object]:
     return {"export": {"folder": str(report.folder), "rows": report.rows, "files": files}}
 
 
-def _problem(path: Path, why: str) -> LoadProblem:
-    return LoadProblem(
-        Diagnostic("U005", f"{path} cannot be written: {why}", "name another folder with --out")
-    )
+def _problem(path: Path, why: str, note: str = _ANOTHER_FOLDER) -> LoadProblem:
+    return LoadProblem(Diagnostic("U005", f"{path} cannot be written: {why}", note))

@@ -16,10 +16,10 @@ from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Program
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
-from zodiacedge.language.lints import lint
+from zodiacedge.language.lint.lints import lint
+from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.parser import read_program
 from zodiacedge.language.safety import resolve
-from zodiacedge.language.silence import audible
 from zodiacedge.store.layout import MARKER
 
 if TYPE_CHECKING:

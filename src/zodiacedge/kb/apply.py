@@ -13,8 +13,8 @@ from zodiacedge.kb.change import plan_rule_delta
 from zodiacedge.kb.report import ChangeReport, dropped_nodes
 from zodiacedge.kb.warnings import mistaken_constants
 from zodiacedge.language.checks import text_order
+from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.printer import format_rule
-from zodiacedge.language.silence import audible
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import FactDelta, Settings, State, UncommittedState

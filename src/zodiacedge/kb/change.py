@@ -15,7 +15,7 @@ from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom, body_atoms
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
-from zodiacedge.language.lints import lint
+from zodiacedge.language.lint.lints import lint
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
 from zodiacedge.language.safety import resolve

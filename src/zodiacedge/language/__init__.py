@@ -8,11 +8,11 @@ mistakes    findings for text that leaves the grammar: habits of other languages
 parser      tokens to syntax tree, with every error of a text in one run
 spelling    similar names, for suggestions
 printer     syntax tree to text
+formatter   canonical layout of a text, with its comments
 unify       whether two atoms have a common instance
 labelling   canonical labelling of the variables of a rule
 canonical   the key of a rule, equal up to variable names and body order
 safety      which conjunct binds which variable
 checks      semantic checks of a program, all findings at once
-lints       warnings about rules that are sound and look like a mistake
-silence     comments that silence warnings
+lint        warnings about rules that are sound and look like a mistake
 """

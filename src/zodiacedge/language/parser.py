@@ -48,7 +48,7 @@ from zodiacedge.language.mistakes import (
 )
 from zodiacedge.language.printer import format_argument
 from zodiacedge.language.safety import analyse
-from zodiacedge.language.scanner import Scanner, Token, unescape
+from zodiacedge.language.scanner import RecordingScanner, Scanner, Token, unescape
 from zodiacedge.language.vocabulary import (
     AGGREGATES,
     COMPARISONS,
@@ -88,6 +88,14 @@ def read_program(
 ) -> tuple[Program, list[Diagnostic]]:
     """Parse a program; return the statements that parse and every finding."""
     return _Parser(Source(name, text), prefixes or {}).program()
+
+
+def read_tokens(text: str, name: str = "<text>") -> tuple[list[Token], list[Diagnostic]]:
+    """Parse a program into its tokens, and return them with all diagnostics of the syntax."""
+    source = Source(name, text)
+    scanner = RecordingScanner(source)
+    _, diagnostics = _Parser(source, {}, scanner).program()
+    return scanner.tokens, diagnostics
 
 
 def parse_program(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Program:
@@ -149,8 +157,8 @@ _Operand = Expression | _Application
 
 
 class _Parser:
-    def __init__(self, source: Source, prefixes: Mapping[str, str]) -> None:
-        self._scanner = Scanner(source)
+    def __init__(self, source: Source, prefixes: Mapping[str, str], scanner: Scanner | None = None) -> None:
+        self._scanner = scanner or Scanner(source)
         self._prefixes = {**DEFAULT_PREFIXES, **prefixes}
         self._declared: dict[str, str] = {}
         self._anonymous = 0
@@ -657,7 +665,8 @@ class _Parser:
         if tag := self._scanner.language():
             return string(text, tag.text)
         if self._scanner.directly_at("^^"):
-            self._scanner.position += 2
+            start = self._scanner.position
+            self._scanner.take(Token("sign", "^^", start, start + 2))
             datatype = self._take(operand=True)
             if datatype.kind not in {"iri", "prefixed"}:
                 raise self._unexpected(datatype, "a datatype's IRI", "such as xsd:integer")

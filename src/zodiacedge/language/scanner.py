@@ -8,7 +8,7 @@ the mode with each token.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem
@@ -136,6 +136,21 @@ class Scanner:
             self.take(token)
             if token.text == "." and (token.end >= len(text) or text[token.end] in " \t\r\n#/"):
                 return
+
+
+@dataclass(slots=True)
+class RecordingScanner(Scanner):
+    """A scanner that keeps the tokens of a text in order, for tools that need more than the syntax tree."""
+
+    tokens: list[Token] = field(default_factory=list)
+
+    def take(self, token: Token) -> Token:
+        """Consume a token; those that the parser has gone back before are forgotten."""
+        while self.tokens and self.tokens[-1].start >= token.start:
+            self.tokens.pop()
+        self.tokens.append(token)
+        # A dataclass with slots is another class than the one that `super()` would mean.
+        return Scanner.take(self, token)
 
 
 def unescape(text: str, span: Span) -> str:
