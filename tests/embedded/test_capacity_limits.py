@@ -63,6 +63,25 @@ def test_a_function_with_too_many_arguments_is_refused() -> None:
         kb.apply(change.collected())
 
 
+def test_calls_with_many_arguments_nest() -> None:
+    text = '"z"'
+    for _ in range(40):
+        text = f"concat({', '.join(['X'] * (L.MASK_COLUMNS - 1))}, {text})"
+    kb = ze.open()
+    with kb.change() as c:
+        c.add_rules(f'p(N) :- q(X), N := strlen({text}) . q("a") .')
+    assert kb.query("?- p(N) .").rows == ((ze.Literal(str(40 * 59 + 1), ze.terms.XSD_INTEGER),),)
+
+
+def test_calls_with_too_many_computed_numbers_are_refused() -> None:
+    sums = ", ".join(f"str(X + {n})" for n in range(50))
+    kb = ze.open()
+    change = kb.change()
+    change.add_rules(f"p(Y) :- q(X), Y := concat(concat({sums}), concat({sums})) . q(1) .")
+    with pytest.raises(EvaluationProblem, match="E004"):
+        kb.apply(change.collected())
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_classes_that_are_no_iris_are_counted_together(engine: str) -> None:
     kb = ze.open(engine=engine)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.expressions.host_functions import host_function
 from zodiacedge.engine.embedded.kernels import layout as L
+from zodiacedge.engine.embedded.storage.relation import too_wide
 from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ _FUNCTIONS = {
     "min": L.X_MIN,
     "max": L.X_MAX,
 }
+_WITH_CODE = frozenset({*_FUNCTIONS, "if", "coalesce"})
+# Both sides of a comparison, and the result of a binding, fit in the room that the machine reserves.
+_MOST_COMPUTED = L.SPARE_TERMS // 2 - 1
 
 
 class ExpressionCode:
@@ -50,6 +54,13 @@ class ExpressionCode:
         self._terms = terms
         self._registry = registry
         self.hosts: list[HostFunction] = []
+
+    def code(self, expression: Expression, registers: Mapping[Variable, int]) -> list[int]:
+        """Return the code of a whole expression, if the numbers it computes fit in the dictionary."""
+        computed = _computed_arguments(expression)
+        if computed > _MOST_COMPUTED:
+            raise too_wide("an expression of functions on computed numbers", computed, _MOST_COMPUTED)
+        return self.of(expression, registers)
 
     def of(self, expression: Expression, registers: Mapping[Variable, int]) -> list[int]:
         """Return the code of an expression: opcodes with an operand each."""
@@ -100,6 +111,26 @@ class ExpressionCode:
         if host not in self.hosts:
             self.hosts.append(host)
         return self.hosts.index(host)
+
+
+def _computed_arguments(expression: Expression) -> int:
+    """Return how many arguments of host functions may be numbers that are not yet in the dictionary."""
+    match expression:
+        case Unary(operand=operand):
+            return _computed_arguments(operand)
+        case Binary(left=left, right=right):
+            return _computed_arguments(left) + _computed_arguments(right)
+        case Call(function=function, args=args, registered=registered):
+            is_host = registered or function not in _WITH_CODE
+            return sum(_computed_arguments(arg) + (is_host and _is_computed(arg)) for arg in args)
+        case _:
+            return 0
+
+
+def _is_computed(arg: Expression) -> bool:
+    if isinstance(arg, Call):
+        return not arg.registered and arg.function in _WITH_CODE
+    return isinstance(arg, Unary | Binary)
 
 
 def _size(code: Sequence[int]) -> int:

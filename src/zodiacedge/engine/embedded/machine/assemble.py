@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Argument
 
 _COMPARISONS = {"=": L.EQUAL, "!=": L.UNEQUAL, "<": L.LESS, "<=": L.AT_MOST, ">": L.GREATER, ">=": L.AT_LEAST}
+# A value on the stack of expressions: its type and its bits.
+_VALUE_WORDS = 2
 _RANGES = {
     RelationVersion.OLD: L.RANGE_OLD,
     RelationVersion.DELTA: L.RANGE_DELTA,
@@ -70,6 +72,7 @@ class Assembly:
     """All sources, so that their tables outlive the code, which has only addresses."""
     _most_registers: int = 1
     _most_steps: int = 1
+    _most_operations: int = 1
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
     targets: list[Table] = field(default_factory=list)
     _expressions: ExpressionCode = field(init=False)
@@ -146,7 +149,7 @@ class Assembly:
             L.F_OWN: _array([table.at for table in own]),
             L.F_REGISTERS: words(self._most_registers),
             L.F_CURSORS: words(2 * self._most_steps),
-            L.F_SCRATCH: words(L.SCRATCH_WORDS),
+            L.F_SCRATCH: words(max(L.SCRATCH_WORDS, L.STACK + _VALUE_WORDS * (self._most_operations + 1))),
             L.F_HOSTS: _array(hosts),
             L.F_ERRORS: words(rules * (1 + self._most_registers)),
         }
@@ -282,9 +285,12 @@ class Assembly:
 
     def _code(self, expression: Expression, registers: dict[Variable, int]) -> int:
         """Append the code of an expression; return its number of operations."""
-        code = self._expressions.of(expression, registers)
+        code = self._expressions.code(expression, registers)
         self._spec += code
-        return len(code) // L.EXPRESSION_WORDS
+        operations = len(code) // L.EXPRESSION_WORDS
+        # An operation puts at most one value on the stack, and the left side of a comparison lies below.
+        self._most_operations = max(self._most_operations, operations)
+        return operations
 
     def _fuse(self, first: int, head: int, width: int) -> None:
         """Fuse the last atom with the head, if at most a `!=` of two plain operands comes between them."""
