@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +17,11 @@ from click.testing import CliRunner
 
 import zodiacedge as ze
 from zodiacedge.cli.app import zodiac as group
-from zodiacedge.cli.shell.statements import LineCancelledError, statements
+from zodiacedge.cli.shell.statements import next_statement
 from zodiacedge.cli.shell.terminal import Completion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from cli.conftest import Done
@@ -190,20 +192,12 @@ def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
 )
 def test_lines_into_statements(lines: list[str], expected: list[str]) -> None:
     rest = iter(lines)
-    assert list(statements(lambda *, more: next(rest, None))) == expected  # noqa: ARG005 - the name is given
-
-
-def test_a_cancelled_line_drops_the_statement_that_was_begun() -> None:
-    rest = iter(["+ p(X) :-", None, "q(X)"])
 
     def read(*, more: bool) -> str | None:
-        line = next(rest, "end")
-        if line is None:
-            assert more
-            raise LineCancelledError
-        return None if line == "end" else line
+        del more
+        return next(rest, None)
 
-    assert list(statements(read)) == ["q(X)"]
+    assert list(iter(lambda: next_statement(read), None)) == expected
 
 
 def test_tab_completes_predicates_labels_and_words() -> None:
@@ -222,12 +216,14 @@ def test_tab_completes_predicates_labels_and_words() -> None:
     assert completion.candidates("rea", "rea") == ["reader", "reading"]
 
 
-def test_a_terminal_has_a_prompt_completion_history_and_ctrl_c(folder: Path, farm: str, state: Path) -> None:
+@contextmanager
+def on_a_terminal(folder: Path, *args: str) -> Iterator[int]:
+    """Run a shell on a terminal, and return the other side of it; Ctrl-D ends the shell."""
     ours, theirs = pty.openpty()
     # The terminal that the leader of a session opens sends it the signal of Ctrl-C.
     program = "import os; os.open(os.ttyname(0), os.O_RDWR); from zodiacedge.cli import main; main()"
     running = subprocess.Popen(
-        [sys.executable, "-c", program, "shell", farm],
+        [sys.executable, "-c", program, "shell", *args],
         cwd=folder,
         env={**os.environ, "TERM": "dumb", "NO_COLOR": "1"},
         stdin=theirs,
@@ -236,25 +232,57 @@ def test_a_terminal_has_a_prompt_completion_history_and_ctrl_c(folder: Path, far
         start_new_session=True,
     )
     os.close(theirs)
-    shown = wait_for(ours, "zodiac> ")
-    os.write(ours, b"+ unfinished(X) :-\n")
-    wait_for(ours, "   ...> ")
-    os.write(ours, b"\x03")
-    wait_for(ours, "zodiac> ")
-    os.write(ours, b"ex:h\t(T)\n")
-    shown = wait_for(ours, "1 row")
-    assert "wt1" in shown
-    os.write(ours, b"\x04")
-    assert running.wait(timeout=SECONDS) == 0
-    os.close(ours)
+    try:
+        wait_for(ours, "zodiac> ")
+        yield ours
+        os.write(ours, b"\x04")
+        assert running.wait(timeout=SECONDS) == 0
+    finally:
+        running.kill()
+        running.wait()
+        os.close(ours)
+
+
+def test_a_terminal_has_a_prompt_completion_history_and_ctrl_c(folder: Path, farm: str, state: Path) -> None:
+    with on_a_terminal(folder, farm) as terminal:
+        os.write(terminal, b"+ unfinished(X) :-\n")
+        wait_for(terminal, "[.]{3}> ")
+        os.write(terminal, b"\x03")
+        wait_for(terminal, "zodiac> ")
+        os.write(terminal, b"ex:h\t(T)\n")
+        assert "wt1" in wait_for(terminal, "1 row.*zodiac> ")
     assert "ex:hot(T)" in (state / "zodiacedge" / "shell_history").read_text()
 
 
-def wait_for(terminal: int, text: str) -> str:
-    """Read from a terminal until a text is shown."""
+def test_ctrl_c_cancels_a_running_query_and_the_shell_goes_on(folder: Path, save: Save) -> None:
+    save("many.rules", "".join(f"a({n}) .\n" for n in range(1000)))
+    with on_a_terminal(folder, "many.rules") as terminal:
+        os.write(terminal, b"a(A), a(B), a(C), a(D), A + B + C + D < 0\n")
+        # The line is shown before the query begins, and an interruption in between ends the query as well.
+        wait_for(terminal, "< 0\r\n")
+        os.write(terminal, b"\x03")
+        wait_for(terminal, "interrupted.*zodiac> ")
+        os.write(terminal, b"a(7)\n")
+        wait_for(terminal, "yes.*zodiac> ")
+
+
+def test_history_that_cannot_be_written_is_no_error(folder: Path, farm: str, state: Path) -> None:
+    state.write_text("no folder")
+    with on_a_terminal(folder, farm) as terminal:
+        os.write(terminal, b"near(wt1, wt2)\n")
+        wait_for(terminal, "yes.*zodiac> ")
+
+
+def read_for(terminal: int, seconds: float) -> str:
+    """Read what a terminal shows within some time."""
+    ready, _, _ = select.select([terminal], [], [], seconds)
+    return os.read(terminal, 65536).decode() if ready else ""
+
+
+def wait_for(terminal: int, pattern: str) -> str:
+    """Read from a terminal until it shows a text."""
     shown, end = "", time.monotonic() + SECONDS
-    while text not in shown:
-        ready, _, _ = select.select([terminal], [], [], end - time.monotonic())
-        assert ready, f"{text!r} is not in {shown!r}"
-        shown += os.read(terminal, 65536).decode()
+    while not re.search(pattern, shown, re.DOTALL):
+        assert time.monotonic() < end, f"{pattern!r} is not in {shown!r}"
+        shown += read_for(terminal, 1.0)
     return shown

@@ -14,7 +14,7 @@ from zodiacedge.cli.options import FILE, EngineOptions, engine_options
 from zodiacedge.cli.program_source import data_options, evaluated
 from zodiacedge.cli.rule_files import is_store, read_rules
 from zodiacedge.cli.shell.interpreter import Interpreter
-from zodiacedge.cli.shell.statements import statements
+from zodiacedge.cli.shell.statements import next_statement
 from zodiacedge.cli.shell.terminal import editing, line_of_pipe, line_of_terminal
 from zodiacedge.errors import CheckProblem
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
@@ -50,18 +50,21 @@ def command(
     if console.as_json:
         raise click.UsageError("The shell has no --json: use zodiac query or zodiac apply.")
     interactive = sys.stdin.isatty()
+    read = line_of_terminal if interactive else line_of_pipe
     with _opened(console, programs, data, on, read_only=read_only) as kb:
         interpreter = Interpreter(console, kb)
         with editing(kb) if interactive else nullcontext():
-            for statement in statements(line_of_terminal if interactive else line_of_pipe):
+            while not interpreter.ended:
                 try:
+                    statement = next_statement(read)
+                    if statement is None:
+                        break
                     interpreter.execute(statement)
                 except KeyboardInterrupt:
                     if not interactive:
                         raise
+                    click.echo(err=True)
                     console.note("interrupted")
-                if interpreter.ended:
-                    break
         interpreter.close()
     if interpreter.failed and not interactive:
         sys.exit(1)

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Protocol
 
     class Lines(Protocol):
@@ -22,29 +21,19 @@ _CHANGE = ("+", "-", "@")
 _UNFINISHED = (",", ":-", "?-", "(", "∧", "&")
 
 
-class LineCancelledError(Exception):
-    """Ctrl-C at the prompt: the statement so far is dropped."""
+def next_statement(read: Lines) -> str | None:
+    """Return the next statement, of one line or more; None at the end of the input.
 
-
-def statements(read: Lines) -> Iterator[str]:
-    """Yield statements, of one line or more; an empty line ends a statement in any case."""
+    An empty line ends a statement in any case.
+    """
     lines: list[str] = []
-    while True:
-        try:
-            line = read(more=bool(lines))
-        except LineCancelledError:
-            lines.clear()
-            continue
-        if line is None:
-            break
+    while (line := read(more=bool(lines))) is not None:
         empty = not (line if lines else _COMMENT.sub("", line)).strip()
         if not empty:
             lines.append(line.rstrip())
         if lines and (empty or _is_whole(lines)):
-            yield "\n".join(lines)
-            lines.clear()
-    if lines:
-        yield "\n".join(lines)
+            break
+    return "\n".join(lines) or None
 
 
 def _is_whole(lines: list[str]) -> bool:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.cli.shell.interpreter import WORDS
-from zodiacedge.cli.shell.statements import LineCancelledError
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.printer import format_predicate
 
@@ -34,15 +33,12 @@ def line_of_pipe(*, more: bool) -> str | None:
 
 
 def line_of_terminal(*, more: bool) -> str | None:
-    """Ask for a line; None at Ctrl-D. Ctrl-C cancels the statement."""
+    """Ask for a line; None at Ctrl-D."""
     try:
         return input(_MORE if more else _PROMPT)
     except EOFError:
         sys.stdout.write("\n")
         return None
-    except KeyboardInterrupt:
-        sys.stdout.write("\n")
-        raise LineCancelledError from None
 
 
 @contextmanager
