@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, LoadProblem, UsageProblem, nearest
+from zodiacedge.language.scanner import PREFIX_NAME
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.terms import is_iri
 
@@ -31,7 +32,8 @@ _SCHEMES = frozenset({"did", "info", "mailto", "tag", "urn"})
 def full_name(given: str, prefixes: Mapping[str, str]) -> str:
     """Return the full name of a predicate or a constant; raise if it is not a name or has no such prefix."""
     prefix, colon, local = given.partition(":")
-    if not colon or local.startswith("//") or given.startswith("<"):
+    # Other text in front of a colon than a program could declare belongs to the name.
+    if local.startswith("//") or not PREFIX_NAME.fullmatch(prefix + colon):
         return _not_empty(checked_name(given))
     known = {**DEFAULT_PREFIXES, **prefixes}
     if prefix in known:

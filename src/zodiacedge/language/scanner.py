@@ -33,7 +33,7 @@ _OPERAND = re.compile(
 _OPERATOR = re.compile(rf"(?P<sign>:-|\?-|:=|!=|<=|>=|\*\*|\^\^|[-(),.!¬&∧=<>+*/%@:])|(?P<name>{_NAME})")
 # The slashes of `http://` are no comment: after a malformed IRI they would hide the end of the statement.
 _SPACE = re.compile(r"(?:\s+|\#[^\n]*|(?<!:)//[^\n]*)*")
-_PREFIX_NAME = re.compile(r"(?:[^\W\d_](?:[\w\-]|\.(?=[\w\-.]))*)?:")
+PREFIX_NAME = re.compile(r"(?:[^\W\d_](?:[\w\-]|\.(?=[\w\-.]))*)?:")
 _LABEL = re.compile(r"([^\W\d][\w\-]*):(?=\s|$)")
 _LANGUAGE = re.compile(r"@([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*(?:--[a-z]+)?)")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
@@ -101,7 +101,7 @@ class Scanner:
 
     def prefix_name(self) -> Token | None:
         """Consume the `ex:` of a prefix declaration."""
-        return self._take_pattern(_PREFIX_NAME, "prefix", group=0)
+        return self._take_pattern(PREFIX_NAME, "prefix", group=0)
 
     def language(self) -> Token | None:
         """Consume the `@en` that directly follows a string."""
