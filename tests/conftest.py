@@ -18,8 +18,6 @@ from zodiacedge.engine.spark.cluster.session import need_java
 from zodiacedge.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from xdist.remote import Producer
 
     from zodiacedge.engine.api import Engine
@@ -39,6 +37,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 settings.load_profile("zodiac")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C interrupt this process and those that tests start: in the background it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
@@ -64,14 +68,6 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine in turn."""
     chosen: Engine = request.param
     return chosen
-
-
-@pytest.fixture
-def heard() -> Iterator[None]:
-    """Ctrl-C is heard: a process that runs in the background starts with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,6 @@ def farm(zodiac: Zodiac, save: Save) -> str:
     return "farm"
 
 
-@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [

@@ -119,7 +119,6 @@ def test_limits_hold_in_modules(limits: Limits) -> None:
     assert not kb.facts()
 
 
-@pytest.mark.usefixtures("heard")
 def test_a_module_hears_ctrl_c() -> None:
     kb = ze.open(limits=Limits(facts=None))
     change = kb.change()

@@ -171,7 +171,6 @@ def test_who_is_interrupted_while_passing_on_has_it_again() -> None:
     assert not held(yield_point)
 
 
-@pytest.mark.usefixtures("heard")
 def test_ctrl_c_is_heard_behind_what_must_not_be_torn_apart() -> None:
     steps = []
 

@@ -149,3 +149,16 @@ def test_a_rule_file_that_cannot_be_read_is_named(
         (tmp_path / name).write_bytes(content)
     with pytest.raises(LoadProblem, match=f"U004: .*{message}"):
         ze.open().change().add_rules(tmp_path / name)
+
+
+def test_a_prefix_that_gets_another_meaning_is_a_warning() -> None:
+    kb = ze.open()
+    for text, codes in (
+        ("@prefix ex: <http://a/> . ex:p(1, 2) .", []),
+        ("@prefix ex: <http://a/> . ex:p(3, 4) .", []),
+        ("@prefix ex: <http://b/> . ex:p(1, 2) .", ["W019"]),
+    ):
+        with kb.change() as change:
+            change.add_rules(text)
+        assert [warning.code for warning in change.report.warnings] == codes
+    assert "http://a/" in change.report.warnings[0].message

@@ -36,7 +36,6 @@ def change(kb: KnowledgeBase, text: str, remove: str = "") -> ze.ChangeReport:
     return c.report
 
 
-@pytest.mark.usefixtures("heard")
 def test_a_commit_that_ctrl_c_meets_is_told_all_the_same(kb: KnowledgeBase) -> None:
     told: list[ze.Notice] = []
     kb.subscribe("q/1", told.append)

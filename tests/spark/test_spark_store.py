@@ -438,13 +438,13 @@ def test_the_command_line_opens_stores_on_spark(spark: SparkEngine, tmp_path: Pa
     run("apply", store, "--add-facts", str(tmp_path / "reading.csv"), "--engine", "spark", "-m", "noon")
     for engine in ("embedded", "spark"):
         rows = run("query", store, "?- hot(T) .", "--engine", engine)["rows"]
-        assert rows == [["wt1"], ["wt2"]]
+        assert rows == [["<wt1>"], ["<wt2>"]]
         assert run("stats", store, "--engine", engine)["derived"] == {"hot": 2}
         assert run("diff", store, "1", "2", "--engine", engine)["inserted"] == {"hot": 1, "reading": 2}
         verified = run("verify", store, "--engine", engine)
         assert (verified["ok"], verified["engine"]) == (True, engine)
     run("rollback", store, "1", "--engine", "spark")
-    assert run("query", store, "?- hot(T) .")["rows"] == [["wt1"]]
+    assert run("query", store, "?- hot(T) .")["rows"] == [["<wt1>"]]
     run("vacuum", store, "--engine", "spark")
 
 

@@ -55,7 +55,6 @@ def _interrupted_change(kb: ze.KnowledgeBase, number: int, moment: int) -> bool:
 
 
 # A file of the log that goes on, and one that is begun with each change.
-@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("begins", [False, True], ids=["goes on", "begins"])
 def test_an_interruption_at_any_line_leaves_a_sound_store(place: Path, *, begins: bool) -> None:
     kb = ze.open(place, create=True)

@@ -361,7 +361,18 @@ class KnowledgeBase:
         except ZodiacError as problem:
             problem.diagnostics = tuple(abbreviated(finding, prefixes) for finding in problem.diagnostics)
             raise
-        return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes))
+        warnings = (*evaluated.report.warnings, *self._redefined(note.prefixes if note else {}))
+        return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes, warnings=warnings))
+
+    def _redefined(self, prefixes: Mapping[str, str]) -> Iterator[Diagnostic]:
+        for prefix, base in prefixes.items():
+            if self._prefixes.get(prefix, base) != base:
+                yield Diagnostic(
+                    "W019",
+                    f"the prefix {prefix}: now means {base}, and meant {self._prefixes[prefix]} before",
+                    "queries and later changes use the new meaning; choose another prefix to keep both",
+                    severity="warning",
+                )
 
     @contextmanager
     def _locked_state(self) -> Iterator[State]:

@@ -72,9 +72,11 @@ class StoredKnowledgeBase(KnowledgeBase):
         store, settings = self._store, self._settings
         self._tell("reading the store")
         loaded, records = store.load(at, self._engine.empty, self._host(), settings.registry)
-        self._program, self._state, self._version = loaded.program, loaded.state, loaded.version
-        self._prefixes, self._unregistered = loaded.prefixes, loaded.unregistered
-        self._streams = loaded.streams
+        # A refresh replaces the version that readers see: not while a thread is within `reading`.
+        with self._engine_lock:
+            self._program, self._state, self._version = loaded.program, loaded.state, loaded.version
+            self._prefixes, self._unregistered = loaded.prefixes, loaded.unregistered
+            self._streams = loaded.streams
         with self._replaying():
             if records:
                 store.check_changes(self._unregistered, dry=True)
