@@ -188,6 +188,9 @@ def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
         (["- label", "- p(a)", ". # done"], ["- label", "- p(a)\n. # done"]),
         (["# nothing", "// nothing", "", "p(<http://e/#a>)"], ["p(<http://e/#a>)"]),
         (["p(X),"], ["p(X),"]),
+        (['name(X, "x, # y")', "q(X)"], ['name(X, "x, # y")', "q(X)"]),
+        (['name(X, "\\" // y,"),  # why', "q(X)"], ['name(X, "\\" // y,"),  # why\nq(X)']),
+        (["+ p(X) :-  # A reason.", "q(X) ."], ["+ p(X) :-  # A reason.\nq(X) ."]),
     ],
 )
 def test_lines_into_statements(lines: list[str], expected: list[str]) -> None:

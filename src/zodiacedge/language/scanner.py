@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NAME = r"[^\W\d]\w*"
 _LOCAL = r"(?:[\w%]|:)(?:[\w\-%:]|\.(?=[\w\-%:.]))*"
@@ -33,6 +36,8 @@ _OPERAND = re.compile(
 _OPERATOR = re.compile(rf"(?P<sign>:-|\?-|:=|!=|<=|>=|\*\*|\^\^|[-(),.!¬&∧=<>+*/%@:])|(?P<name>{_NAME})")
 # The slashes of `http://` are no comment: after a malformed IRI they would hide the end of the statement.
 _SPACE = re.compile(r"(?:\s+|\#[^\n]*|(?<!:)//[^\n]*)*")
+# Strings and IRIs are matched to skip them; a string without its second quote ends with the line.
+_COMMENT = re.compile(rf'"(?:[^"\\\n\r]|\\[^\n\r])*"?|{_IRI}|(?P<comment>(?:\#|(?<!:)//)[^\n]*)')
 PREFIX_NAME = re.compile(r"(?:[^\W\d_](?:[\w\-]|\.(?=[\w\-.]))*)?:")
 _LABEL = re.compile(r"([^\W\d][\w\-]*):(?=\s|$)")
 _LANGUAGE = re.compile(r"@([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*(?:--[a-z]+)?)")
@@ -151,6 +156,13 @@ class RecordingScanner(Scanner):
         self.tokens.append(token)
         # A dataclass with slots is another class than the one that `super()` would mean.
         return Scanner.take(self, token)
+
+
+def comments(text: str) -> Iterator[Token]:
+    """Return the comments of a text, malformed or not, as tokens; strings and IRIs contain none."""
+    for match in _COMMENT.finditer(text):
+        if match.lastgroup:
+            yield Token("comment", match.group(), match.start(), match.end())
 
 
 def unescape(text: str, span: Span) -> str:

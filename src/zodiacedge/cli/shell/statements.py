@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from zodiacedge.language.scanner import comments
+
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 
 _LABEL = re.compile(r"-\s*[^\W\d][\w\-]*\s*$")
-_COMMENT = re.compile(r"(?:^|\s+)(?:#|//).*$")
 _CHANGE = ("+", "-", "@")
 _UNFINISHED = (",", ":-", "?-", "(", "∧", "&")
 
@@ -28,7 +29,7 @@ def next_statement(read: Lines) -> str | None:
     """
     lines: list[str] = []
     while (line := read(more=bool(lines))) is not None:
-        empty = not (line if lines else _COMMENT.sub("", line)).strip()
+        empty = not (line if lines else _without_comment(line)).strip()
         if not empty:
             lines.append(line.rstrip())
         if lines and (empty or _is_whole(lines)):
@@ -37,9 +38,12 @@ def next_statement(read: Lines) -> str | None:
 
 
 def _is_whole(lines: list[str]) -> bool:
-    first, last = lines[0].lstrip(), lines[-1]
-    end = _COMMENT.sub("", last).rstrip()
+    first, end = lines[0].lstrip(), _without_comment(lines[-1]).rstrip()
     if first.startswith(_CHANGE) and not (len(lines) == 1 and _LABEL.match(first)):
-        # What looks like a comment may be inside of a string.
-        return end.endswith(".") or last.endswith(".")
+        return end.endswith(".")
     return not end.endswith(_UNFINISHED)
+
+
+def _without_comment(line: str) -> str:
+    comment = next(comments(line), None)
+    return line[: comment.start] if comment else line
