@@ -125,3 +125,18 @@ def test_a_rule_replaces_the_one_of_its_label(zodiac: Zodiac, save: Save, farm: 
 )
 def test_what_makes_no_sense_together_is_refused(zodiac: Zodiac, farm: str, options: tuple[str, ...]) -> None:
     assert zodiac("apply", farm, *options).code == 2
+
+
+def test_changes_that_would_lose_rules_are_refused(zodiac: Zodiac, save: Save, farm: str) -> None:
+    before = zodiac("rules", farm).out
+    save("same.rules", "hot: near(A, B) :- near(B, A) .")
+    replaced = zodiac("apply", farm, "--add-rules", "same.rules", "--replace")
+    assert (replaced.code, "error C015" in replaced.err, "remove near first" in replaced.err) == (
+        1,
+        True,
+        True,
+    )
+    save("empty.rules", "# no rules\n")
+    synced = zodiac("apply", farm, "--sync", "empty.rules")
+    assert (synced.code, "error C016" in synced.err) == (1, True)
+    assert zodiac("rules", farm).out == before

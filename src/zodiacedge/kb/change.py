@@ -103,20 +103,21 @@ def plan_rule_delta(
         and not any(_forbidden_facts(_aggregating(program, inserted).values(), fact_delta, ()))
     ):
         return RuleDelta(program, (), (), tuple(_idle_facts(fact_delta)))
-    diagnostics: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = list(_empty_sync(program, change))
     added: dict[str, Rule] = {}
     resolved: dict[str, Rule] = {}
     kept: set[str] = set()
     for rule in change.add_rules:
         resolved_rule = resolve(rule)
         key = rule_key(resolved_rule)
-        kept.add(key)
         present = program.rules.get(key) or added.get(key)
-        if present:
-            if not _is_restated(rule, present, change):
-                diagnostics.append(_duplicate(rule, present))
-        else:
+        if not present:
             added[key], resolved[key] = rule, resolved_rule
+        elif _loses_its_label(program, rule, present, change):
+            diagnostics.append(_lost_label(rule, present, in_force=key in program.rules))
+        elif not _is_restated(rule, present, change, is_first=key not in kept):
+            diagnostics.append(_duplicate(rule, present))
+        kept.add(key)
     removed = dict.fromkeys(key for key in _removed_keys(program, change, diagnostics) if key not in kept)
     diagnostics += _idle_facts(fact_delta)
     atoms = {ground(atom): atom for atom in change.atoms}
@@ -220,9 +221,46 @@ def _aggregating(program: RuleBase, inserted: Collection[Predicate]) -> dict[str
     }
 
 
-def _is_restated(rule: Rule, present: Rule, change: Change) -> bool:
-    """Return whether a change that states a whole program, or replaces rules, repeats a rule as it is."""
-    return rule.label == present.label and (change.sync_rules or rule.label in change.replace_labels)
+def _empty_sync(program: RuleBase, change: Change) -> Iterator[Diagnostic]:
+    if change.sync_rules and not change.add_rules and program.rules:
+        yield Diagnostic(
+            "C016",
+            f"the program to sync with has no rules, and {len(program.rules):,} in force would be removed",
+            "to remove rules, name them by label or by text",
+        )
+
+
+def _is_restated(rule: Rule, present: Rule, change: Change, *, is_first: bool) -> bool:
+    """Return whether a change that states a whole program, or replaces rules, repeats a rule as it is.
+
+    A whole program may have another label for a rule; the rule keeps the label that it is in force under.
+    """
+    if rule.label == present.label:
+        return change.sync_rules or rule.label in change.replace_labels
+    return change.sync_rules and is_first
+
+
+def _loses_its_label(program: RuleBase, rule: Rule, present: Rule, change: Change) -> bool:
+    """Return whether the rule of a label would be deleted for a rule that has another label already."""
+    return (
+        rule.label in change.replace_labels and rule.label in program.labels and rule.label != present.label
+    )
+
+
+def _lost_label(rule: Rule, present: Rule, *, in_force: bool) -> Diagnostic:
+    name = f"as {present.label}" if present.label else "without a label"
+    if not in_force:
+        cure = "leave out one of the two"
+    elif present.label:
+        cure = f"remove {present.label} first, in a change of its own"
+    else:
+        cure = "remove that rule by its text first, in a change of its own"
+    return Diagnostic(
+        "C015",
+        f"the rule that is to replace {rule.label} is there already, {name}",
+        f"{cure}: {format_rule(present)}",
+        rule.span,
+    )
 
 
 def _removed_keys(program: RuleBase, change: Change, diagnostics: list[Diagnostic]) -> Iterator[str]:

@@ -149,7 +149,9 @@ class Transaction:
     def sync_rules(self, text: Text, name: str = "<text>") -> None:
         """Make the rules those of a program text or file: add missing rules, remove all others.
 
-        The facts of the text are added, and no facts are removed. Several texts are taken together.
+        The facts of the text are added, and no facts are removed. Several texts are taken together. A rule
+        that is in force under another label stays as it is. Texts without any
+        rule are refused while rules are in force.
         """
         self.add_rules(text, name)
         self._sync_rules = True
