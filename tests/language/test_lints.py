@@ -166,6 +166,9 @@ def test_loaded_facts_state_a_class() -> None:
         ("p(X) :- q(X, Y) .\nr(X) :- q(X, Y) .\n# lint: ignore-file W020", []),
         ("# lint: ignore W001\np(X, N) :- r(X, Y), AGGREGATE(q(X, Y)) ON X WITH COUNT(Y) AS N .", []),
         ("# lint: ignore-file W002\np(X) :- q(X) .\np(Y) :- q(Y) .", []),
+        ('p(X) :- q(X, Y) .\nr("# lint: ignore-file W020") .', ["W020"]),
+        ('p(X) :- q(X, Y), r("// lint: ignore W020") .', ["W020"]),
+        ('p(X) :- q(X, Y), r("#") .  # Why. # lint: ignore W020', []),
         ("# lint: ignore W025\nn(Y) :- n(X),\n Y = X + 1 .", []),
     ],
 )

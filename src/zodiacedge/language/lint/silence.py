@@ -11,6 +11,8 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
+from zodiacedge.language.scanner import comments
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -63,5 +65,6 @@ class _Text:
 
 
 def _codes(text: str, word: str) -> set[str]:
-    directives = (match[2] for match in _DIRECTIVE.finditer(text) if match[1] == word)
+    found = (_DIRECTIVE.search(comment.text) for comment in comments(text))
+    directives = (match[2] for match in found if match and match[1] == word)
     return {code for codes in directives for code in _CODE.findall(codes)}
