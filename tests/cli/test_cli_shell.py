@@ -17,6 +17,8 @@ from click.testing import CliRunner
 
 import zodiacedge as ze
 from zodiacedge.cli.app import zodiac as group
+from zodiacedge.cli.console import Console
+from zodiacedge.cli.shell.interpreter import Interpreter
 from zodiacedge.cli.shell.statements import next_statement
 from zodiacedge.cli.shell.terminal import Completion
 
@@ -124,6 +126,49 @@ def test_a_refused_statement_does_not_spoil_the_collected_change(zodiac: Zodiac,
     code, _, err = shell("begin\n+ reading(wt2, 99) .\n+ reading(wt3 .\ncommit\n", farm)
     assert (code, "L001" in err) == (1, True)
     assert zodiac("query", farm, "ex:hot(wt2)").out == "yes\n"
+
+
+def test_a_refused_commit_leaves_the_change_open(zodiac: Zodiac, farm: str) -> None:
+    text = "begin\n+ reading(wt2, 99) .\n+ bad: p(X) :- q(X), not p(X) .\ncommit\nbegin\nabort\ncommit\n"
+    code, out, err = shell(text, farm)
+    assert (code, out) == (1, "")
+    assert "zodiac: the change is still open: correct it, or abort\n" in err
+    assert err.index("error G001") < err.index("still open") < err.index("a change has begun already")
+    assert err.index("a change has begun already") < err.index("no change has begun")
+    assert err.count("still open") == 1
+    assert zodiac("query", farm, "ex:hot(wt2)").out == "no\n"
+
+
+def test_a_prefix_is_known_to_the_change_that_has_begun(zodiac: Zodiac, farm: str) -> None:
+    code, _, err = shell("begin\n@prefix new: <http://new/> .\n+ new:p(new:a) .\ncommit\n", farm)
+    assert (code, err) == (0, "")
+    assert zodiac("query", farm, "<http://new/p>(X)").out == "X\nnew:a\n1 row\n"
+
+
+def test_prefixes_before_an_atom_are_those_of_a_query(farm: str) -> None:
+    assert shell("@prefix e: <http://example.org/> . e:hot(wt1) .\n", farm) == (0, "yes\n", "")
+
+
+@pytest.mark.parametrize("statements", [("begin", "+ p(a) .", "commit"), ("+ p(a) .",)])
+def test_an_interruption_after_the_commit_drops_nothing(
+    statements: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kb = ze.open()
+
+    def interrupt(notice: ze.Notice) -> None:
+        del notice
+        raise KeyboardInterrupt
+
+    kb.subscribe("p/1", interrupt)
+    interpreter = Interpreter(Console(as_json=False), kb)
+    *before, last = statements
+    for statement in before:
+        interpreter.execute(statement)
+    with pytest.raises(KeyboardInterrupt):
+        interpreter.execute(last)
+    interpreter.close()
+    assert kb.query("p(a)")
+    assert capsys.readouterr() == ("", "zodiac: the change was committed before the interruption\n")
 
 
 def test_rules_in_memory_have_data_too(farm: str) -> None:

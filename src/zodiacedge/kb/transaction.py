@@ -121,6 +121,11 @@ class Transaction:
             raise UsageProblem(Diagnostic("U002", "the change is not committed yet", "end the with block"))
         return self._report
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether the change is committed, also if an exception followed the commit."""
+        return self._report is not None
+
     def collected(self) -> Change:
         """Return the change as collected so far."""
         return Change(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.transaction import Transaction
+    from zodiacedge.language.ast import Program
 
 _NAME = "<shell>"
 _HELP = {
@@ -66,20 +67,25 @@ class Interpreter:
         try:
             self._carry_out(statement.strip())
         except ZodiacError as problem:
-            self._console.findings(problem.diagnostics)
-            self.failed = True
+            self._fail(problem)
 
     def close(self) -> None:
         """Report a change that was begun and not committed."""
         if self._change is not None:
             self._console.note(f"the change was not committed: {many(self._collected, 'statement')} dropped")
 
+    def _fail(self, problem: ZodiacError) -> None:
+        self._console.findings(problem.diagnostics)
+        self.failed = True
+
     def _carry_out(self, statement: str) -> None:
         word, _, rest = statement.partition(" ")
         if statement[0] in "+-":
             self._collect(statement)
-        elif statement.startswith("@") and not (program := parse_program(statement, _NAME)).rules:
+        elif statement.startswith("@") and _only_prefixes(program := parse_program(statement, _NAME)):
             self.kb.add_prefixes(program.prefixes)
+            if self._change is not None:
+                self._change.add_program(program)
             self._console.prefixes = {**DEFAULT_PREFIXES, **self.kb.prefixes}
         elif word in WORDS or word.startswith("."):
             self._command(word, rest.strip())
@@ -109,10 +115,27 @@ class Interpreter:
             self._collected += 1
 
     def _commit(self, change: Transaction) -> None:
-        with self._console.progress(), change:
-            pass
+        try:
+            with self._console.progress(), change:
+                pass
+        except KeyboardInterrupt:
+            if change.is_committed:
+                self._console.note("the change was committed before the interruption")
+            raise
         self._console.findings(change.report.warnings)
         self._console.text(change.report.summary())
+
+    def _commit_begun(self) -> None:
+        change = self._begun()
+        try:
+            self._commit(change)
+        except ZodiacError as problem:
+            self._fail(problem)
+            if not change.is_committed:
+                self._console.note("the change is still open: correct it, or abort")
+        finally:
+            if change.is_committed:
+                self._change = None
 
     def _command(self, word: str, rest: str) -> None:
         match word:
@@ -126,8 +149,7 @@ class Interpreter:
                 self._console.findings(report.warnings)
                 self._console.text(report.summary())
             case "commit":
-                self._commit(self._begun())
-                self._change = None
+                self._commit_begun()
             case "abort":
                 self._begun()
                 self._change = None
@@ -156,6 +178,11 @@ class Interpreter:
         if not isinstance(self.kb, StoredKnowledgeBase):
             raise _usage("versions are kept in stores only", "make a store: zodiac init")
         show_log(self._console, self.kb.log())
+
+
+def _only_prefixes(program: Program) -> bool:
+    # Prefixes before a rule or an atom are those of a query.
+    return not program.rules and not program.facts
 
 
 def _usage(message: str, note: str) -> UsageProblem:
