@@ -47,7 +47,7 @@ six.rules:6:1: error C010: the label r4 is in use
 six.rules:5:1: first used here
     5 | r4: alarm(T) :- hot(T), not silent(T) .
         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  = choose another label
+  = choose another label; to replace the rule in force, --replace or replace=True
 """
 
 

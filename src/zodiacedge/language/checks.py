@@ -233,7 +233,7 @@ def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "C010",
                 f"the label {rule.label} is in use",
-                "choose another label",
+                "choose another label; to replace the rule in force, --replace or replace=True",
                 rule.span,
                 related=(("first used here", other.span),) if other.span else (),
             )

@@ -41,7 +41,7 @@ def full_name(given: str, prefixes: Mapping[str, str]) -> str:
     if prefix in _SCHEMES:
         return checked_name(given)
     near = nearest(prefix, tuple(known))
-    declare = f"declare it first, in the rules: @prefix {prefix}: <…> . Or write the whole IRI: <{given}>"
+    declare = f"declare it first, in the rules: @prefix {prefix}: <…> . Or write the whole IRI: <http://…>"
     hint = f"did you mean {near}:?" if near else declare
     raise UsageProblem(Diagnostic("U012", f"there is no prefix {prefix}: for the name {given}", hint))
 
