@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +82,31 @@ def test_standard_input_stands_alone(zodiac: Zodiac) -> None:
     done = zodiac("fmt", "-", "rules")
     assert done.code == 2
     assert "give it alone" in done.err
+
+
+def test_a_file_is_replaced_behind_its_link_and_keeps_its_mode(zodiac: Zodiac) -> None:
+    file, link = Path("rules/untidy.rules"), Path("link.rules")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    before = file.stat().st_ino
+    assert zodiac("fmt", "link.rules").out == "formatted link.rules\n1 file, 1 changed\n"
+    assert link.is_symlink()
+    assert file.read_text() == TIDY
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert file.stat().st_ino != before
+    assert sorted(path.name for path in Path("rules").iterdir()) == ["tidy.rules", "untidy.rules"]
+
+
+def test_a_failure_leaves_the_file_as_it_was(zodiac: Zodiac, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = zodiac("fmt", "rules")
+    assert (done.code, done.out) == (1, "")
+    assert "error U005: rules/untidy.rules cannot be written: No space left on device" in done.err
+    assert Path("rules/untidy.rules").read_text() == UNTIDY
+    assert sorted(path.name for path in Path("rules").iterdir()) == ["tidy.rules", "untidy.rules"]
 
 
 @pytest.fixture

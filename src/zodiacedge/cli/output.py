@@ -1,8 +1,9 @@
-"""Writes the files of commands: pictures and exports; checks folders before a long evaluation."""
+"""Writes the files of commands: pictures, rule files and exports; checks folders before a long evaluation."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 from zodiacedge.cli.console import RawJson
@@ -28,6 +29,32 @@ def write_text(path: Path, text: str, note: str = _ANOTHER_FOLDER) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _problem(path, error.strerror or str(error), note) from error
+
+
+def replace_text(path: Path, text: str, note: str) -> None:
+    """Replace the text of an existing file atomically, or raise an error with the reason; its mode stays.
+
+    A link stays a link: the file that it points to is replaced. What is no regular file is written in place.
+    """
+    if not path.is_file():
+        write_text(path, text, note)
+        return
+    target = path.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        # A rename needs no right to write the file: opening it does.
+        target.open("r+b").close()
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                shutil.copymode(target, temporary)
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise _problem(path, error.strerror or str(error), note) from error
 

@@ -12,7 +12,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.console import many
 from zodiacedge.cli.options import FILE
-from zodiacedge.cli.output import write_text
+from zodiacedge.cli.output import replace_text
 from zodiacedge.cli.rule_files import text_files
 from zodiacedge.cli.standard_input import STANDARD_INPUT
 from zodiacedge.errors import SyntaxProblem
@@ -40,7 +40,7 @@ def command(console: Console, *, rules: tuple[str, ...], check: bool, diff: bool
 
     RULES are files, folders or globs; - formats standard input to standard output. Comments, labels,
     prefixes and single empty lines stay, and so does the meaning. Files with a syntax error are reported,
-    and then no file is written.
+    and then no file is written. A file is replaced as a whole: an interruption leaves it as it was.
 
     \b
     Example:
@@ -65,7 +65,7 @@ def command(console: Console, *, rules: tuple[str, ...], check: bool, diff: bool
         click.echo(formatted[0], nl=False, err=console.as_json)
     else:
         for file, text in changed:
-            write_text(Path(file.name), text, "check its rights")
+            replace_text(Path(file.name), text, "check its rights")
             console.text(f"formatted {file.name}")
         console.text(_counted(files, names, "changed"))
     if console.as_json:
