@@ -181,6 +181,8 @@ DIRECTED: list[tuple[str, list[str], list[str]]] = [
     (
         "W003",
         [
+            'p(X) :- s(X), regex(X, "^a") .',
+            "p(X) :- s(X), isIRI(X) .",
             "hasNeighbour(a, b) . p(X) :- hasNeigbour(X, Y) .",
             "hasNeighbour(a, b) . p(X) :- q(X), not hasNeighbours(X, Y) .",
             "hasNeighbour(a, b) . s(N) :- AGGREGATE(hasNieghbour(X, Y)) WITH COUNT(Y) AS N .",

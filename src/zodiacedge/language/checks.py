@@ -32,7 +32,7 @@ from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import Analysis, analyse, resolve
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import Pattern, pattern_of, unify
-from zodiacedge.language.vocabulary import AGGREGATES, FUNCTIONS
+from zodiacedge.language.vocabulary import AGGREGATES, CONDITIONS, FUNCTIONS
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
-    """Warn about predicates that no rule defines and no fact uses, if a similar name exists."""
+    """Warn about predicates that no rule defines and no fact uses, if a similar name or a function exists."""
     names = {p.name for p in _known(subject)}
     unknown: dict[str, Atom] = {}
     # Passed rules were checked when they were added.
@@ -342,14 +342,12 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
     spelling = Spelling(names.union(subject.names())) if unknown else None
     for name, atom in unknown.items():
         near = spelling.nearest(name) if spelling else None
-        if near:
-            yield Diagnostic(
-                "W003",
-                f"no rule defines {format_predicate(name)} and no fact uses it",
-                f"did you mean {format_predicate(near)}?",
-                atom.span,
-                "warning",
-            )
+        note = f"did you mean {format_predicate(near)}?" if near else ""
+        if name.lower() in CONDITIONS:
+            note = f"a conjunct that calls the function is a comparison: {name}(…) = true"
+        if note:
+            message = f"no rule defines {format_predicate(name)} and no fact uses it"
+            yield Diagnostic("W003", message, note, atom.span, "warning")
 
 
 def one_kind(subject: Subject) -> Iterator[Diagnostic]:

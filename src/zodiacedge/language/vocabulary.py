@@ -49,6 +49,8 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {
     "seconds": (1, 1),
 }
 
+# Functions whose value is a boolean: conditions of other languages.
+CONDITIONS = frozenset({"contains", "startswith", "endswith", "regex", "isiri", "isliteral"})
 FUNCTION_PREFIX = "func"
 DEFAULT_PREFIXES: dict[str, str] = {
     "rdf": RDF,
