@@ -226,6 +226,8 @@ def test_lines_for_people_have_the_prefixes_of_the_store(zodiac: Zodiac, save: S
     assert "  + r: e:q(X) :- e:p(X, Y) .\n" in zodiac("log", "t.zodiac", "--full").out
     assert "\ne:q " in zodiac("stats", "t.zodiac").out
     assert "did you mean e:p?" in zodiac("query", "t.zodiac", "e:pp(X, Y)").err
+    own = zodiac("query", "t.zodiac", "@prefix q: <http://q.org/> . q:p(X, Y)")
+    assert "unknown predicate q:p with 2 arguments" in own.err
     zodiac("apply", "t.zodiac", "--add-rules", "t.rules")
     out = zodiac("export", "t.zodiac", "--out", "ttl", "--format", "ttl", "--what", "all")
     assert out.code == 0

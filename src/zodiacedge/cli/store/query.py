@@ -70,6 +70,7 @@ def command(  # noqa: PLR0913 - one argument per option
     with reading(console, store, at, on) as kb, console.progress("answering the query"):
         answers = kb.query(query.text, limit=limit, name=query.name)
         triples = list(rdf_lines(_facts(kb, query.text, answers))) if form == "nt" else []
+    console.prefixes = {**console.prefixes, **answers.prefixes}
     console.findings(answers.warnings)
     if answers.dropped:
         console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
